@@ -1,0 +1,46 @@
+# Every target explains itself: `make help`.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench docs lock clean
+
+help:  ## show this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(STAMP)  ## create .venv with the locked dependencies and the stromboli command
+
+$(STAMP): requirements/dev.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup  ## plan an example cluster: gangs, two queues, and something that cannot fit, explained
+	@$(BIN)/stromboli plan -f examples/cluster --explain || test $$? -eq 3
+
+test: setup  ## run the tests
+	@$(BIN)/pytest -n 2
+
+check: setup  ## lint, formatting, types and the import rules of the design
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup  ## put the code into the house format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup  ## run every benchmark; each prints JSON
+	@$(BIN)/python -m benchmarks all
+
+docs: setup  ## build the documentation site into site/
+	@$(BIN)/zensical build --clean
+
+lock: setup  ## choose the newest dependencies again and lock them with their hashes
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml -o requirements/runtime.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml --group dev -o requirements/dev.lock
+
+clean:  ## remove everything that the targets made
+	@rm -rf .venv site dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

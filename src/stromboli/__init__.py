@@ -1,0 +1,3 @@
+"""Stromboli: a batch scheduler for Kubernetes."""
+
+__version__ = "0.1.0"

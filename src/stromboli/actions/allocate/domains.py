@@ -1,0 +1,112 @@
+"""Allocating a job that is made of sub-jobs, or that wants its nodes close together.
+
+Domains of nodes are tried group by group, the closest first. Each try is a dry run on a statement of its own, saved and undone; the best
+domain of the first group in which the job fits is then replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stromboli.actions.allocate.placing import Placing
+from stromboli.actions.allocate.worksheet import Worksheet
+from stromboli.framework.plugin import Domain
+from stromboli.framework.session import Session
+from stromboli.framework.statement import Plan, Statement
+from stromboli.model.job import Job, SubJob
+from stromboli.model.task import Task
+
+CLUSTER = Domain("<cluster-top-hypernode>", 1)
+
+
+class DomainSearch:
+    def __init__(self, session: Session, job: Job) -> None:
+        self._session = session
+        self._job = job
+
+    def allocate(self, worksheet: Worksheet) -> bool:
+        """Find the best domain for what the job needs next. True when something was committed."""
+        start = worksheet.mark
+        tasks = [task for task in worksheet.take_all() if self._session.ledger.is_pending(task)]
+        worksheet.return_to(start)
+        for group in self._session.gradient_for_job(self._job, CLUSTER):
+            plans = {domain.name: plan for domain in group if (plan := self._dry_run(tasks, domain))}
+            if plans:
+                best = self._best(self._job, [domain for domain in group if domain.name in plans])
+                return self._realise(plans[best], worksheet)
+        return False
+
+    def _best(self, subject: Job | SubJob, domains: Sequence[Domain]) -> str:
+        """The domain with the highest score, the first by name among equals."""
+        scores = self._session.domain_scores(subject, domains)
+        return min(domains, key=lambda domain: (-scores[domain.name], domain.name)).name
+
+    def _dry_run(self, tasks: Sequence[Task], domain: Domain) -> Plan | None:
+        with self._session.statement() as statement:
+            self._place(statement, tasks, domain)
+            ready = statement.operations and (
+                self._session.job_ready(self._job) or self._session.job_pipelined(self._job)
+            )
+            return statement.save() if ready else None
+
+    def _place(self, statement: Statement, tasks: Sequence[Task], domain: Domain) -> None:
+        if not self._job.spec.policies:
+            Placing(self._session, statement, self._job, within=domain.inside).run(Worksheet(tasks))
+            return
+        for sub_job in self._in_order():
+            waiting = [task for task in tasks if task.sub_job == sub_job.key]
+            if waiting:
+                self._place_sub_job(statement, sub_job, waiting, domain)
+            if statement.operations and self._session.job_ready(self._job):
+                return
+
+    def _in_order(self) -> list[SubJob]:
+        """Sub-jobs that are needed for the minimum of their group first, then the others."""
+        session, job = self._session, self._job
+        ready = {key for key, sub_job in job.sub_jobs.items() if session.sub_job_ready(job, sub_job)}
+        ordered = sorted(job.sub_jobs.values(), key=session.sub_job_order_key)
+        missing = {
+            policy.name: policy.minimum - sum(1 for sub_job in job.sub_jobs_of(policy) if sub_job.key in ready)
+            for policy in job.spec.policies
+        }
+        needed: list[SubJob] = []
+        for sub_job in ordered:
+            group = sub_job.policy.name if sub_job.policy else ""
+            if sub_job.key not in ready and missing.get(group, 0) > 0:
+                missing[group] -= 1
+                needed.append(sub_job)
+        return needed + [sub_job for sub_job in ordered if sub_job not in needed]
+
+    def _place_sub_job(self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], root: Domain) -> None:
+        """Place one sub-job in the best of its own domains, or leave no trace of it."""
+        for group in self._session.gradient_for_sub_job(sub_job, root):
+            plans = {d.name: plan for d in group if (plan := self._dry_run_sub_job(statement, sub_job, tasks, d))}
+            if plans:
+                best = self._best(sub_job, [domain for domain in group if domain.name in plans])
+                statement.recover(plans[best])
+                return
+
+    def _dry_run_sub_job(
+        self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], domain: Domain
+    ) -> Plan | None:
+        session, mark = self._session, len(statement.operations)
+        Placing(session, statement, self._job, sub_job, domain.inside).run(Worksheet(tasks))
+        fits = len(statement.operations) > mark and (
+            session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)
+        )
+        plan = statement.save_since(mark) if fits else None
+        statement.rollback(mark)
+        return plan
+
+    def _realise(self, plan: Plan, worksheet: Worksheet) -> bool:
+        session = self._session
+        with session.statement() as statement:
+            if not statement.recover(plan):
+                return False
+            placed = {task.uid for operation in plan.operations for task in operation.tasks}
+            worksheet.drop(placed)
+            if session.job_ready(self._job):
+                statement.commit()
+                return True
+            statement.keep()
+            return False

@@ -1,0 +1,134 @@
+"""Placing the tasks of one job on one statement, until the job is ready or cannot get there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stromboli.actions.allocate.worksheet import Worksheet
+from stromboli.framework.refusals import NodeRefusals, TaskRefusal
+from stromboli.framework.session import Session
+from stromboli.framework.statement import Statement
+from stromboli.model.job import Job, SubJob
+from stromboli.model.nodes import Mask
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.task import Task
+
+
+class Placing:
+    """One attempt: tasks go from a worksheet onto nodes, inside a domain or anywhere."""
+
+    def __init__(
+        self, session: Session, statement: Statement, job: Job, sub_job: SubJob | None = None, within: Mask | None = None
+    ) -> None:
+        self._session = session
+        self._search = session.search
+        self._statement = statement
+        self._job = job
+        self._sub_job = sub_job
+        self._within = within
+        self._queue = session.queue_of(job)
+        self._failed_roles: list[str] = []
+
+    def run(self, worksheet: Worksheet) -> None:
+        """Serve tasks until there is enough to start, or one that cannot be done without finds no node."""
+        while worksheet:
+            run = worksheet.take_run(self._wanted())
+            if not self._serve(run):
+                return
+            if self._is_ready():
+                return
+
+    def _wanted(self) -> int:
+        """How many tasks may be placed before readiness has to be asked again."""
+        if self._sub_job is not None:
+            return 1
+        return max(self._session.tasks_until_ready(self._job), 1)
+
+    def _is_ready(self) -> bool:
+        if self._sub_job is not None:
+            return self._session.sub_job_ready(self._job, self._sub_job)
+        return self._session.job_ready(self._job)
+
+    def _serve(self, run: Sequence[Task]) -> bool:
+        """Place a run of equal tasks. False when the attempt is lost."""
+        task_class = run[0].task_class
+        if task_class.role and task_class.role in self._failed_roles:
+            detail = f"another pod of role {task_class.role!r} found no node"
+            self._refuse(run[0], Reason(Code.ROLE_REFUSED, detail), None, 0, keep=True)
+            return True
+        allowance = self._session.allocatable(self._queue, task_class, len(run))
+        if allowance.count < len(run):
+            self._not_allowed(run[allowance.count], allowance.reason)
+            run = run[: allowance.count]
+            if not run:
+                return True
+        unplaceable = self._session.pre_predicate(task_class)
+        if unplaceable is not None:
+            return self._lost(run[0], lambda: (unplaceable, None), 0)
+        placed = self._place(run)
+        if placed == len(run):
+            return True
+        return self._lost(run[placed], lambda: self._no_node(run[placed]), placed)
+
+    def _place(self, run: Sequence[Task]) -> int:
+        """How many tasks of the run got a node or a held room."""
+        placed = 0
+        while placed < len(run):
+            task = run[placed]
+            if task.nominated_node and self._take_nominated(task):
+                placed += 1
+                continue
+            rows = self._search.places(task, len(run) - placed, self._within)
+            if rows:
+                self._statement.allocate(run[placed : placed + len(rows)], rows)
+                self._search.settle(task.task_class, rows)
+                placed += len(rows)
+            elif not self._wait_for_room(task):
+                break
+            else:
+                placed += 1
+        return placed
+
+    def _wait_for_room(self, task: Task) -> bool:
+        row = self._search.place_later(task, self._within)
+        if row >= 0:
+            self._statement.pipeline(task, row)
+        return row >= 0
+
+    def _take_nominated(self, task: Task) -> bool:
+        """A node that was chosen for the task before is tried first."""
+        row = self._session.nodes.index.get(task.nominated_node, -1)
+        if row < 0 or (self._within is not None and not self._within[row]) or not self._search.admits(task, row):
+            return False
+        self._statement.place(task, row)
+        return True
+
+    # -- refusals -----------------------------------------------------------------------------------------------
+
+    def _lost(self, task: Task, why: Callable[[], tuple[Reason, NodeRefusals | None]], placed: int) -> bool:
+        """A task found no node: note why, and say whether the job can still get enough without it."""
+        reason, nodes = why()
+        self._refuse(task, reason, nodes, placed)
+        if task.role:
+            self._failed_roles.append(task.role)
+        return self._job.can_go_on_without(self._failed_roles or [task.role], self._sub_job)
+
+    def _no_node(self, task: Task) -> tuple[Reason, NodeRefusals]:
+        nodes = self._search.refusals(task.task_class, self._within)
+        codes = {reason.code for reason, _ in nodes.groups}
+        code = codes.pop() if len(codes) == 1 else Code.GANG_SHORT if codes else Code.NO_NODES
+        return Reason(code, str(nodes)), nodes
+
+    def _not_allowed(self, task: Task, reason: Reason | None) -> None:
+        given = reason or Reason(Code.QUEUE_SHARE, f"queue {self._queue.name} may not take more")
+        self._refuse(task, given, None, 0, keep=True)
+        self._session.refuse(self._job, given)
+
+    def _refuse(
+        self, task: Task, reason: Reason, nodes: NodeRefusals | None, placed: int, *, keep: bool = False
+    ) -> None:
+        """Note a refusal of a class; with `keep`, one that is already known stays."""
+        known = self._session.refusal_of(self._job)
+        number = task.task_class.number
+        if not (keep and number in known.tasks):
+            known.add_task(TaskRefusal(task.key, number, reason, nodes, placed))

@@ -1,0 +1,62 @@
+"""backfill: place the tasks that ask for nothing, wherever a rule does not forbid it.
+
+They need no room, so they take none from anybody and no quota is asked. A task that only held a room is placed anew.
+"""
+
+from __future__ import annotations
+
+from stromboli.framework.action import Action
+from stromboli.framework.arguments import Argument
+from stromboli.framework.refusals import TaskRefusal
+from stromboli.framework.session import Session
+from stromboli.framework.turns import Turns
+from stromboli.model.job import Job
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.task import Task, TaskStatus
+
+
+class Backfill(Action):
+    name = "backfill"
+    arguments = (
+        Argument(
+            "predicateErrorCacheEnable", bool, True, "Volcano's cache of refusals per role.",
+            ignored="answers are always kept per task class, which is exact",
+        ),
+    )  # fmt: skip
+
+    def execute(self, session: Session) -> None:
+        turns = Turns(session, (job for job in session.waiting if job.phase != "Pending" and self._tasks(session, job)))
+        while (queue := turns.next_queue()) is not None:
+            while (job := turns.next_job(queue)) is not None:
+                self._serve(session, job)
+
+    def _tasks(self, session: Session, job: Job) -> list[Task]:
+        waiting = (TaskStatus.PENDING, TaskStatus.PIPELINED)
+        tasks = [
+            task
+            for task in job.tasks.values()
+            if task.task_class.best_effort and not task.gated and session.ledger.status_of(task) in waiting
+        ]
+        return sorted(tasks, key=session.task_order_key)
+
+    def _serve(self, session: Session, job: Job) -> None:
+        for task in self._tasks(session, job):
+            try:
+                self._place(session, job, task)
+            except Exception as error:
+                session.blame(job, error)
+                return
+
+    def _place(self, session: Session, job: Job, task: Task) -> None:
+        if session.ledger.status_of(task) is TaskStatus.PIPELINED:
+            with session.statement() as statement:
+                statement.unpipeline(task)
+                statement.commit()
+        reason = session.pre_predicate(task.task_class)
+        rows = session.search.places(task, 1) if reason is None else []
+        if rows:
+            session.allocate(task, rows[0])
+            return
+        nodes = session.search.refusals(task.task_class) if reason is None else None
+        given = reason or Reason(Code.TOO_MANY_PODS, str(nodes))
+        session.refusal_of(job).add_task(TaskRefusal(task.key, task.task_class.number, given, nodes))

@@ -1,0 +1,90 @@
+"""Arguments of plugins and actions: declared once, checked when the configuration is read.
+
+A declaration gives the key as it stands in the configuration file, the type, the default and a sentence for the documentation.
+A key may end in a placeholder (`binpack.resources.<name>`): every key with that beginning is then accepted.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+ArgumentType = type[bool] | type[int] | type[float] | type[str] | type[dict[str, Any]] | type[list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    key: str
+    type: ArgumentType
+    default: Any
+    meaning: str
+    minimum: float | None = None
+    #: Accepted for compatibility and without effect; the sentence says why, and becomes a warning.
+    ignored: str = ""
+
+    @property
+    def prefix(self) -> str | None:
+        """What a key must begin with, for a declaration with a placeholder."""
+        return self.key[: self.key.index("<")] if self.key.endswith(">") else None
+
+    def accepts_key(self, key: str) -> bool:
+        prefix = self.prefix
+        return key == self.key if prefix is None else key.startswith(prefix) and len(key) > len(prefix)
+
+    def fault(self, value: object) -> str | None:
+        """What is wrong with a value, or None."""
+        if not _has_type(value, self.type):
+            return f"expected {_TYPE_WORDS[self.type]}, got {value!r}"
+        if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+            return f"expected a finite number, got {value!r}"
+        if self.minimum is not None and isinstance(value, (int, float)) and value < self.minimum:
+            return f"expected at least {self.minimum:g}, got {value!r}"
+        return None
+
+
+_TYPE_WORDS: dict[object, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    dict: "a mapping",
+    list: "a list",
+}
+
+
+def _has_type(value: object, wanted: ArgumentType) -> bool:
+    if wanted is bool:
+        return isinstance(value, bool) or (isinstance(value, str) and value.lower() in ("true", "false"))
+    if isinstance(value, bool):
+        return False
+    if wanted is float:
+        return isinstance(value, (int, float))
+    return isinstance(value, wanted)
+
+
+class Arguments(Mapping[str, Any]):
+    """The arguments of one plugin or action, defaults filled in."""
+
+    def __init__(self, declared: Sequence[Argument] = (), given: Mapping[str, object] | None = None) -> None:
+        self._values: dict[str, Any] = {a.key: a.default for a in declared if a.prefix is None}
+        for key, value in (given or {}).items():
+            self._values[key] = self._as_declared(declared, key, value)
+
+    @staticmethod
+    def _as_declared(declared: Sequence[Argument], key: str, value: object) -> object:
+        for argument in declared:
+            if argument.accepts_key(key) and argument.type is bool and isinstance(value, str):
+                return value.lower() == "true"
+        return value
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def with_prefix(self, prefix: str) -> dict[str, Any]:
+        """The given keys that begin with `prefix`, without it."""
+        return {k.removeprefix(prefix): v for k, v in self._values.items() if k.startswith(prefix) and k != prefix}

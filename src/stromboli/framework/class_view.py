@@ -1,0 +1,173 @@
+"""What a cycle knows about one class of tasks: which nodes may take one, and how good each is.
+
+The answer is a vector of scores, minus infinity where a node is refused. It is computed once for all nodes and then kept fresh: the
+ledger logs which rows changed, and only those are asked again. Static answers outlive the cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stromboli.framework.node_rules import Locality, NodeFilter, NodeScorer
+from stromboli.framework.program import Program
+from stromboli.framework.ranking import Ranking, ranking_of
+from stromboli.framework.refusals import NodeRefusals
+from stromboli.model.books import Rows
+from stromboli.model.ledger import Ledger
+from stromboli.model.nodes import Index, Mask, Vector
+from stromboli.model.reasons import Reason
+from stromboli.model.task_class import TaskClass
+
+#: Scores are brought to this grid (per point), so that equal nodes are equal and rounding noise picks nobody.
+GRID = np.float64(1024.0)
+REFUSED = -np.inf
+
+
+@dataclass(slots=True)
+class StaticAnswer:
+    """What follows from the facts of nodes alone."""
+
+    #: Sum of static scores, minus infinity where a static rule refuses.
+    scores: Vector
+    admitted: Mask
+    groups: list[tuple[Reason, Index]] = field(default_factory=list)
+
+
+class ClassView:
+    """The fresh answers of one class in one cycle."""
+
+    __slots__ = (
+        "cluster_filters", "cluster_scorers", "fresh", "ledger", "ranking", "refusal", "room", "room_at",
+        "row_filters", "row_scorers", "static", "task_class",
+    )  # fmt: skip
+
+    def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
+        self.task_class = task_class
+        self.ledger = ledger
+        filters = [rule for rule in program.filters if rule.concerns(task_class, ledger)]
+        scorers = [rule for rule in program.scorers if rule.concerns(task_class, ledger)]
+        self.row_filters = [rule for rule in filters if rule.locality is Locality.ROW]
+        self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
+        self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
+        self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
+        self.static = _static_answer(task_class, program, ledger, filters, scorers)
+        self.ranking: Ranking | None = None
+        #: How far in the ledger's log the scores are true.
+        self.fresh = 0
+        #: Copies that found room when the class was last refused, why not more, and the ledger's `freed` at that time.
+        self.room = 0
+        self.room_at = -1
+        self.refusal: NodeRefusals | None = None
+
+    @property
+    def reaches_over_cluster(self) -> bool:
+        return bool(self.cluster_filters or self.cluster_scorers)
+
+    def refresh(self) -> Ranking:
+        """The scores of all nodes as the ledger stands now."""
+        ledger = self.ledger
+        log, ranking = ledger.log, self.ranking
+        changed = len(log) - self.fresh
+        if ranking is None or changed * 3 > len(ledger.nodes):
+            ranking = self.ranking = ranking_of(self.evaluate(ledger.all_rows))
+        elif changed:
+            index = np.array(log[self.fresh :], dtype=np.int64)
+            ranking.replace(index, self.evaluate(ledger.rows(index)))
+        self.fresh = len(log)
+        return ranking
+
+    def settle(self) -> None:
+        """The copies that were just chosen are placed: their rows already have the scores they have now."""
+        self.fresh = len(self.ledger.log)
+
+    def evaluate(self, rows: Rows) -> Vector:
+        """Scores of these rows, minus infinity where the class does not fit or is refused."""
+        task_class, ledger = self.task_class, self.ledger
+        fits = self.fits(rows)
+        for rule in self.row_filters:
+            fits &= rule.admits(task_class, rows, ledger)
+        static = self.static.scores
+        total = static if rows.index is None else static[rows.index]
+        if rows.index is None and not (fits & self.static.admitted).any():
+            return np.full(len(rows), REFUSED)
+        for scorer in self.row_scorers:
+            total = total + scorer.scores(task_class, rows, ledger, None)
+        return np.where(fits, np.rint(total * GRID), REFUSED)
+
+    def fits(self, rows: Rows) -> Mask:
+        """Which rows have what the class asks for, idle."""
+        request = self.task_class.request
+        dimension, amount = request[0]
+        fits = rows.idle(dimension) >= amount
+        for dimension, amount in request[1:]:
+            fits &= rows.idle(dimension) >= amount
+        return fits
+
+    def fits_later(self, rows: Rows) -> Mask:
+        """Which rows will have it once everything that is being released is gone."""
+        fits = self.static.admitted.copy()
+        for dimension, amount in self.task_class.request:
+            fits &= rows.future_idle(dimension) >= amount
+        return fits
+
+    def evaluate_later(self) -> Vector:
+        """Scores of all nodes for waiting on them."""
+        rows, task_class, ledger = self.ledger.all_rows, self.task_class, self.ledger
+        fits = self.fits_later(rows)
+        for rule in (*self.row_filters, *self.cluster_filters):
+            if not fits.any():
+                break
+            fits &= rule.admits(task_class, rows, ledger)
+        total = self.static.scores
+        for scorer in self.row_scorers:
+            total = total + scorer.scores(task_class, rows, ledger, None)
+        return np.where(fits, np.rint(total * GRID), REFUSED)
+
+    def over_cluster(self, scores: Vector) -> Vector:
+        """Scores with the rules added that depend on what stands elsewhere."""
+        rows, task_class, ledger = self.ledger.all_rows, self.task_class, self.ledger
+        admitted = scores > REFUSED
+        for rule in self.cluster_filters:
+            if not admitted.any():
+                break
+            admitted &= rule.admits(task_class, rows, ledger)
+        total = scores
+        for scorer in self.cluster_scorers:
+            total = total + np.rint(scorer.scores(task_class, rows, ledger, admitted) * GRID)
+        return np.where(admitted, total, REFUSED)
+
+
+def _static_answer(
+    task_class: TaskClass,
+    program: Program,
+    ledger: Ledger,
+    filters: Sequence[NodeFilter],
+    scorers: Sequence[NodeScorer],
+) -> StaticAnswer:
+    kept = program.statics_for(ledger.nodes)
+    known: StaticAnswer | None = kept.get(task_class)
+    if known is None:
+        known = kept[task_class] = _ask_statics(task_class, ledger, filters, scorers)
+    return known
+
+
+def _ask_statics(
+    task_class: TaskClass, ledger: Ledger, filters: Sequence[NodeFilter], scorers: Sequence[NodeScorer]
+) -> StaticAnswer:
+    rows = ledger.all_rows
+    admitted = np.ones(len(rows), dtype=np.bool_)
+    groups: list[tuple[Reason, Index]] = []
+    for rule in filters:
+        if rule.locality is Locality.STATIC:
+            refused = admitted & ~rule.admits(task_class, rows, ledger)
+            if refused.any():
+                groups.extend(rule.refusals(task_class, ledger, refused))
+                admitted &= ~refused
+    scores = np.zeros(len(rows))
+    for scorer in scorers:
+        if scorer.locality is Locality.STATIC:
+            scores = scores + scorer.scores(task_class, rows, ledger, admitted)
+    return StaticAnswer(np.where(admitted, scores, REFUSED), admitted, groups)

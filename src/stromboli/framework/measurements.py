@@ -1,0 +1,30 @@
+"""How long things took, by an injected stopwatch: the core itself owns no clock."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Stopwatch = Callable[[], float]
+
+
+class Measurements:
+    """Seconds by what was measured, such as ("action", "allocate") or ("plugin", "drf", "open")."""
+
+    def __init__(self, stopwatch: Stopwatch) -> None:
+        self.stopwatch = stopwatch
+        self.seconds: dict[tuple[str, ...], float] = defaultdict(float)
+        #: (seconds since the cycle began, tasks) of every committed statement.
+        self.tasks: list[tuple[float, int]] = []
+        self.began = stopwatch()
+
+    @contextmanager
+    def measure(self, *what: str) -> Iterator[None]:
+        start = self.stopwatch()
+        try:
+            yield
+        finally:
+            self.seconds[what] += self.stopwatch() - start
+
+    def committed(self, tasks: int) -> None:
+        """So many tasks were decided on just now."""
+        self.tasks.append((self.stopwatch() - self.began, tasks))

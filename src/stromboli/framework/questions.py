@@ -1,0 +1,168 @@
+"""The questions of a session: each asks the plugins by the rule of its extension point, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stromboli.framework import combining
+from stromboli.framework.plugin import Allowance, Domain, EvictionContext
+from stromboli.framework.program import Program
+from stromboli.model.job import Job, SubJob
+from stromboli.model.queue import Queue
+from stromboli.model.reasons import Reason
+from stromboli.model.task import Task
+from stromboli.model.task_class import TaskClass
+
+
+def _uid(task: Task) -> str:
+    return task.uid
+
+
+class Questions:
+    """What actions may ask."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._tiers = program.tiers
+        self._flat = program.flat
+
+    # -- order: smaller keys come first -------------------------------------------------------------------------
+
+    def job_order_key(self, job: Job) -> tuple[Any, ...]:
+        return combining.sort_key(self._flat["job_order"], job, (job.spec.created, job.spec.uid))
+
+    def sub_job_order_key(self, sub_job: SubJob) -> tuple[Any, ...]:
+        return combining.sort_key(self._flat["sub_job_order"], sub_job, (sub_job.match_index, sub_job.key))
+
+    def task_order_key(self, task: Task) -> tuple[Any, ...]:
+        return combining.sort_key(self._flat["task_order"], task, task.default_order())
+
+    def queue_order_key(self, queue: Queue) -> tuple[Any, ...]:
+        return combining.sort_key(self._flat["queue_order"], queue, (queue.created, queue.uid))
+
+    def victim_queue_order_key(self, queue: Queue, claimant: Queue) -> tuple[Any, ...]:
+        return tuple(answer(queue, claimant) for answer in self._flat["victim_queue_order"])
+
+    def cluster_order_key(self, cluster: Any) -> tuple[Any, ...]:
+        return combining.sort_key(self._flat["cluster_order"], cluster, ())
+
+    @property
+    def queue_order_reaches_others(self) -> bool:
+        """Whether what one queue gets may change the place of another in the order."""
+        return any(plugin.queue_order_reaches_others for plugin in self.program.plugins.values())
+
+    # -- admission and readiness --------------------------------------------------------------------------------
+
+    def job_valid(self, job: Job) -> Reason | None:
+        return combining.first_refusal(self._flat["job_valid"], job)
+
+    def job_enqueueable(self, job: Job) -> Reason | None:
+        """None when the job may be let in."""
+        return combining.vote_by_tier(self._tiers["job_enqueueable"], job)
+
+    def job_enqueued(self, job: Job) -> None:
+        combining.tell_all(self._flat["job_enqueued"], job)
+
+    def job_ready(self, job: Job) -> bool:
+        return combining.all_agree(self._flat["job_ready"], job)
+
+    def tasks_until_ready(self, job: Job) -> int:
+        """At least this many more tasks must be placed before the job can be ready; never less than one."""
+        return max((answer(job) for answer in self._flat["tasks_until_ready"]), default=1) if self._batches else 1
+
+    @property
+    def _batches(self) -> bool:
+        """A plugin that answers `job_ready` alone wants to be asked after every task."""
+        return len(self._flat["tasks_until_ready"]) == len(self._flat["job_ready"])
+
+    def sub_job_ready(self, job: Job, sub_job: SubJob) -> bool:
+        if not job.spec.policies:
+            return self.job_ready(job)
+        return combining.all_agree(self._flat["sub_job_ready"], sub_job)
+
+    def job_pipelined(self, job: Job) -> bool:
+        return combining.vote_by_tier(self._tiers["job_pipelined"], job) is None
+
+    def sub_job_pipelined(self, job: Job, sub_job: SubJob) -> bool:
+        if not job.spec.policies:
+            return self.job_pipelined(job)
+        return combining.vote_by_tier(self._tiers["sub_job_pipelined"], sub_job) is None
+
+    def job_starving(self, job: Job) -> bool:
+        return combining.first_tier_decides(self._tiers["job_starving"], job)
+
+    def target_job(self, jobs: Sequence[Job]) -> Job | None:
+        target: Job | None = combining.first_answer(self._flat["target_job"], jobs)
+        return target
+
+    def reserve_nodes(self) -> None:
+        combining.tell_all(self._flat["reserved_nodes"])
+
+    # -- queues -------------------------------------------------------------------------------------------------
+
+    def overused(self, queue: Queue) -> Reason | None:
+        """The reason of the first plugin that calls the queue overused."""
+        return combining.first_refusal(self._flat["overused"], queue)
+
+    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance:
+        """How many of `wanted` the queue may take: what the strictest plugin says, in its words."""
+        strictest = Allowance(wanted)
+        for answer in self._flat["allocatable"]:
+            allowance = answer(queue, task_class, wanted)
+            if allowance.count < strictest.count:
+                strictest = allowance
+        return strictest
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
+        return combining.first_refusal(self._flat["preemptive"], queue, tasks)
+
+    # -- victims ------------------------------------------------------------------------------------------------
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        return combining.intersection_by_tier(self._tiers["preemptable"], claimant, candidates, _uid)
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        return combining.intersection_by_tier(self._tiers["reclaimable"], claimant, candidates, _uid)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
+        return combining.intersection_by_tier(self._tiers["evictable"], context, candidates, _uid)
+
+    def victim_tasks(self, candidates: Sequence[Task]) -> list[Task]:
+        return combining.union_by_tier(self._tiers["victim_tasks"], candidates, _uid)
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def pre_predicate(self, task_class: TaskClass) -> Reason | None:
+        return combining.first_refusal(self._flat["pre_predicate"], task_class)
+
+    # -- domains ------------------------------------------------------------------------------------------------
+
+    def gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]]:
+        given = combining.first_answer(self._flat["hyper_node_gradient_for_job"], job, root)
+        return given if given is not None else [[root]]
+
+    def gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]]:
+        given = combining.first_answer(self._flat["hyper_node_gradient_for_sub_job"], sub_job, root)
+        return given if given is not None else [[root]]
+
+    def domain_scores(self, subject: Job | SubJob, domains: Sequence[Domain]) -> dict[str, float]:
+        scores = {domain.name: 0.0 for domain in domains}
+        for answer in self._flat["hyper_node_order"]:
+            for name, score in answer(subject, domains).items():
+                scores[name] += score
+        return scores
+
+    # -- what-if ------------------------------------------------------------------------------------------------
+
+    def simulate_add_task(self, state: dict[str, Any], task: Task, node: str) -> Reason | None:
+        return combining.first_refusal(self._flat["simulate_add_task"], state, task, node)
+
+    def simulate_remove_task(self, state: dict[str, Any], task: Task, node: str) -> Reason | None:
+        return combining.first_refusal(self._flat["simulate_remove_task"], state, task, node)
+
+    def simulate_predicate(self, state: dict[str, Any], task: Task, node: str) -> Reason | None:
+        return combining.first_refusal(self._flat["simulate_predicate"], state, task, node)
+
+    def simulate_allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> Reason | None:
+        return combining.first_refusal(self._flat["simulate_allocatable"], state, queue, task)

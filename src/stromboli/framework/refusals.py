@@ -1,0 +1,74 @@
+"""What was refused in a cycle, and why, kept so that it can be told in words everywhere alike."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from stromboli.model.nodes import Index
+from stromboli.model.reasons import Reason
+from stromboli.model.task import TaskStatus
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRefusals:
+    """Why no node took a class: each reason with the nodes it holds for. A node may lack several resources."""
+
+    total: int
+    groups: tuple[tuple[Reason, Index], ...]
+
+    def __str__(self) -> str:
+        """The words that people search for: `0/5 nodes are available: 3 Insufficient cpu, ...`."""
+        if not self.total:
+            return "0/0 nodes are available: the cluster has no nodes."
+        counted = sorted(((len(nodes), reason.detail) for reason, nodes in self.groups), key=lambda g: (-g[0], g[1]))
+        words = ", ".join(f"{count} {detail}" for count, detail in counted)
+        return f"0/{self.total} nodes are available: {words}."
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRefusal:
+    """One class of a job that found no node, or was not allowed to look for one."""
+
+    task: str
+    class_number: int
+    reason: Reason
+    nodes: NodeRefusals | None = None
+    #: How many tasks of the class had a place in the attempt that failed.
+    placed: int = 0
+
+
+@dataclass(slots=True)
+class JobRefusal:
+    """Everything that kept a job from starting in this cycle."""
+
+    reasons: list[Reason] = field(default_factory=list)
+    tasks: dict[int, TaskRefusal] = field(default_factory=dict)
+
+    def add(self, reason: Reason) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def add_task(self, refusal: TaskRefusal) -> None:
+        self.tasks[refusal.class_number] = refusal
+
+    def sentences(self) -> list[str]:
+        """Every reason once, the most telling ones first."""
+        seen: dict[str, None] = {}
+        for refusal in self.tasks.values():
+            seen.setdefault(str(refusal.nodes or refusal.reason))
+        for reason in self.reasons:
+            seen.setdefault(reason.detail)
+        return list(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class LastTransaction:
+    """What a task had in the attempt that was given up: it explains what the task is waiting for."""
+
+    node: str
+    status: TaskStatus
+    after_eviction: bool = False
+
+
+def histogram(counts: Iterable[tuple[int, str]]) -> str:
+    """`3 Pending, 1 Running`, in the order of the words."""
+    return ", ".join(f"{count} {word}" for count, word in sorted(counts, key=lambda pair: pair[1]) if count)

@@ -1,0 +1,170 @@
+"""Finding nodes for tasks: the one place where filters, scores and room come together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from stromboli.framework.class_view import REFUSED, ClassView
+from stromboli.framework.combining import first_answer
+from stromboli.framework.greedy import place_copies
+from stromboli.framework.program import Program
+from stromboli.framework.ranking import Ranking
+from stromboli.framework.refusals import NodeRefusals
+from stromboli.model.ledger import Ledger
+from stromboli.model.nodes import Index, Mask, Vector
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.resources import PODS, ResourceAxis
+from stromboli.model.task import Task
+from stromboli.model.task_class import TaskClass
+
+#: Score vectors kept for classes that are not being asked about right now. Beyond it the oldest are computed again.
+_KEPT_BYTES = 256 << 20
+
+
+class NodeSearch:
+    """Answers "where?" for classes of tasks, over the whole cluster or inside a domain."""
+
+    def __init__(self, program: Program, ledger: Ledger, axis: ResourceAxis) -> None:
+        self._program = program
+        self._ledger = ledger
+        self._axis = axis
+        self._views: dict[int, ClassView] = {}
+        self._most_views = max(8, _KEPT_BYTES // (8 * max(1, len(ledger.nodes))))
+        self._best_node = program.flat["best_node"]
+
+    def view(self, task_class: TaskClass) -> ClassView:
+        view = self._views.get(task_class.number)
+        if view is None:
+            view = self._views[task_class.number] = ClassView(task_class, self._program, self._ledger)
+            if len(self._views) > self._most_views:
+                del self._views[next(iter(self._views))]
+        return view
+
+    def known_room(self, view: ClassView) -> int | None:
+        """How many copies found room when the class was last refused, if nothing has been freed since."""
+        return view.room if view.room_at == self._ledger.freed else None
+
+    def remember_room(self, view: ClassView, room: int) -> None:
+        """Only to be called when the books hold nothing that may still be given back."""
+        view.room, view.room_at = room, self._ledger.freed
+
+    # -- choosing -----------------------------------------------------------------------------------------------
+
+    def places(self, task: Task, wanted: int, within: Mask | None = None) -> list[int]:
+        """Rows for up to `wanted` tasks like this one, idle right now, best first.
+
+        More than one only where one by one would choose the same; ask again for the rest. The caller places them at
+        once and then calls `settle`.
+        """
+        view = self.view(task.task_class)
+        ranking = view.refresh()
+        if view.reaches_over_cluster or within is not None or self._best_node:
+            row = self._one(view, task, ranking.scores, within)
+            return [row] if row >= 0 else []
+        if wanted == 1:
+            row = ranking.first()
+            return [row] if row >= 0 else []
+        return place_copies(view, ranking, wanted)
+
+    def settle(self, task_class: TaskClass, rows: list[int]) -> None:
+        """The rows that `places` gave were taken just now."""
+        if len(rows) > 1:
+            self.view(task_class).settle()
+
+    def place_later(self, task: Task, within: Mask | None = None) -> int:
+        """The row to wait on: the best that fits once everything that is being released is gone; -1 for none."""
+        ledger = self._ledger
+        start, size = ledger.layout.releasing, ledger.layout.resources
+        if not ledger.books[start : start + size].any():
+            return -1
+        view = self.view(task.task_class)
+        scores = view.evaluate_later()
+        for scorer in view.cluster_scorers:
+            admitted = scores > REFUSED
+            scores = scores + scorer.scores(task.task_class, ledger.all_rows, ledger, admitted)
+        return self._choose(task, _inside(scores, within))
+
+    def _one(self, view: ClassView, task: Task, scores: Vector, within: Mask | None) -> int:
+        scores = _inside(scores, within)
+        if view.reaches_over_cluster:
+            scores = view.over_cluster(scores)
+        return self._choose(task, scores)
+
+    def _choose(self, task: Task, scores: Vector) -> int:
+        best = Ranking(scores).first()
+        if best < 0 or not self._best_node:
+            return best
+        chosen = first_answer(self._best_node, task, self._named(scores))
+        return best if chosen is None else self._row_named(chosen, scores, best)
+
+    def _named(self, scores: Vector) -> Mapping[str, float]:
+        names = self._ledger.nodes.names
+        return {names[row]: float(scores[row]) for row in np.flatnonzero(scores > REFUSED).tolist()}
+
+    def _row_named(self, name: str, scores: Vector, best: int) -> int:
+        """The chosen node, unless the plugin named one that was not on offer."""
+        row = self._ledger.nodes.index.get(name, -1)
+        return row if row >= 0 and scores[row] > REFUSED else best
+
+    def admits(self, task: Task, row: int) -> bool:
+        """Whether this one node may take the task now or later, for a node that was nominated."""
+        view, ledger = self.view(task.task_class), self._ledger
+        rows = ledger.rows(np.array([row], dtype=np.int64))
+        if not view.static.admitted[row]:
+            return False
+        if any((rows.future_idle(d) < amount).any() for d, amount in task.task_class.request):
+            return False
+        if not all(rule.admits(task.task_class, rows, ledger).all() for rule in view.row_filters):
+            return False
+        return all(rule.admits(task.task_class, ledger.all_rows, ledger)[row] for rule in view.cluster_filters)
+
+    def fits_now(self, task_class: TaskClass, row: int) -> bool:
+        books = self._ledger.books
+        return all(books[dimension, row] >= amount for dimension, amount in task_class.request)
+
+    # -- explaining ---------------------------------------------------------------------------------------------
+
+    def refusals(self, task_class: TaskClass, within: Mask | None = None) -> NodeRefusals:
+        """Why no node takes the class right now: every node under the first rule that refuses it."""
+        view, ledger = self.view(task_class), self._ledger
+        if not len(ledger.nodes):
+            return NodeRefusals(0, ())
+        groups = list(view.static.groups)
+        left = view.static.admitted.copy()
+        groups.extend(self._short_of(task_class, left))
+        left &= view.fits_later(ledger.all_rows)
+        for rule in (*view.row_filters, *view.cluster_filters):
+            refused = left & ~rule.admits(task_class, ledger.all_rows, ledger)
+            if refused.any():
+                groups.extend(rule.refusals(task_class, ledger, refused))
+                left &= ~refused
+        return NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, within)))
+
+    def _short_of(self, task_class: TaskClass, left: Mask) -> Iterator[tuple[Reason, Index]]:
+        for dimension, amount in task_class.request:
+            short = left & (self._ledger.all_rows.future_idle(dimension) < amount)
+            if short.any():
+                yield self._shortage(dimension), np.flatnonzero(short)
+
+    def _shortage(self, dimension: int) -> Reason:
+        if dimension == PODS:
+            return Reason(Code.TOO_MANY_PODS, "Too many pods")
+        return Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {self._axis.names[dimension]}")
+
+
+def _inside(scores: Vector, within: Mask | None) -> Vector:
+    return scores if within is None else np.where(within, scores, REFUSED)
+
+
+def _grouped(groups: list[tuple[Reason, Index]], within: Mask | None) -> Iterator[tuple[Reason, Index]]:
+    """One group per reason, and only the nodes that were on offer."""
+    merged: dict[Reason, list[Index]] = {}
+    for reason, nodes in groups:
+        merged.setdefault(reason, []).append(nodes)
+    for reason, parts in merged.items():
+        nodes = np.concatenate(parts)
+        nodes = nodes if within is None else nodes[within[nodes]]
+        if len(nodes):
+            yield reason, nodes

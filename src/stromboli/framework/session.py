@@ -1,0 +1,269 @@
+"""A session: one scheduling cycle over one snapshot, with its plugins opened.
+
+Actions ask the session; the session asks the plugins by the rules of the extension points and keeps what was decided and what was
+refused. Nothing here reaches out: the caller reads `decisions` when the session is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from stromboli.framework import questions
+from stromboli.framework.measurements import Measurements, Stopwatch
+from stromboli.framework.plugin import Event
+from stromboli.framework.program import Program
+from stromboli.framework.refusals import JobRefusal, LastTransaction
+from stromboli.framework.search import NodeSearch
+from stromboli.framework.statement import Statement
+from stromboli.framework.status import JobStatus, status_of
+from stromboli.model.job import Job
+from stromboli.model.ledger import Entry, Ledger
+from stromboli.model.nodes import Node
+from stromboli.model.queue import Queue
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.resources import Amounts, add_request
+from stromboli.model.snapshot import Snapshot
+from stromboli.model.task import Task, TaskStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    task: Task
+    node: str
+    #: What plugins want to travel with the binding.
+    annotations: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    task: Task
+    reason: str
+
+
+@dataclass(slots=True)
+class Decisions:
+    """What a cycle decided. The caller makes it real."""
+
+    #: One entry per committed statement: its members are bound together.
+    binds: list[list[Bind]] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    #: Pods that hold a room made by an eviction.
+    nominations: dict[str, str] = field(default_factory=dict)
+
+
+class PluginFailure(RuntimeError):
+    """A plugin failed where no single job can be blamed: the cycle cannot go on."""
+
+
+class Session(questions.Questions):
+    """One cycle. `open` has run when the constructor returns."""
+
+    def __init__(
+        self, snapshot: Snapshot, program: Program, *, uid: str = "", seed: int = 0, stopwatch: Stopwatch = lambda: 0.0
+    ) -> None:
+        super().__init__(program)
+        self.uid = uid
+        self.seed = seed
+        self.snapshot = snapshot
+        self.now = snapshot.now
+        self.axis = snapshot.axis
+        self.nodes = snapshot.nodes
+        self.queues = snapshot.queues
+        self.ledger = Ledger(snapshot)
+        self.jobs = self.ledger.jobs
+        self.search = NodeSearch(program, self.ledger, snapshot.axis)
+        self.measurements = Measurements(stopwatch)
+        self.decisions = Decisions()
+        self.kept: list[Statement] = []
+        self.refusals: dict[str, JobRefusal] = {}
+        self.queue_refusals: dict[str, Reason] = {}
+        self.last_transactions: dict[str, LastTransaction] = {}
+        #: Jobs whose objects must be written at the end although no status changed.
+        self.dirty_jobs: set[str] = set()
+        self.statuses: dict[str, JobStatus] = {}
+        self.warnings: list[str] = list(snapshot.warnings)
+        self._cycle_states: dict[str, dict[str, Any]] = {}
+        self._on_allocate = program.flat["on_allocate"]
+        self._on_deallocate = program.flat["on_deallocate"]
+        self._bind_context = program.flat["bind_context"]
+        self.total: Amounts = snapshot.books[self.ledger.layout.allocatable :].sum(axis=1).tolist()
+        self.total_guarantee = self._sum_over_queues("guarantee")
+        self.total_deserved = self._sum_over_queues("deserved")
+        self.waiting: list[Job] = []
+        self._open()
+
+    def _sum_over_queues(self, field_name: str) -> Amounts:
+        total = [0] * self.snapshot.size
+        for queue in self.queues.values():
+            add_request(total, getattr(queue, field_name))
+        return total
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        for name, plugin in self.program.plugins.items():
+            with self.measurements.measure("plugin", name, "open"), self._blaming(name):
+                plugin.open(self)
+        for key in self.snapshot.waiting:
+            job = self.jobs[key]
+            reason = self._why_not_schedulable(job)
+            if reason is None:
+                self.waiting.append(job)
+            else:
+                self.refuse(job, reason)
+
+    def _why_not_schedulable(self, job: Job) -> Reason | None:
+        if job.spec.fault:
+            return Reason(Code.INVALID_OBJECT, job.spec.fault)
+        if job.queue not in self.queues:
+            return Reason(Code.QUEUE_UNKNOWN, f"queue {job.queue!r} does not exist")
+        return self.job_valid(job)
+
+    def run(self) -> None:
+        """Execute every action of the configuration, in order, and close."""
+        for action in self.program.actions:
+            with self.measurements.measure("action", action.name):
+                action.initialize(self)
+                try:
+                    action.execute(self)
+                finally:
+                    action.uninitialize(self)
+        self.close()
+
+    def close(self) -> None:
+        """Let plugins finish in reverse order, then derive the status of every job that was looked at."""
+        for name, plugin in reversed(self.program.plugins.items()):
+            with self.measurements.measure("plugin", name, "close"), self._blaming(name):
+                plugin.close(self)
+        for key in self.snapshot.waiting:
+            self.statuses[key] = status_of(self, self.jobs[key])
+        self.measurements.seconds[("cycle",)] = self.measurements.stopwatch() - self.measurements.began
+
+    @contextmanager
+    def _blaming(self, plugin: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise PluginFailure(f"plugin {plugin} failed: {type(error).__name__}: {error}") from error
+
+    # -- facts --------------------------------------------------------------------------------------------------
+
+    @property
+    def revocable_nodes(self) -> list[Node]:
+        return [node for node in self.nodes.nodes if node.revocable_zone]
+
+    def queue_of(self, job: Job) -> Queue:
+        return self.queues[job.queue]
+
+    def cycle_state(self, task: Task) -> dict[str, Any]:
+        """A place for plugins to keep something about a pending task until the end of the cycle."""
+        return self._cycle_states.setdefault(task.uid, {})
+
+    def pending(self, job: Job) -> list[Task]:
+        """The tasks of a job that want a node and ask for something, in their order."""
+        codes = self.ledger.codes
+        tasks = [
+            task
+            for task in job.tasks.values()
+            if not codes[task.row] and not task.gated and not task.task_class.best_effort
+        ]
+        tasks.sort(key=self.task_order_key)
+        return tasks
+
+    def victims_in_order(self, victims: Sequence[Task], claimant: Job) -> list[Task]:
+        """Who is evicted first: queues that lose first, then jobs that are served last, then tasks that are served last."""
+        ordered = sorted(victims, key=self.task_order_key, reverse=True)
+        ordered.sort(key=lambda task: self.job_order_key(self.jobs[task.job]), reverse=True)
+        here = self.queues[claimant.queue]
+        ordered.sort(key=lambda task: self.victim_queue_order_key(self.queues[self.jobs[task.job].queue], here))
+        return ordered
+
+    # -- doing --------------------------------------------------------------------------------------------------
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def allocate(self, task: Task, row: int) -> bool:
+        """Allocate at once, outside of a gang: committed if the job is then ready, undone if not."""
+        with self.statement() as statement:
+            statement.allocate([task], [row])
+            ready = self.job_ready(self.jobs[task.job])
+            if ready:
+                statement.commit()
+        return ready
+
+    def pipeline(self, task: Task, row: int) -> None:
+        """Hold a room at once; it stays held until the session ends."""
+        statement = self.statement()
+        statement.pipeline(task, row)
+        statement.keep()
+
+    def evict(self, task: Task, reason: str) -> None:
+        """Evict at once."""
+        with self.statement() as statement:
+            statement.evict(task, reason)
+            statement.commit()
+
+    def tell(self, entry: Entry, allocates: bool) -> None:
+        """Tell the handlers of an operation or of its undo."""
+        handlers = self._on_allocate if allocates else self._on_deallocate
+        if handlers:
+            event = Event(entry.tasks, [self.nodes.names[row] for row in entry.rows])
+            for handler in handlers:
+                handler(event)
+
+    # -- what was decided ---------------------------------------------------------------------------------------
+
+    def bind(self, entry: Entry) -> None:
+        names = self.nodes.names
+        self.ledger.bind(entry.tasks)
+        binds = [
+            Bind(task, names[row], self._context_of(task) if self._bind_context else _NO_ANNOTATIONS)
+            for task, row in zip(entry.tasks, entry.rows, strict=True)
+        ]
+        self.decisions.binds.append(binds)
+        self.measurements.committed(len(binds))
+
+    def _context_of(self, task: Task) -> dict[str, str]:
+        context: dict[str, str] = {}
+        for answer in self._bind_context:
+            answer(task, context)
+        return context
+
+    def record_eviction(self, task: Task, reason: str) -> None:
+        self.decisions.evictions.append(Eviction(task, reason))
+
+    def record_nomination(self, task: Task, after_eviction: bool) -> None:
+        if after_eviction:
+            self.decisions.nominations[task.key] = self.ledger.node_name(task)
+
+    # -- what was refused ---------------------------------------------------------------------------------------
+
+    def refusal_of(self, job: Job) -> JobRefusal:
+        return self.refusals.setdefault(job.key, JobRefusal())
+
+    def refuse(self, job: Job, reason: Reason) -> None:
+        self.refusal_of(job).add(reason)
+
+    def blame(self, job: Job, error: Exception) -> None:
+        """An error while this job was being handled: the job waits with the error as its reason, others go on."""
+        text = f"{type(error).__name__}: {error}"
+        self.refuse(job, Reason(Code.PLUGIN_FAILED, f"scheduling failed with an error: {text}"))
+        self.warnings.append(f"PodGroup {job.key}: scheduling failed with an error: {text}")
+
+    def remember_last_transaction(self, entry: Entry, after_eviction: bool) -> None:
+        if entry.after in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
+            names = self.nodes.names
+            for task, row in zip(entry.tasks, entry.rows, strict=True):
+                self.last_transactions[task.uid] = LastTransaction(names[row], entry.after, after_eviction)
+
+    def forget_last_transactions(self, tasks: Sequence[Task]) -> None:
+        if self.last_transactions:
+            for task in tasks:
+                self.last_transactions.pop(task.uid, None)
+
+
+_NO_ANNOTATIONS: dict[str, str] = {}

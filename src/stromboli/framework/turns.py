@@ -1,0 +1,63 @@
+"""Whose turn it is: the best queue, and in it the best job, by keys taken when they line up.
+
+A queue's key changes only when the queue itself gets something, so a heap is enough; a policy that makes queues depend on
+each other says so, and then every turn looks at all of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from stromboli.model.job import Job
+from stromboli.model.queue import Queue
+
+if TYPE_CHECKING:
+    from stromboli.framework.session import Session
+
+_Line = list[tuple[tuple[Any, ...], Job]]
+
+
+class Turns:
+    """Jobs in line behind their queues."""
+
+    def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
+        self._session = session
+        self._lines: dict[str, _Line] = {}
+        for job in jobs:
+            self._lines.setdefault(job.queue, []).append((session.job_order_key(job), job))
+        for line in self._lines.values():
+            heapq.heapify(line)
+        self._live = session.queue_order_reaches_others
+        self._queues = [(self._key(name), name) for name in self._lines]
+        heapq.heapify(self._queues)
+
+    def _key(self, name: str) -> tuple[Any, ...]:
+        return self._session.queue_order_key(self._session.queues[name])
+
+    def next_queue(self) -> Queue | None:
+        """Take the best queue that has jobs in line. It is out of line until `return_queue`."""
+        if self._live and self._queues:
+            self._queues = [(self._key(name), name) for _, name in self._queues]
+            heapq.heapify(self._queues)
+        while self._queues:
+            _, name = heapq.heappop(self._queues)
+            if self._lines[name]:
+                return self._session.queues[name]
+        return None
+
+    def return_queue(self, queue: Queue) -> None:
+        heapq.heappush(self._queues, (self._key(queue.name), queue.name))
+
+    def next_job(self, queue: Queue) -> Job | None:
+        """Take the best job of a queue. It is out of line until `return_job`."""
+        line = self._lines[queue.name]
+        return heapq.heappop(line)[1] if line else None
+
+    def return_job(self, job: Job) -> None:
+        heapq.heappush(self._lines[job.queue], (self._session.job_order_key(job), job))
+
+    def jobs_of(self, queue: Queue) -> list[Job]:
+        """The jobs still in line behind a queue, in no particular order."""
+        return [job for _, job in self._lines[queue.name]]

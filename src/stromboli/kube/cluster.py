@@ -1,0 +1,92 @@
+"""The objects that describe the cluster rather than the work: nodes, namespaces, budgets, configuration."""
+
+from typing import ClassVar
+
+import msgspec
+
+from stromboli.kube.meta import Condition, Int32, Int64, LabelSelector, Resources, TopLevel, Wire
+
+
+class Taint(Wire):
+    """A reason to stay away from a node, unless tolerated."""
+
+    key: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class ContainerImage(Wire):
+    """An image that a node already holds; `names` has one entry per tag and digest."""
+
+    names: list[str] | None = None
+    size_bytes: Int64 | None = None
+
+
+class NodeSpec(Wire):
+    """What the administrator wants of the node."""
+
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
+
+
+class NodeStatus(Wire):
+    """What the kubelet says about the node."""
+
+    allocatable: Resources | None = None
+    capacity: Resources | None = None
+    conditions: list[Condition] | None = None
+    images: list[ContainerImage] | None = None
+
+
+class Node(TopLevel):
+    """A machine."""
+
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class Namespace(TopLevel):
+    """Read for its labels, which namespace selectors match."""
+
+
+class ConfigMap(TopLevel):
+    """Text by file name."""
+
+    namespaced: ClassVar[bool] = True
+
+    data: dict[str, str] | None = None
+
+
+class PriorityClass(TopLevel):
+    """A named priority for pods and groups."""
+
+    group: ClassVar[str] = "scheduling.k8s.io"
+
+    value: Int32 | None = None
+    global_default: bool | None = None
+    preemption_policy: str | None = None
+
+
+class PodDisruptionBudgetSpec(Wire):
+    """How many of the selected pods must stay, or may go; counts or percentages."""
+
+    selector: LabelSelector | None = None
+    min_available: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
+
+
+class PodDisruptionBudgetStatus(Wire):
+    """What the budget's controller last counted. Disrupted pods are already paid for."""
+
+    disruptions_allowed: Int32 | None = None
+    disrupted_pods: dict[str, str | None] | None = None
+
+
+class PodDisruptionBudget(TopLevel):
+    """A limit on how many pods of an application may be evicted at once."""
+
+    group: ClassVar[str] = "policy"
+    namespaced: ClassVar[bool] = True
+
+    spec: PodDisruptionBudgetSpec = msgspec.field(default_factory=PodDisruptionBudgetSpec)
+    status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)

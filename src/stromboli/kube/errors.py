@@ -1,0 +1,108 @@
+"""What is wrong with an object, in the words of the person who wrote it.
+
+The decoder speaks of types and JSON paths; a user thinks of fields and of what to write instead. An
+ObjectError names the object and the field, says what was found there, and ends with a remedy.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+_PLACE = re.compile(r" - at (?:`key` in )?`\$\.?([^`]*)`$")
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_MISMATCH = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
+_OUT_OF_RANGE = re.compile(r"Expected `int` (<=|>=) (-?\d+)")
+_SOME_ENTRY = "[...]"
+
+_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "a boolean",
+    "array": "a list",
+    "object": "a map",
+    "null": "null",
+}
+_WIRE_TYPES = {int: "int", float: "float", str: "str", bool: "bool", list: "array", dict: "object"}
+_REMEDIES = {
+    "int": "write a whole number",
+    "str": "put the value in quotes",
+    "bool": "write true or false",
+    "array": "write a list, one item per dash",
+    "object": "write a map of keys and values",
+    "int | str": "write a whole number, or a percentage in quotes",
+    "int | float | str": "write a quantity such as 500m, 2 or 4Gi",
+}
+
+
+class ObjectError(ValueError):
+    """An object that cannot be used: which one, where, why, and what to write instead."""
+
+    def __init__(self, kind: str, name: str, field: str, message: str, remedy: str) -> None:
+        self.kind = printable(kind)
+        self.name = printable(name)
+        self.field = field
+        self.message = message
+        self.remedy = remedy
+        super().__init__(self.kind, self.name, field, message, remedy)
+
+    def __str__(self) -> str:
+        subject = f"{self.kind} {self.name}".rstrip()
+        place = f"{subject}: {self.field}" if self.field else subject
+        return f"{place}: {self.message}; {self.remedy}"
+
+
+def printable(text: str, longest: int = 300) -> str:
+    """Text that is safe to show: user text may hold terminal escapes, or be megabytes long."""
+    shown = text[:longest]
+    shown = shown if shown.isprintable() else ascii(shown)[1:-1]
+    return shown if len(text) <= longest else f"{shown}…"
+
+
+def words_for(value: object) -> str:
+    """What a value from YAML or JSON is called in a sentence."""
+    return _WORDS[_WIRE_TYPES.get(type(value), "null")]
+
+
+def object_error(kind: str, name: str, document: object, error: msgspec.ValidationError) -> ObjectError:
+    """The decoder's complaint about a document, retold."""
+    text = str(error)
+    place = _PLACE.search(text)
+    path = place[1] if place else ""
+    if mismatch := _MISMATCH.match(text):
+        message, remedy = _retell_mismatch(*mismatch.groups())
+        return ObjectError(kind, name, _named(path, document, mismatch[2]), message, remedy)
+    message, remedy = _retell_other(text)
+    return ObjectError(kind, name, path.removesuffix(_SOME_ENTRY), message, remedy)
+
+
+def _retell_mismatch(expected: str, got: str) -> tuple[str, str]:
+    choices = [choice for choice in expected.split(" | ") if choice != "null"]
+    is_quantity = choices == ["int", "float", "str"]
+    wanted = "a quantity" if is_quantity else " or ".join(_WORDS.get(choice, choice) for choice in choices)
+    message = f"expected {wanted}, got {_WORDS.get(got, got)}"
+    if got == "null":
+        return message, "write a value or remove the line"
+    if choices == ["str"] and got in ("array", "object"):
+        return message, "write a single value"
+    return message, _REMEDIES.get(" | ".join(choices), "correct the value")
+
+
+def _retell_other(text: str) -> tuple[str, str]:
+    if bound := _OUT_OF_RANGE.match(text):
+        if bound[1] == "<=":
+            return f"expected an integer of at most {bound[2]}", "write a smaller number"
+        return f"expected an integer of at least {bound[2]}", "write a larger number"
+    return printable(_PLACE.sub("", text)), "correct the value"
+
+
+def _named(path: str, document: Any, got: str) -> str:
+    """The decoder does not say which entry of a map it disliked; it is the first one of the type it found."""
+    if not path.endswith(_SOME_ENTRY):
+        return path
+    field = path.removesuffix(_SOME_ENTRY)
+    for name, index in _STEP.findall(field):
+        document = document[name] if name else document[int(index)]
+    culprits = (key for key, value in document.items() if _WIRE_TYPES.get(type(value), "null") == got)
+    return f"{field}[{printable(str(next(culprits)))}]"

@@ -1,0 +1,107 @@
+"""Pods, as far as a scheduler reads them."""
+
+from typing import ClassVar
+
+import msgspec
+
+from stromboli.kube.constraints import Affinity, Toleration, TopologySpreadConstraint
+from stromboli.kube.meta import Condition, Int32, Int64, Resources, TopLevel, Wire
+
+
+class ResourceRequirements(Wire):
+    """What is set aside, and what may be used at most."""
+
+    requests: Resources | None = None
+    limits: Resources | None = None
+
+
+class ContainerPort(Wire):
+    """Only a port on the host can be in the way of another pod."""
+
+    container_port: Int32 | None = None
+    host_port: Int32 | None = None
+    host_ip: str | None = msgspec.field(default=None, name="hostIP")
+    protocol: str | None = None
+
+
+class Container(Wire):
+    """A container or init container; an init container with restartPolicy Always is a sidecar."""
+
+    name: str | None = None
+    image: str | None = None
+    ports: list[ContainerPort] | None = None
+    resources: ResourceRequirements | None = None
+    restart_policy: str | None = None
+
+
+class ClaimVolume(Wire):
+    """A volume that somebody claimed beforehand."""
+
+    claim_name: str | None = None
+
+
+class EphemeralVolume(Wire):
+    """A volume whose claim is made for the pod, by the name `<pod>-<volume>`; that it exists is enough."""
+
+
+class Volume(Wire):
+    """Of all sources, only the ones that tie a pod to a place."""
+
+    name: str | None = None
+    persistent_volume_claim: ClaimVolume | None = None
+    ephemeral: EphemeralVolume | None = None
+
+
+class SchedulingGate(Wire):
+    """Somebody asks to leave the pod alone until the gate is gone."""
+
+    name: str | None = None
+
+
+class PodSpec(Wire):
+    """What the pod asks for."""
+
+    node_name: str | None = None
+    scheduler_name: str | None = None
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    overhead: Resources | None = None
+    resources: ResourceRequirements | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] | None = None
+    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    priority: Int32 | None = None
+    priority_class_name: str | None = None
+    preemption_policy: str | None = None
+    scheduling_gates: list[SchedulingGate] | None = None
+    volumes: list[Volume] | None = None
+    host_network: bool | None = None
+    active_deadline_seconds: Int64 | None = None
+
+
+class ContainerStatus(Wire):
+    """What the kubelet granted a container, which differs from the spec while a resize is under way."""
+
+    name: str | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: Resources | None = None
+
+
+class PodStatus(Wire):
+    """How far the pod has come."""
+
+    phase: str | None = None
+    conditions: list[Condition] | None = None
+    nominated_node_name: str | None = None
+    start_time: str | None = None
+    container_statuses: list[ContainerStatus] | None = None
+
+
+class Pod(TopLevel):
+    """One unit of work that runs on one node."""
+
+    namespaced: ClassVar[bool] = True
+
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)

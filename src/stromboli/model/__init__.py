@@ -1,0 +1,1 @@
+"""The domain: exact resources, nodes in columns, tasks and their classes, jobs, queues, and the one ledger."""

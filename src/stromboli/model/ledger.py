@@ -1,0 +1,305 @@
+"""The ledger: the only books that change during a cycle, and their only writer.
+
+Idle, used, releasing and pipelined amounts of nodes; status and node of tasks; counters of jobs, sub-jobs and roles; sums of
+queues with their ancestors; tallies of pods per term. Each operation saves exactly what it overwrites in an `Entry`, and undo
+puts that back: an old state is never recomputed.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.model.books import Effect, Rows
+from stromboli.model.job import PENDING_BEST_EFFORT, Counts, Job
+from stromboli.model.nodes import Index
+from stromboli.model.queue import QueueBooks
+from stromboli.model.resources import Amounts
+from stromboli.model.snapshot import Snapshot
+from stromboli.model.task import TRANSITIONS, Task, TaskStatus
+from stromboli.model.task_class import TaskClass
+
+
+class BrokenBooks(AssertionError):
+    """An operation would leave books that cannot be true. This is our mistake, never the user's."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One operation, with what it overwrote."""
+
+    job: Job
+    tasks: Sequence[Task]
+    #: Node row of each task.
+    rows: Sequence[int]
+    before: TaskStatus
+    after: TaskStatus
+    saved_counts: list[tuple[Counts, Counts]]
+    saved_sums: list[tuple[Amounts, Amounts]]
+    columns: Index | int
+    saved_columns: NDArray[np.int64]
+    saved_tallies: list[tuple[NDArray[np.int32], int, int]] = field(default_factory=list)
+    saved_nodes: Sequence[int] | None = None
+
+
+class Ledger:
+    """All mutable state of one cycle."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.nodes = snapshot.nodes
+        self.layout = snapshot.layout
+        self.books = snapshot.books
+        self.terms = snapshot.terms
+        self.jobs = snapshot.jobs
+        self.queues = snapshot.queue_books
+        self.status = snapshot.status
+        self.node_of = snapshot.node_of
+        #: Fast access to single entries of the same memory.
+        self.codes: Any = memoryview(snapshot.status)
+        self._node_of: Any = memoryview(snapshot.node_of)
+        self._tallies = snapshot.tallies
+        self._own_tallies: set[int] = set()
+        self._own_jobs: set[str] = set(snapshot.waiting)
+        self._effects: dict[tuple[int, int], Effect] = {}
+        self.all_rows = Rows(self.books, self.layout, self.nodes, None)
+        #: Node rows in the order in which they changed; a reader remembers how far it has read.
+        self.log: list[int] = []
+        #: Raised whenever room may have grown: what did not fit before may fit now.
+        self.freed = 0
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def status_of(self, task: Task) -> TaskStatus:
+        return TaskStatus(self.codes[task.row])
+
+    def is_pending(self, task: Task) -> bool:
+        return bool(self.codes[task.row] == 0)
+
+    def row_of(self, task: Task) -> int:
+        """The node row of a task, -1 when it has none."""
+        return int(self._node_of[task.row])
+
+    def node_name(self, task: Task) -> str:
+        row = self.row_of(task)
+        return self.nodes.names[row] if row >= 0 else ""
+
+    def rows(self, index: Index) -> Rows:
+        """The books of some nodes."""
+        return Rows(self.books.take(index, axis=1), self.layout, self.nodes, index)
+
+    def hypothetical(self, index: Index, copies: Index, task_class: TaskClass) -> Rows:
+        """Nodes `index` as they would be after `copies` more tasks of the class, entry by entry."""
+        block = self.books.take(index, axis=1)
+        effect = self.effect(task_class, TaskStatus.ALLOCATED)
+        block[: self.layout.releasing] += effect[: self.layout.releasing, None] * copies
+        return Rows(block, self.layout, self.nodes, index)
+
+    def effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
+        key = (task_class.number, status.value)
+        known = self._effects.get(key)
+        if known is None:
+            known = self._effects[key] = self.layout.effect(task_class, status)
+        return known
+
+    def tally(self, number: int) -> NDArray[np.int32] | None:
+        """Pods counted per node for a term; None when there are none anywhere."""
+        return self._tallies.get(number)
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def place(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> Entry:
+        """Give pending tasks of one job and class their nodes: allocated, or pipelined behind what is being released."""
+        task_class, codes = tasks[0].task_class, self.codes
+        for task in tasks:
+            if codes[task.row]:
+                raise BrokenBooks(f"{task.key} is {self.status_of(task).word} and cannot be placed again")
+        columns, saved_columns = self._add_to_nodes(rows, self.effect(task_class, status))
+        if self._is_overcommitted(task_class, columns, status):
+            self.books[: self.layout.changing, columns] = saved_columns
+            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
+        job = self.own(tasks[0].job)
+        entry = self._count(job, tasks, rows, TaskStatus.PENDING, status, columns, saved_columns)
+        self._add_to_sums(entry, task_class, len(tasks))
+        if task_class.feeds:
+            self._feed(entry, task_class, rows, 1)
+        return entry
+
+    def evict(self, task: Task) -> Entry:
+        """Start releasing a placed task."""
+        job = self.own(task.job)
+        task_class, before, row = task.task_class, self.status_of(task), self.row_of(task)
+        if TaskStatus.RELEASING not in TRANSITIONS.get(before, ()):
+            raise BrokenBooks(f"{task.key} is {before.word} and cannot be evicted")
+        columns, saved_columns = self._add_to_nodes([row], self.layout.effect_of_eviction(task_class))
+        entry = self._count(job, [task], [row], before, TaskStatus.RELEASING, columns, saved_columns)
+        self._add_to_sums(entry, task_class, -1)
+        if task_class.feeds:
+            self._feed(entry, task_class, [row], -1)
+        self.freed += 1
+        return entry
+
+    def unpipeline(self, task: Task) -> Entry:
+        """Give up a held room; the task is pending again."""
+        job = self.own(task.job)
+        task_class, row = task.task_class, self.row_of(task)
+        columns, saved_columns = self._add_to_nodes([row], -self.effect(task_class, TaskStatus.PIPELINED))
+        entry = self._count(job, [task], [row], TaskStatus.PIPELINED, TaskStatus.PENDING, columns, saved_columns)
+        self._add_to_sums(entry, task_class, -1)
+        if task_class.feeds:
+            self._feed(entry, task_class, [row], -1)
+        self.freed += 1
+        return entry
+
+    def bind(self, tasks: Sequence[Task]) -> None:
+        """Allocated tasks of one job and class become binding. Final: what is committed is not undone here."""
+        job = self.own(tasks[0].job)
+        for counts in self._counts_of(job, tasks[0]):
+            counts[TaskStatus.ALLOCATED] -= len(tasks)
+            counts[TaskStatus.BINDING] += len(tasks)
+        for task in tasks:
+            self.codes[task.row] = TaskStatus.BINDING
+
+    def enqueue(self, job: Job, room: Sequence[int]) -> None:
+        """Admit a job: its queue and every ancestor promise it this much room."""
+        job.phase = "Inqueue"
+        books = self.queues.get(job.queue)
+        for queue in books.chain if books else ():
+            queue.inqueue = [a + b for a, b in zip(queue.inqueue, room, strict=True)]
+
+    def undo(self, entry: Entry) -> None:
+        """Put back everything the operation overwrote."""
+        layout, columns = self.layout, entry.columns
+        self.books[: layout.changing, columns] = entry.saved_columns
+        self.log.extend(entry.rows)
+        for counts, saved in entry.saved_counts:
+            counts[:] = saved
+        for sums, saved in entry.saved_sums:
+            sums[:] = saved
+        for column, row, count in reversed(entry.saved_tallies):
+            column[row] = count
+        had_node = entry.before not in (TaskStatus.PENDING,)
+        for task, row in zip(entry.tasks, entry.rows, strict=True):
+            self.codes[task.row] = entry.before.value
+            self._node_of[task.row] = row if had_node else -1
+        self.freed += 1
+
+    def own(self, key: str) -> Job:
+        """The job with counters that belong to this cycle. Waiting jobs have them from the start; others get theirs here."""
+        if key not in self._own_jobs:
+            self._own_jobs.add(key)
+            self.jobs[key] = self.jobs[key].copy()
+        return self.jobs[key]
+
+    # -- the pieces of an operation -----------------------------------------------------------------------------
+
+    def _add_to_nodes(self, rows: Sequence[int], effect: Effect) -> tuple[Index | int, NDArray[np.int64]]:
+        changing = self.books[: self.layout.changing]
+        self.log.extend(rows)
+        if len(rows) == 1:
+            row = rows[0]
+            saved = changing[:, row].copy()
+            changing[:, row] = saved + effect
+            return row, saved
+        columns, copies = _distinct(rows)
+        saved = changing.take(columns, axis=1)
+        changing[:, columns] = saved + effect[:, None] * copies
+        return columns, saved
+
+    def _is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
+        """Whether a row that was just written has less than nothing left, now or later, of what the class asks for."""
+        books, layout = self.books, self.layout
+        for dimension, _ in task_class.request:
+            left = books[dimension][columns]
+            if status is TaskStatus.PIPELINED:
+                left = left + books[layout.releasing + dimension][columns] - books[layout.pipelined + dimension][columns]
+            if (left < 0).any():
+                return True
+        return False
+
+    def _count(
+        self,
+        job: Job,
+        tasks: Sequence[Task],
+        rows: Sequence[int],
+        before: TaskStatus,
+        after: TaskStatus,
+        columns: Index | int,
+        saved_columns: NDArray[np.int64],
+    ) -> Entry:
+        """Move tasks from one status to another in every counter that knows them."""
+        number, first = len(tasks), tasks[0]
+        saved_counts = []
+        for counts in self._counts_of(job, first):
+            saved_counts.append((counts, counts[:]))
+            counts[before] -= number
+            counts[after] += number
+            if first.task_class.best_effort:
+                counts[PENDING_BEST_EFFORT] += number * ((after == 0) - (before == 0))
+        status, code = self.codes, after.value
+        node_of, keeps_node = self._node_of, after is not TaskStatus.PENDING
+        for task, row in zip(tasks, rows, strict=True):
+            status[task.row] = code
+            node_of[task.row] = row if keeps_node else -1
+        return Entry(job, tasks, rows, before, after, saved_counts, [], columns, saved_columns)
+
+    @staticmethod
+    def _counts_of(job: Job, task: Task) -> list[Counts]:
+        every = [job.counts]
+        if job.role_counts:
+            every.append(job.role_counts[task.role])
+        if task.sub_job:
+            every.append(job.sub_jobs[task.sub_job].counts)
+        return every
+
+    def _add_to_sums(self, entry: Entry, task_class: TaskClass, copies: int) -> None:
+        """What tasks hold, for their job and for their queue with its ancestors. Held rooms count as allocated."""
+        books = self.queues.get(entry.job.spec.queue)
+        sums = [entry.job.allocated]
+        if books is not None:
+            sums += [queue.allocated for queue in books.chain]
+        for amounts in sums:
+            entry.saved_sums.append((amounts, amounts[:]))
+            for dimension, amount in task_class.request:
+                amounts[dimension] += amount * copies
+
+    def _feed(self, entry: Entry, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
+        for number in task_class.feeds:
+            column = self._own_tally(number)
+            for row in rows:
+                count = int(column[row])
+                entry.saved_tallies.append((column, row, count))
+                column[row] = count + step
+
+    def _own_tally(self, number: int) -> NDArray[np.int32]:
+        if number not in self._own_tallies:
+            known = self._tallies.get(number)
+            column = np.zeros(len(self.nodes), dtype=np.int32) if known is None else known.copy()
+            self._tallies[number] = column
+            self._own_tallies.add(number)
+        return self._tallies[number]
+
+    # -- proofs -------------------------------------------------------------------------------------------------
+
+    def fingerprint(self) -> bytes:
+        """Every mutable byte of the books, for the proof that an undo restored them."""
+        parts: list[bytes] = [self.books.tobytes(), self.status.tobytes(), self.node_of.tobytes()]
+        for key in sorted(self.jobs):
+            job = self.jobs[key]
+            sub_jobs = {name: sub_job.counts for name, sub_job in sorted(job.sub_jobs.items())}
+            parts.append(repr((key, job.phase, job.counts, job.role_counts, job.allocated, sub_jobs)).encode())
+        for name in sorted(self.queues):
+            books: QueueBooks = self.queues[name]
+            parts.append(repr((name, books.allocated, books.request, books.inqueue, books.elastic)).encode())
+        for number, column in sorted(self._tallies.items()):
+            if column.any():
+                parts.append(repr(number).encode() + column.tobytes())
+        return b"|".join(parts)
+
+
+def _distinct(rows: Sequence[int]) -> tuple[Index, Index]:
+    """Each row once, with how often it occurs."""
+    times = Counter(rows)
+    return np.fromiter(times.keys(), np.int64, len(times)), np.fromiter(times.values(), np.int64, len(times))

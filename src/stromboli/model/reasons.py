@@ -1,0 +1,206 @@
+"""Why something did not happen: a stable code, a sentence for a person, and the events that could cure it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Cure(StrEnum):
+    """A kind of event in the cluster after which a refusal may no longer hold."""
+
+    NODE_ADDED = "a node is added"
+    NODE_CHANGED = "a node's labels, taints or allocatable change"
+    POD_REMOVED = "a pod ends or is removed"
+    POD_ADDED = "a pod is added"
+    POD_CHANGED = "the pod itself changes"
+    JOB_CHANGED = "the PodGroup changes"
+    QUEUE_CHANGED = "a queue's limits, weight or state change"
+
+
+class Remedy(StrEnum):
+    """Who can do something about it."""
+
+    WAIT = "wait"
+    CHANGE_REQUEST = "change the request"
+    ASK_ADMINISTRATOR = "ask the administrator"
+
+
+class Code(StrEnum):
+    """Stable reason codes. Tools may match on these; the sentences may be improved."""
+
+    INSUFFICIENT_RESOURCE = "InsufficientResource"
+    TOO_MANY_PODS = "TooManyPods"
+    NODE_UNSCHEDULABLE = "NodeUnschedulable"
+    NODE_NOT_READY = "NodeNotReady"
+    NODE_SELECTOR = "NodeSelectorMismatch"
+    NODE_AFFINITY = "NodeAffinityMismatch"
+    TAINT = "UntoleratedTaint"
+    HOST_PORT = "HostPortTaken"
+    POD_AFFINITY = "PodAffinityUnsatisfied"
+    POD_ANTI_AFFINITY = "PodAntiAffinityViolated"
+    EXISTING_ANTI_AFFINITY = "ExistingPodAntiAffinityViolated"
+    TOPOLOGY_SPREAD = "TopologySpreadViolated"
+    PLUGIN_REFUSED = "PluginRefused"
+    PLUGIN_FAILED = "PluginFailed"
+    NO_NODES = "NoNodes"
+    GANG_SHORT = "GangShortOfRoom"
+    NOT_ENOUGH_TASKS = "NotEnoughTasks"
+    NOT_ENOUGH_PODS_OF_ROLE = "NotEnoughPodsOfTask"
+    NOT_ENOUGH_SUB_GROUPS = "NotEnoughSubGroups"
+    NOT_ADMITTED = "NotAdmitted"
+    CLUSTER_OVERCOMMITTED = "ClusterOvercommitted"
+    QUEUE_CAPABILITY = "QueueCapabilityExceeded"
+    QUEUE_SHARE = "QueueShareExhausted"
+    QUEUE_OVERUSED = "QueueOverused"
+    QUEUE_CLOSED = "QueueNotOpen"
+    QUEUE_UNKNOWN = "QueueUnknown"
+    SCHEDULING_GATED = "SchedulingGated"
+    NO_PODS = "NoPodsYet"
+    PIPELINED = "WaitingForRelease"
+    INVALID_OBJECT = "InvalidObject"
+    ROLE_REFUSED = "RoleAlreadyRefused"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFacts:
+    """What a code means, for the reference page and for `explain`."""
+
+    meaning: str
+    remedy: Remedy
+    advice: str
+    cures: tuple[Cure, ...]
+
+
+_ROOM = (Cure.POD_REMOVED, Cure.NODE_ADDED, Cure.NODE_CHANGED)
+
+CODES: dict[Code, CodeFacts] = {
+    Code.INSUFFICIENT_RESOURCE: CodeFacts(
+        "The node has not enough of a resource left.", Remedy.WAIT, "Wait for pods to end, ask for less, or add nodes.", _ROOM
+    ),
+    Code.TOO_MANY_PODS: CodeFacts(
+        "The node already runs as many pods as it may.", Remedy.WAIT, "Wait for pods to end or add nodes.", _ROOM
+    ),
+    Code.NODE_UNSCHEDULABLE: CodeFacts(
+        "The node is cordoned.", Remedy.ASK_ADMINISTRATOR, "Uncordon the node.", (Cure.NODE_CHANGED, Cure.NODE_ADDED)
+    ),
+    Code.NODE_NOT_READY: CodeFacts(
+        "The node reports that it is not ready.", Remedy.ASK_ADMINISTRATOR, "Repair the node.",
+        (Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.NODE_SELECTOR: CodeFacts(
+        "The node's labels do not match the pod's node selector.", Remedy.CHANGE_REQUEST,
+        "Change spec.nodeSelector or label a node.", (Cure.NODE_CHANGED, Cure.NODE_ADDED, Cure.POD_CHANGED),
+    ),
+    Code.NODE_AFFINITY: CodeFacts(
+        "The node does not satisfy the pod's required node affinity.", Remedy.CHANGE_REQUEST,
+        "Change the node affinity or label a node.", (Cure.NODE_CHANGED, Cure.NODE_ADDED, Cure.POD_CHANGED),
+    ),
+    Code.TAINT: CodeFacts(
+        "The node has a taint that the pod does not tolerate.", Remedy.CHANGE_REQUEST,
+        "Add a toleration, or remove the taint.", (Cure.NODE_CHANGED, Cure.NODE_ADDED, Cure.POD_CHANGED),
+    ),
+    Code.HOST_PORT: CodeFacts(
+        "Another pod on the node holds the host port.", Remedy.WAIT, "Wait, or use another host port.", _ROOM
+    ),
+    Code.POD_AFFINITY: CodeFacts(
+        "No pod that this one must be near stands in the node's domain.", Remedy.CHANGE_REQUEST,
+        "Start the pods it refers to, or change the pod affinity.", (Cure.POD_ADDED, Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.POD_ANTI_AFFINITY: CodeFacts(
+        "A pod that this one must stay away from stands in the node's domain.", Remedy.WAIT,
+        "Wait, add nodes in other domains, or relax the anti-affinity.", _ROOM,
+    ),
+    Code.EXISTING_ANTI_AFFINITY: CodeFacts(
+        "A pod in the node's domain refuses to be near this one.", Remedy.WAIT,
+        "Wait, or add nodes in other domains.", _ROOM,
+    ),
+    Code.TOPOLOGY_SPREAD: CodeFacts(
+        "Placing the pod here would make the spread over domains too uneven.", Remedy.WAIT,
+        "Add room in the emptier domains, or raise maxSkew.", (*_ROOM, Cure.POD_ADDED),
+    ),
+    Code.PLUGIN_REFUSED: CodeFacts(
+        "A plugin refused the node.", Remedy.ASK_ADMINISTRATOR, "Read the plugin's documentation.", tuple(Cure)
+    ),
+    Code.PLUGIN_FAILED: CodeFacts(
+        "A plugin raised an error; its answer counts as a refusal.", Remedy.ASK_ADMINISTRATOR,
+        "Report the error to whoever maintains the plugin.", tuple(Cure),
+    ),
+    Code.NO_NODES: CodeFacts(
+        "The cluster has no nodes.", Remedy.ASK_ADMINISTRATOR, "Add nodes.", (Cure.NODE_ADDED,)
+    ),
+    Code.GANG_SHORT: CodeFacts(
+        "Some members have a place, but not as many as must start together.", Remedy.WAIT,
+        "Wait for room, lower minMember, or ask for less per pod.", (*_ROOM, Cure.JOB_CHANGED),
+    ),
+    Code.NOT_ENOUGH_TASKS: CodeFacts(
+        "Fewer pods exist than must start together.", Remedy.CHANGE_REQUEST,
+        "Create the missing pods or lower minMember.", (Cure.POD_ADDED, Cure.JOB_CHANGED),
+    ),
+    Code.NOT_ENOUGH_PODS_OF_ROLE: CodeFacts(
+        "A role has fewer pods than its minimum.", Remedy.CHANGE_REQUEST,
+        "Create the missing pods or lower minTaskMember.", (Cure.POD_ADDED, Cure.JOB_CHANGED),
+    ),
+    Code.NOT_ENOUGH_SUB_GROUPS: CodeFacts(
+        "Fewer sub-groups exist than must start together.", Remedy.CHANGE_REQUEST,
+        "Create the missing pods or lower minSubGroups.", (Cure.POD_ADDED, Cure.JOB_CHANGED),
+    ),
+    Code.NOT_ADMITTED: CodeFacts(
+        "The job has not been let into its queue yet.", Remedy.WAIT, "Wait for room in the queue or the cluster.",
+        (*_ROOM, Cure.QUEUE_CHANGED, Cure.JOB_CHANGED),
+    ),
+    Code.CLUSTER_OVERCOMMITTED: CodeFacts(
+        "The jobs already admitted may use all that the cluster has.", Remedy.WAIT,
+        "Wait for jobs to end, lower minResources, or raise overcommit-factor.", (*_ROOM, Cure.JOB_CHANGED),
+    ),
+    Code.QUEUE_CAPABILITY: CodeFacts(
+        "The queue may not use more than its capability.", Remedy.ASK_ADMINISTRATOR,
+        "Wait for the queue's jobs to end, or ask for a larger capability.", (Cure.POD_REMOVED, Cure.QUEUE_CHANGED),
+    ),
+    Code.QUEUE_SHARE: CodeFacts(
+        "The queue already has what it deserves of a resource.", Remedy.WAIT,
+        "Wait for the queue's jobs to end, or ask for a larger weight.", (*_ROOM, Cure.QUEUE_CHANGED),
+    ),
+    Code.QUEUE_OVERUSED: CodeFacts(
+        "The queue has all it deserves of every resource.", Remedy.WAIT,
+        "Wait for the queue's jobs to end, or ask for a larger weight.", (*_ROOM, Cure.QUEUE_CHANGED),
+    ),
+    Code.QUEUE_CLOSED: CodeFacts(
+        "The queue is closed.", Remedy.ASK_ADMINISTRATOR, "Open the queue or use another.", (Cure.QUEUE_CHANGED,)
+    ),
+    Code.QUEUE_UNKNOWN: CodeFacts(
+        "No queue has this name.", Remedy.CHANGE_REQUEST, "Create the queue or correct spec.queue.",
+        (Cure.QUEUE_CHANGED, Cure.JOB_CHANGED),
+    ),
+    Code.SCHEDULING_GATED: CodeFacts(
+        "The pod has scheduling gates.", Remedy.CHANGE_REQUEST, "Remove the pod's schedulingGates.", (Cure.POD_CHANGED,)
+    ),
+    Code.NO_PODS: CodeFacts(
+        "The job was let in and has no pods yet.", Remedy.WAIT, "Its controller should create the pods now.",
+        (Cure.POD_ADDED,),
+    ),
+    Code.PIPELINED: CodeFacts(
+        "The job has its room; it waits for pods that are being released.", Remedy.WAIT, "Wait.", (Cure.POD_REMOVED,)
+    ),
+    Code.INVALID_OBJECT: CodeFacts(
+        "An object of the job is not valid.", Remedy.CHANGE_REQUEST, "Correct the named field.",
+        (Cure.POD_CHANGED, Cure.JOB_CHANGED),
+    ),
+    Code.ROLE_REFUSED: CodeFacts(
+        "Another pod of the same role found no node, so this one was not tried.", Remedy.WAIT,
+        "See the reason of the other pod.", _ROOM,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One refusal. `detail` is the sentence; numbers and names are in it."""
+
+    code: Code
+    detail: str
+
+    def __str__(self) -> str:
+        return self.detail
+
+    @property
+    def cures(self) -> tuple[Cure, ...]:
+        return CODES[self.code].cures

@@ -1,0 +1,76 @@
+"""Selectors over labels, as Kubernetes defines them, kept as plain comparable values.
+
+`LabelSelector` chooses pods by their labels (In, NotIn, Exists, DoesNotExist); `NodeTerm` chooses nodes by labels
+and fields (also Gt and Lt). Both are frozen and hashable, so that classes and terms can be interned.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One expression: `key operator values`."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, present: str | None) -> bool:
+        """Whether a label with this value (None when it is absent) satisfies the requirement."""
+        match self.operator:
+            case "In":
+                return present is not None and present in self.values
+            case "NotIn":
+                return present is None or present not in self.values
+            case "Exists":
+                return present is not None
+            case "DoesNotExist":
+                return present is None
+            case _:
+                return self._compares(present)
+
+    def _compares(self, present: str | None) -> bool:
+        left, right = as_integer(present), as_integer(self.values[0] if len(self.values) == 1 else None)
+        if left is None or right is None:
+            return False
+        return left > right if self.operator == "Gt" else left < right
+
+
+def as_integer(text: str | None) -> int | None:
+    """The label as a 64-bit integer, or None: only such labels can be compared with Gt and Lt."""
+    if text is None or len(text) > 20 or not text.removeprefix("-").removeprefix("+").isdecimal():
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All requirements must hold. No requirement at all matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return all(requirement.holds(labels.get(requirement.key)) for requirement in self.requirements)
+
+
+#: Selects nothing: what an absent selector means.
+NOTHING = LabelSelector((Requirement("", "In", ()),))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """One term of a node affinity: all label expressions and all field expressions hold."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """An empty term matches no node."""
+        return not self.labels and not self.fields

@@ -1,0 +1,49 @@
+"""A snapshot: everything a cycle sees, isolated from whatever happens in the cluster afterwards.
+
+Facts (nodes, classes, tasks, queues, job specs) are shared with the cache, which replaces and never edits them. Everything a cycle
+may change is copied: the node books, the status columns, the queue sums, and the counters of waiting jobs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.model.books import Block, Layout
+from stromboli.model.job import Job
+from stromboli.model.nodes import NodeTable
+from stromboli.model.queue import Queue, QueueBooks
+from stromboli.model.resources import ResourceAxis
+from stromboli.model.task_class import TaskClass
+from stromboli.model.terms import TermRegistry
+
+
+@dataclass(slots=True)
+class Snapshot:
+    axis: ResourceAxis
+    nodes: NodeTable
+    layout: Layout
+    books: Block
+    terms: TermRegistry
+    #: Term number -> pods counted per node. Copied by the ledger when a cycle first changes one.
+    tallies: dict[int, NDArray[np.int32]]
+    #: Per task row: status code and node row (-1 for none).
+    status: NDArray[np.int8]
+    node_of: NDArray[np.int32]
+    jobs: dict[str, Job]
+    #: Keys of the jobs that a cycle may have to do something about.
+    waiting: tuple[str, ...]
+    queues: Mapping[str, Queue]
+    queue_books: dict[str, QueueBooks]
+    classes: tuple[TaskClass, ...] = ()
+    #: Seconds since the epoch, as the caller's clock says.
+    now: float = 0.0
+    #: Changes of node facts that make remembered static answers false get a new table, so this is for people.
+    generation: int = 0
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def size(self) -> int:
+        """The length of the resource axis when the snapshot was taken."""
+        return self.layout.resources

@@ -1,0 +1,77 @@
+"""A task is one pod. Its facts stand here; what changes during a cycle (status, node) is a column of the ledger."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from stromboli.model.task_class import TaskClass
+
+
+class TaskStatus(IntEnum):
+    """Where a task is in its life. The value is an index into counters and a code in the status column."""
+
+    PENDING = 0
+    ALLOCATED = 1
+    PIPELINED = 2
+    BINDING = 3
+    BOUND = 4
+    RUNNING = 5
+    RELEASING = 6
+    SUCCEEDED = 7
+    FAILED = 8
+    UNKNOWN = 9
+
+    @property
+    def word(self) -> str:
+        return self.name.capitalize()
+
+
+#: Hold a place on a node and count as allocated for their job and queue.
+ALLOCATED_STATUSES = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
+#: Take room on their node.
+OCCUPYING_STATUSES = (*ALLOCATED_STATUSES, TaskStatus.RELEASING, TaskStatus.UNKNOWN)
+SCHEDULED_STATUSES = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED)
+FINISHED_STATUSES = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
+
+#: What a cycle may do to a task. Undo goes back by restoring what was saved, never by a transition of its own.
+TRANSITIONS: dict[TaskStatus, tuple[TaskStatus, ...]] = {
+    TaskStatus.PENDING: (TaskStatus.ALLOCATED, TaskStatus.PIPELINED),
+    TaskStatus.PIPELINED: (TaskStatus.PENDING,),
+    TaskStatus.ALLOCATED: (TaskStatus.BINDING,),
+    TaskStatus.BOUND: (TaskStatus.RELEASING,),
+    TaskStatus.RUNNING: (TaskStatus.RELEASING,),
+}
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """The facts of one pod that no cycle changes."""
+
+    uid: str
+    namespace: str
+    name: str
+    job: str
+    row: int
+    task_class: TaskClass
+    priority: int = 1
+    created: float = 0.0
+    sub_job: str = ""
+    nominated_node: str = ""
+    gated: bool = False
+    preemptable: bool = True
+    never_preempts: bool = False
+    priority_class: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def role(self) -> str:
+        return self.task_class.role
+
+    def default_order(self) -> tuple[int, int, float, str]:
+        """Members of a numbered set by their number, others by age; the uid settles the rest."""
+        parts = self.name.rsplit("-", 2)
+        if len(parts) == 3 and parts[2].isdecimal() and parts[2].isascii() and len(parts[2]) < 19:
+            return 0, int(parts[2]), self.created, self.uid
+        return 1, 0, self.created, self.uid

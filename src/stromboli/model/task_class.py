@@ -1,0 +1,90 @@
+"""Task classes: tasks that no scheduling rule can tell apart.
+
+Every question about nodes is asked once per class, not once per task. Two tasks are of one class when they ask
+for the same resources and carry the same selectors, affinities, tolerations, ports, role and whatever else a
+rule may read; the cache interns classes, so identity is equality.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stromboli.model.resources import Request, is_best_effort
+from stromboli.model.selectors import NodeTerm
+from stromboli.model.terms import PodTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port on the host. The address 0.0.0.0 stands for all addresses and collides with each of them."""
+
+    protocol: str
+    port: int
+    address: str = "0.0.0.0"  # noqa: S104 - a name for "every address", nothing is opened
+
+    def collides_with(self, other: "HostPort") -> bool:
+        if (self.protocol, self.port) != (other.protocol, other.port):
+            return False
+        return self.address == other.address or "0.0.0.0" in (self.address, other.address)  # noqa: S104
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityTerm:
+    """Pods chosen by `term`, in the same domain of `topology_key` or away from it."""
+
+    term: PodTerm
+    topology_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    """Keep the number of matching pods even over the domains of a node label."""
+
+    term: PodTerm
+    topology_key: str
+    max_skew: int
+    hard: bool
+    min_domains: int = 1
+    honor_node_affinity: bool = True
+    honor_node_taints: bool = False
+    matches_itself: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class TaskClass:
+    number: int
+    request: Request
+    role: str = ""
+    #: (milli-cpu, bytes) as scorers see them: a pod without a request still costs something.
+    scored_request: tuple[int, int] = (0, 0)
+    node_selector: tuple[tuple[str, str], ...] = ()
+    #: Any of these must hold; None when there is no requirement, () when nothing can satisfy it.
+    required_node_terms: tuple[NodeTerm, ...] | None = None
+    preferred_node_terms: tuple[tuple[int, NodeTerm], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    ports: tuple[HostPort, ...] = ()
+    images: tuple[str, ...] = ()
+    container_count: int = 1
+    affinity: tuple[AffinityTerm, ...] = ()
+    anti_affinity: tuple[AffinityTerm, ...] = ()
+    #: (weight, term); a negative weight is a preference to stay away.
+    preferred_affinity: tuple[tuple[int, AffinityTerm], ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
+    #: Whether a member satisfies its own required affinity: the first of a set may then go anywhere.
+    matches_own_affinity: bool = False
+    #: Columns of the ledger's tallies that a placed member raises by one.
+    feeds: tuple[int, ...] = ()
+    #: Labels and annotations that a plugin declared it reads.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    best_effort: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.best_effort = is_best_effort(self.request)

@@ -1,0 +1,177 @@
+"""What is good is read, what is not is named, and nothing that a file holds can crash the reader."""
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stromboli.kube.manifests import ManifestError, Manifests, read_manifests
+
+
+def read(text: str) -> Manifests:
+    return read_manifests(["-"], io.StringIO(text))
+
+
+def named(manifests: Manifests) -> str:
+    return ", ".join(f"{type(item).__name__} {item.key}" for item in manifests.objects)
+
+
+def manifest(kind: str, name: str, rest: str = "", version: str = "v1") -> str:
+    return f"---\napiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}{rest}}}\n"
+
+
+def pods(*names: str) -> str:
+    """A PodList as the API returns it: its items do not say that they are pods."""
+    return json.dumps(
+        {"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": name}} for name in names]}
+    )
+
+
+ABC = manifest("Pod", "a") + manifest("Pod", "b", ", labels: 3") + manifest("Pod", "c")
+UNKNOWN = manifest("Deployment", "d", version="apps/v1") * 3 + manifest("Foo", "f")
+NESTED = f'{{"kind": "List", "items": [{pods("a")}, {{"kind": "List", "items": [{pods("b")}, null]}}]}}'
+BARE_LIST = f"[{pods('a')}, [[{pods('b')}], []]]"
+REPLACED = "Pod default/a in standard input replaces the one in standard input"
+NOT_AN_OBJECT = "write a map with apiVersion, kind and metadata"
+NAME_IT = "write a name such as train-1"
+
+STORIES = [
+    ("reading order", manifest("Pod", "b") + manifest("Node", "a"), "Pod default/b, Node a", [], []),
+    ("a namespace is kept", manifest("Pod", "b", ", namespace: x"), "Pod x/b", [], []),
+    ("a node has no namespace", manifest("Node", "a", ", namespace: x"), "Node a", [], []),
+    ("unknown kinds are counted", UNKNOWN, "", [],
+     ["skipped 3 objects of unknown kind apps/v1 Deployment", "skipped 1 object of unknown kind v1 Foo"]),
+    ("the later one counts", pods("a", "b", "a"), "Pod default/b, Pod default/a", [], [REPLACED]),
+    ("lists in lists", NESTED, "Pod default/a, Pod default/b",
+     [f"document 1: expected a Kubernetes object, got null; {NOT_AN_OBJECT}"], []),
+    ("lists without a kind", BARE_LIST, "Pod default/a, Pod default/b", [], []),
+    ("an empty list", "apiVersion: v1\nkind: List\nitems:", "", [], []),
+    ("a list that is none", "apiVersion: v1\nkind: PodList\nitems: 3", "",
+     ["PodList in document 1: items: expected a list, got an integer; write a list of objects"], []),
+    ("nameless", manifest("Pod", "a") + "---\napiVersion: v1\nkind: Pod", "Pod default/a",
+     [f"Pod in document 2: metadata.name: is missing; {NAME_IT}"], []),
+    ("a name with a slash", manifest("Pod", "a/b"), "",
+     [f"Pod default/a/b: metadata.name: holds a space, a slash or an unprintable character; {NAME_IT}"], []),
+    ("a bad one between good ones", ABC, "Pod default/a, Pod default/c",
+     ["Pod b: metadata.labels: expected a map, got an integer; write a map of keys and values"], []),
+    ("scraps", "--- 3\n---\n--- text\n--- []\n--- {}", "",
+     [f"document 1: expected a Kubernetes object, got an integer; {NOT_AN_OBJECT}",
+      f"document 3: expected a Kubernetes object, got a string; {NOT_AN_OBJECT}",
+      "object in document 5: apiVersion: is missing; write one, for example apiVersion: v1"], []),
+    ("too deep", "[" * 200_000, "",
+     ["line 1, column 1: nested too deeply; stay below 100 levels, nothing in this file was read"], []),
+    ("ten megabytes of name", manifest("Pod", "a" * 10_000_000), "",
+     [f"Pod default/{'a' * 292}…: metadata.name: is longer than 253 characters; {NAME_IT}"], []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "objects", "problems", "notes"),
+    [case[1:] for case in STORIES],
+    ids=[case[0] for case in STORIES],
+)
+def test_stories(text: str, objects: str, problems: list[str], notes: list[str]) -> None:
+    manifests = read(text)
+    assert [str(problem) for problem in manifests.problems] == [
+        f"standard input: {line}" for line in problems
+    ]
+    assert manifests.notes == notes
+    assert named(manifests) == objects
+
+
+def test_a_missing_uid_is_the_same_on_every_reading() -> None:
+    text = manifest("Pod", "a") + manifest("Node", "n") + manifest("Pod", "b", ", uid: given")
+    assert [item.metadata.uid for item in read(text).objects] == ["Pod/default/a", "Node/n", "given"]
+
+
+def test_folders_are_searched_in_order(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / ".git").mkdir()
+    for path in ("b.yml", "a.yaml", "deep/c.json", "deep/notes.txt", ".git/x.yaml", ".hidden.yaml"):
+        name = Path(path).stem.strip(".")
+        document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}
+        (tmp_path / path).write_text(json.dumps(document), encoding="utf-8-sig")
+    assert named(read_manifests([str(tmp_path)])) == "Pod default/a, Pod default/b, Pod default/c"
+
+
+def test_problems_name_their_file(tmp_path: Path) -> None:
+    file = tmp_path / "pods.yaml"
+    file.write_text(manifest("Pod", "a", ", labels: 3"))
+    (problem,) = read_manifests([str(file)]).problems
+    assert str(problem).startswith(f"{file}: Pod a: metadata.labels: ")
+
+
+BAD_SOURCES = [
+    ("nowhere", None, "no such file or folder; check the path"),
+    ("unparsable.yaml", b"a: {", "line 2, column 1: did not find expected"),
+    ("latin.yaml", b"a: \xe9", "is not UTF-8 text; save it as UTF-8"),
+    ("twice.yaml", b"a: 1\na: 2", "line 2, column 1: the key is given twice; remove one"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "words"), BAD_SOURCES, ids=[case[0] for case in BAD_SOURCES])
+def test_a_bad_source_stops_the_reading(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ManifestError) as refusal:
+        read_manifests([str(path)])
+    assert str(refusal.value).startswith(f"{path}: ")
+    assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize("path", ["-", "a\0b", ""], ids=["no standard input", "zero byte", "empty"])
+def test_a_path_that_cannot_be(path: str) -> None:
+    with pytest.raises(ManifestError):
+        read_manifests([path], None)
+
+
+def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match="holds no"):
+        read_manifests([str(tmp_path)])
+
+
+def test_millions_of_problems_are_counted_not_kept() -> None:
+    manifests = read("[" + ",".join(["0"] * 5000) + "]")
+    assert len(manifests.problems) == 1000
+    assert manifests.notes == ["4000 more problems are not listed"]
+
+
+WORDS = st.sampled_from(
+    ["apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "containers", "x"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=6),
+    max_leaves=20,
+)
+WORDS = st.sampled_from(
+    ["apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "containers", "x"]
+)
+OBJECTS = st.fixed_dictionaries(
+    {"apiVersion": st.sampled_from(["v1", "scheduling.volcano.sh/v1beta1", "policy/v1"])},
+    optional={
+        "kind": st.sampled_from(["Pod", "PodList", "List", "Queue", "PodGroup", "ConfigMap"]),
+        "metadata": st.fixed_dictionaries({}, optional={"name": JSON, "labels": JSON, "uid": JSON}),
+        "spec": JSON,
+        "items": st.lists(JSON, max_size=3),
+    },
+)
+
+
+@settings(max_examples=200)
+@given(st.one_of(JSON, OBJECTS, st.lists(OBJECTS, max_size=3)))
+def test_any_document_is_read_or_named(document: object) -> None:
+    manifests = read(json.dumps(document))
+    assert all(item.metadata.name and item.metadata.uid for item in manifests.objects)
+    assert all(str(problem).isprintable() for problem in manifests.problems)
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(ManifestError):
+        read(text)
