@@ -76,9 +76,7 @@ STORIES = [
 )
 def test_stories(text: str, objects: str, problems: list[str], notes: list[str]) -> None:
     manifests = read(text)
-    assert [str(problem) for problem in manifests.problems] == [
-        f"standard input: {line}" for line in problems
-    ]
+    assert [str(problem) for problem in manifests.problems] == [f"standard input: {line}" for line in problems]
     assert manifests.notes == notes
     assert named(manifests) == objects
 
@@ -141,17 +139,13 @@ def test_millions_of_problems_are_counted_not_kept() -> None:
     assert manifests.notes == ["4000 more problems are not listed"]
 
 
-WORDS = st.sampled_from(
-    ["apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "containers", "x"]
-)
+WORDS = st.sampled_from(["apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "containers", "x"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=6),
     max_leaves=20,
 )
-WORDS = st.sampled_from(
-    ["apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "containers", "x"]
-)
+WORDS = st.sampled_from(["apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "containers", "x"])
 OBJECTS = st.fixed_dictionaries(
     {"apiVersion": st.sampled_from(["v1", "scheduling.volcano.sh/v1beta1", "policy/v1"])},
     optional={

@@ -10,9 +10,7 @@ import pytest
 from stromboli.kube import KINDS, KubeObject, ObjectError, Unknown, decode
 from stromboli.kube.yaml import load_documents
 
-EVERY_FIELD: list[Any] = load_documents(
-    Path(__file__).with_name("every_field.yaml").read_text(), "every_field.yaml"
-)
+EVERY_FIELD: list[Any] = load_documents(Path(__file__).with_name("every_field.yaml").read_text(), "every_field.yaml")
 
 
 def test_every_kind_is_shown() -> None:
@@ -81,9 +79,7 @@ WRONG: list[tuple[str, str, dict[str, object], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "change", "sentence"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG]
-)
+@pytest.mark.parametrize(("kind", "change", "sentence"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
 def test_wrong(kind: str, change: dict[str, object], sentence: str) -> None:
     metadata = {"name": "train", "namespace": "team-a"}
     with pytest.raises(ObjectError) as refusal:

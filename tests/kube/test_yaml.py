@@ -79,24 +79,15 @@ def test_keys_are_text() -> None:
 def test_what_others_would_misread_is_quoted() -> None:
     shared = {"b": "1e3", "a": ["y", "1"]}
     assert dump_documents([{"x": shared, "y": shared, "lines": "one\ntwo\n"}]) == (
-        "x:\n  b: '1e3'\n  a:\n  - 'y'\n  - '1'\n"
-        "'y':\n  b: '1e3'\n  a:\n  - 'y'\n  - '1'\n"
-        "lines: |\n  one\n  two\n"
+        "x:\n  b: '1e3'\n  a:\n  - 'y'\n  - '1'\n'y':\n  b: '1e3'\n  a:\n  - 'y'\n  - '1'\nlines: |\n  one\n  two\n"
     )
 
 
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**64), 2**64)
-    | st.floats(allow_nan=False)
-    | st.text(max_size=20)
-)
+SCALARS = st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats(allow_nan=False) | st.text(max_size=20)
 VALUES = st.recursive(
     SCALARS,
     lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.text(max_size=8).filter("<<".__ne__), inner, max_size=4)
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8).filter("<<".__ne__), inner, max_size=4)
     ),
     max_leaves=12,
 )

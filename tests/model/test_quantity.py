@@ -120,9 +120,7 @@ def test_refused_with_a_sentence(text: str | float, words: str) -> None:
         parse_quantity(text, milli=True)
 
 
-@pytest.mark.parametrize(
-    "text", HOSTILE, ids=lambda text: str(text)[:12] if isinstance(text, str) else "huge int"
-)
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: str(text)[:12] if isinstance(text, str) else "huge int")
 def test_hostile_text_costs_no_time(text: str | int) -> None:
     start = time.process_time()
     assert len(verdict(text)) < 200

@@ -1,6 +1,7 @@
 """backfill: place the tasks that ask for nothing, wherever a rule does not forbid it.
 
-They need no room, so they take none from anybody and no quota is asked. A task that only held a room is placed anew.
+They need no room, so they take none from anybody and no quota is asked. A task that only held a room is placed
+anew.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """enqueue: let pending jobs in, as far as queues and cluster can promise them room.
 
-Every pending job is looked at once per cycle, queue by queue in turn. A job that is refused does not block those behind it.
-Nothing depends on pods: a job is let in by its `minResources`, so that controllers can wait for it before they create any.
+Every pending job is looked at once per cycle, queue by queue in turn. A job that is refused does not block
+those behind it. Nothing depends on pods: a job is let in by its `minResources`, so that controllers can wait
+for it before they create any.
 """
 
 from stromboli.framework.action import Action
@@ -9,14 +10,13 @@ from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code, Reason
-from stromboli.model.resources import dense
 
 
 class Enqueue(Action):
     name = "enqueue"
 
     def execute(self, session: Session) -> None:
-        turns = Turns(session, (job for job in session.waiting if job.phase == "Pending"))
+        turns = Turns(session, (job for job in session.admissible if job.phase == "Pending"))
         while (queue := turns.next_queue()) is not None:
             job = turns.next_job(queue)
             if job is not None:
@@ -30,7 +30,7 @@ class Enqueue(Action):
             session.blame(job, error)
             return
         if refusal is None:
-            session.ledger.enqueue(job, dense(job.min_resources or (), session.snapshot.size))
+            session.ledger.enqueue(job, job.missing_minimum(session.snapshot.size))
             session.job_enqueued(job)
         else:
             session.refuse(job, refusal)

@@ -1,0 +1,1 @@
+"""The live mirror of the cluster: Kubernetes objects in, snapshots of the model out."""

@@ -25,7 +25,7 @@ class ActionReader:
 
     def _names(self, node: Node) -> Iterator[tuple[int, str]]:
         """Each name with its line: from a text with commas, as Volcano has it, or from a list."""
-        if not node.value:
+        if node.value in (None, ()) or (isinstance(node.value, str) and not node.value.strip()):
             self._findings.add(node.line, "actions is empty; name at least one, such as 'allocate'")
         elif isinstance(node.value, str):
             yield from ((node.line, name.strip()) for name in node.value.split(","))
@@ -67,14 +67,10 @@ class ActionReader:
             if isinstance(child.value, dict):
                 self._take(child.line, child.value, given, actions)
             else:
-                self._findings.add(
-                    child.line, f"a configuration must be a mapping with the name of an action, not {child.described}"
-                )
+                self._findings.add(child.line, f"a configuration must be a mapping, not {child.described}")
         return given
 
-    def _take(
-        self, line: int, fields: Mapping[str, Node], given: dict[str, Node], actions: Sequence[str]
-    ) -> None:
+    def _take(self, line: int, fields: Mapping[str, Node], given: dict[str, Node], actions: Sequence[str]) -> None:
         for key, child in fields.items():
             if key not in _KEYS:
                 self._findings.add_unknown(child.line, "key", key, _KEYS, "a configuration")

@@ -9,9 +9,7 @@ from stromboli.framework.extension_points import SWITCHES
 from stromboli.framework.yaml_lines import Node
 
 
-def read_arguments(
-    node: Node | None, declared: Sequence[Argument], owner: str, findings: Findings
-) -> Arguments:
+def read_arguments(node: Node | None, declared: Sequence[Argument], owner: str, findings: Findings) -> Arguments:
     """The arguments with defaults filled in. `owner` is who takes them, as in "plugin 'binpack'"."""
     if node is None or node.value is None:
         return Arguments(declared)
@@ -19,9 +17,7 @@ def read_arguments(
         findings.add(node.line, f"arguments of {owner} must be a mapping, not {node.described}")
         return Arguments(declared)
     accepted = {
-        key: child.plain()
-        for key, child in node.value.items()
-        if _is_sound(key, child, declared, owner, findings)
+        key: child.plain() for key, child in node.value.items() if _is_sound(key, child, declared, owner, findings)
     }
     return Arguments(declared, accepted)
 
@@ -33,7 +29,7 @@ def declaration_of(key: str, declared: Sequence[Argument]) -> Argument | None:
 
 
 def refuse_infinite(node: Node, owner: str, findings: Findings) -> bool:
-    """Note every number inside that is not finite: it would win or lose every comparison. True if there was one."""
+    """Note every number inside that is not finite: it would win or lose every comparison. True if any is."""
     found = [n for n in node.walk() if isinstance(n.value, float) and not math.isfinite(n.value)]
     for child in found:
         findings.add(child.line, f"{owner}: expected a finite number, got {child.value}")
@@ -56,9 +52,7 @@ def _is_sound(key: str, node: Node, declared: Sequence[Argument], owner: str, fi
     return not refuse_infinite(node, title, findings)
 
 
-def _refuse_unknown(
-    key: str, node: Node, declared: Sequence[Argument], owner: str, findings: Findings
-) -> None:
+def _refuse_unknown(key: str, node: Node, declared: Sequence[Argument], owner: str, findings: Findings) -> None:
     if key in SWITCHES:
         findings.add(node.line, f"{key!r} is a switch of {owner}, not an argument; put it beside 'name'")
     elif not declared:

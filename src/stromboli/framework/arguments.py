@@ -1,7 +1,8 @@
 """Arguments of plugins and actions: declared once, checked when the configuration is read.
 
-A declaration gives the key as it stands in the configuration file, the type, the default and a sentence for the documentation.
-A key may end in a placeholder (`binpack.resources.<name>`): every key with that beginning is then accepted.
+A declaration gives the key as it stands in the configuration file, the type, the default and a sentence for the
+documentation. A key may end in a placeholder (`binpack.resources.<name>`): every key with that beginning is
+then accepted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
 """What a cycle knows about one class of tasks: which nodes may take one, and how good each is.
 
-The answer is a vector of scores, minus infinity where a node is refused. It is computed once for all nodes and then kept fresh: the
-ledger logs which rows changed, and only those are asked again. Static answers outlive the cycle.
+The answer is a vector of scores, minus infinity where a node is refused. It is computed once for all nodes and
+then kept fresh: the ledger logs which rows changed, and only those are asked again. Static answers outlive the
+cycle.
 """
 
 from __future__ import annotations

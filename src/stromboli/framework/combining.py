@@ -89,11 +89,11 @@ def union_by_tier(tiers: Tiers, candidates: Sequence[T], identity: Callable[[T],
 
 
 def first_refusal(answers: Iterable[Answer], *subject: Any) -> Reason | None:
-    """None when all agree."""
+    """None when all agree. Only a reason refuses; any other answer leaves the question to the rest."""
     for answer in answers:
         refusal = answer(*subject)
-        if refusal is not None:
-            return refusal if isinstance(refusal, Reason) else None
+        if isinstance(refusal, Reason):
+            return refusal
     return None
 
 

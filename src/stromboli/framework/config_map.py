@@ -24,9 +24,10 @@ def embedded_text(root: Node, findings: Findings) -> tuple[str, str]:
     if PREFERRED_KEY in keys:
         keys = [PREFERRED_KEY]
     if len(keys) != 1:
-        found = f"has several ({', '.join(keys)}); name one" if keys else "has none; add"
+        found = f"there are {', '.join(keys)}" if keys else "there is none"
         findings.stop(
-            data.line, f"one key of the ConfigMap's data must end in {_ENDING!r}; this one {found} {PREFERRED_KEY}"
+            data.line,
+            f"one key of the ConfigMap's data must end in {_ENDING!r}, and {found}; name it {PREFERRED_KEY}",
         )
     text = entries[keys[0]]
     if not isinstance(text.value, str):

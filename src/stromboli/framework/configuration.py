@@ -49,7 +49,7 @@ tiers:
 """
 
 _KEYS = ("actions", "tiers", "configurations", "metrics")
-_REQUIRED_KEYS = frozenset({"actions", "tiers"})
+_REQUIRED_KEYS = ("actions", "tiers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ def parse_configuration(text: str, registry: Registry, source: str = "configurat
     root = read_tree(text, findings)
     if is_config_map(root):
         key, embedded = embedded_text(root, findings)
+        findings.raise_if_any()
         findings = Findings(f"{source}[{key}]")
         root = read_tree(embedded, findings)
     configuration = _read(root, registry, findings)
@@ -100,11 +101,7 @@ def _read(root: Node, registry: Registry, findings: Findings) -> Configuration:
     if not isinstance(root.value, dict):
         findings.stop(root.line, f"expected a mapping with actions and tiers, not {root.described}")
     fields = root.value
-    for key, child in fields.items():
-        if key not in _KEYS:
-            findings.add_unknown(child.line, "key", key, _KEYS)
-    for key in _REQUIRED_KEYS - fields.keys():
-        findings.add(root.line, f"the key {key!r} is missing")
+    _check_keys(root.line, fields, findings)
     action_reader = ActionReader(registry, findings)
     actions = action_reader.actions(fields["actions"]) if "actions" in fields else ()
     return Configuration(
@@ -115,6 +112,15 @@ def _read(root: Node, registry: Registry, findings: Findings) -> Configuration:
         warnings=findings.warnings,
         source=findings.source,
     )
+
+
+def _check_keys(line: int, fields: Mapping[str, Node], findings: Findings) -> None:
+    for key, child in fields.items():
+        if key not in _KEYS:
+            findings.add_unknown(child.line, "key", key, _KEYS)
+    for key in _REQUIRED_KEYS:
+        if key not in fields:
+            findings.add(line, f"the key {key!r} is missing")
 
 
 def _metrics(node: Node | None, findings: Findings) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Every question that the scheduler asks and plugins answer, declared once.
 
-A row gives the name of the method a plugin overrides, the rule that combines the answers, and the switch that turns a plugin's
-answer off in the configuration file. The signature and what the question means stand on `Plugin`.
+A row gives the name of the method a plugin overrides, the rule that combines the answers, and the switch that
+turns a plugin's answer off in the configuration file. The signature and what the question means stand on
+`Plugin`.
 """
 
 from dataclasses import dataclass
@@ -88,7 +89,9 @@ ALSO_SWITCHED_BY = {"simulate_add_task": "enabledAllocatable", "simulate_remove_
 
 
 def _spellings() -> dict[str, str]:
-    known = {spelling: point.switch for point in EXTENSION_POINTS for spelling in point.switch_spellings if point.switch}
+    known = {
+        spelling: point.switch for point in EXTENSION_POINTS for spelling in point.switch_spellings if point.switch
+    }
     known |= {HIERARCHY_SWITCH: HIERARCHY_SWITCH, "enabledHierarchy": HIERARCHY_SWITCH}
     return known
 
@@ -96,5 +99,8 @@ def _spellings() -> dict[str, str]:
 #: Every accepted spelling of every switch -> its canonical name.
 SWITCHES: dict[str, str] = _spellings()
 OFF_BY_DEFAULT: frozenset[str] = frozenset(
-    {HIERARCHY_SWITCH, *(point.switch for point in EXTENSION_POINTS if point.switch and not point.on_by_default)}
+    {
+        HIERARCHY_SWITCH,
+        *(point.switch for point in EXTENSION_POINTS if point.switch and not point.on_by_default),
+    }
 )

@@ -1,9 +1,10 @@
 """Placing k copies of a class at once, exactly as one by one would.
 
-One by one always takes the best node (the lowest index among equals), which changes that node's score, and so on. It never touches a
-node outside the k best ones. So: take those, compute for each the score of its 1st, 2nd, ... copy, and merge these sequences. A
-node once taken stays the best until one of its copies scores below the lowest score it was taken at; therefore the order
-of taking is a stable sort by the running minimum of each sequence. Nothing is assumed about how scores change.
+One by one always takes the best node (the lowest index among equals), which changes that node's score, and so
+on. It never touches a node outside the k best ones. So: take those, compute for each the score of its 1st, 2nd,
+... copy, and merge these sequences. A node once taken stays the best until one of its copies scores below the
+lowest score it was taken at; therefore the order of taking is a stable sort by the running minimum of each
+sequence. Nothing is assumed about how scores change.
 """
 
 from __future__ import annotations

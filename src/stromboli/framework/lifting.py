@@ -1,8 +1,8 @@
 """From a plugin's simple answers about nodes to the rules that the search works with.
 
-A plugin may hand over several rules (`node_filters`, `node_scorers`), or just override `predicate`, `node_order`, `batch_node_order`
-or `node_map`; those are lifted here. For authors who would rather look at one node at a time there are the mixins
-`PerNodePredicate` and `PerNodeOrder`.
+A plugin may hand over several rules (`node_filters`, `node_scorers`), or just override `predicate`,
+`node_order`, `batch_node_order` or `node_map`; those are lifted here. For authors who would rather look at one
+node at a time there are the mixins `PerNodePredicate` and `PerNodeOrder`.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """The base of every plugin: one method per extension point, overridden where the plugin has something to say.
 
-A plugin is built once per configuration, from its arguments. `open` is called at the start of each cycle and `close` at
-its end; what a plugin derives for a cycle it derives in `open`. The books belong to the ledger: plugins read
-them through the session and keep no copy.
+A plugin is built once per configuration, from its arguments. `open` is called at the start of each cycle and
+`close` at its end; what a plugin derives for a cycle it derives in `open`. The books belong to the ledger:
+plugins read them through the session and keep no copy.
 
 Refusals are values: a question that can be refused is answered with None (fine) or a `Reason`. Amounts of
 work are asked for in numbers ("how many of these ten?"), and nodes as whole columns, so that a policy costs
@@ -37,8 +37,15 @@ Victims = Sequence[Task] | None
 class Allowance(NamedTuple):
     """How many tasks a queue may still take, and why not more."""
 
-    count: int
+    number: int
     reason: Reason | None = None
+
+
+class QueueFacts(NamedTuple):
+    """What a policy of queues can tell people about one of them."""
+
+    deserved: Sequence[int]
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,9 @@ class Plugin:
         return True
 
     def tasks_until_ready(self, job: Job) -> int:
-        """At least this many more tasks are needed before `job_ready` can turn true. Lets a gang be placed in one go."""
+        """At least this many more tasks are needed before `job_ready` can turn true. Lets a gang be placed in
+        one go.
+        """
         return 1
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:
@@ -166,6 +175,9 @@ class Plugin:
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         """Whether the queue may take room from others for these tasks."""
 
+    def queue_facts(self, queue: Queue) -> QueueFacts | None:
+        """What the queue deserves and how much of it it has, for reports."""
+
     # -- victims ------------------------------------------------------------------------------------------------
 
     def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
@@ -199,7 +211,9 @@ class Plugin:
         raise TypeError(f"{type(self).__name__} does not answer this question")
 
     def batch_node_order(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
-        """A score for all nodes that may depend on which are left to choose from. Asked again after each placement."""
+        """A score for all nodes that may depend on which are left to choose from. Asked again after each
+        placement.
+        """
         raise TypeError(f"{type(self).__name__} does not answer this question")
 
     def node_map(self, task_class: TaskClass, rows: Rows) -> Vector:

@@ -1,4 +1,4 @@
-"""The tiers of a configuration: which plugins take part, which of their answers count, and their arguments."""
+"""The tiers of a configuration: which plugins take part, which of their answers count, their arguments."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TierReader:
             if key != "plugins":
                 self._findings.add_unknown(child.line, "key", key, ["plugins"], "a tier")
         plugins = node.value.get("plugins", Node(node.line, None))
-        if not plugins.value:
+        if plugins.value in (None, ()):
             self._findings.warn(plugins.line, "the tier lists no plugins and has no effect")
             return Tier(())
         return self._plugins(plugins)
@@ -116,9 +116,7 @@ class TierReader:
             self._findings.add_unknown(node.value["name"].line, "plugin", name, self._registry.plugins)
             return None
         given = node.value.get("arguments")
-        return PluginOption(
-            name, switches, read_arguments(given, declared, f"plugin {name!r}", self._findings)
-        )
+        return PluginOption(name, switches, read_arguments(given, declared, f"plugin {name!r}", self._findings))
 
     def _name(self, node: Node) -> str | None:
         if isinstance(node.value, str):
@@ -139,13 +137,11 @@ class TierReader:
             self._findings.add(
                 line,
                 f"plugin {quoted(name)} is listed twice (first in line {self._first_lines[name]}); "
-                "only one of them could count, so remove the other",
+                "Volcano would keep only the last, so remove one",
             )
         self._first_lines.setdefault(name, line)
 
-    def _switches(
-        self, owner: str, fields: Mapping[str, Node], declared: Sequence[Argument]
-    ) -> dict[str, bool]:
+    def _switches(self, owner: str, fields: Mapping[str, Node], declared: Sequence[Argument]) -> dict[str, bool]:
         switches: dict[str, bool] = {}
         for key, node in fields.items():
             if key in SWITCHES:

@@ -1,7 +1,8 @@
 """A program: the configuration compiled into chains of answers, built once and used by every cycle.
 
-For each extension point it holds, by tier, the answers of the plugins that override the question and are not switched off. What does
-not depend on a cycle's amounts (static answers about nodes) is kept here between cycles, for as long as the table of nodes is the same.
+For each extension point it holds, by tier, the answers of the plugins that override the question and are not
+switched off. What does not depend on a cycle's amounts (static answers about nodes) is kept here between
+cycles, for as long as the table of nodes is the same.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,12 @@ from typing import Any
 from stromboli.framework.action import Action
 from stromboli.framework.combining import Answer
 from stromboli.framework.configuration import Configuration, PluginOption
-from stromboli.framework.extension_points import ALSO_SWITCHED_BY, EXTENSION_POINTS, HIERARCHY_SWITCH, ExtensionPoint
+from stromboli.framework.extension_points import (
+    ALSO_SWITCHED_BY,
+    EXTENSION_POINTS,
+    HIERARCHY_SWITCH,
+    ExtensionPoint,
+)
 from stromboli.framework.lifting import filters_of, scorers_of
 from stromboli.framework.node_rules import NodeFilter, NodeScorer
 from stromboli.framework.plugin import Plugin

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stromboli.framework import combining
-from stromboli.framework.plugin import Allowance, Domain, EvictionContext
+from stromboli.framework.plugin import Allowance, Domain, EvictionContext, QueueFacts
 from stromboli.framework.program import Program
 from stromboli.model.job import Job, SubJob
 from stromboli.model.queue import Queue
@@ -110,12 +110,19 @@ class Questions:
         strictest = Allowance(wanted)
         for answer in self._flat["allocatable"]:
             allowance = answer(queue, task_class, wanted)
-            if allowance.count < strictest.count:
+            if allowance.number < strictest.number:
                 strictest = allowance
         return strictest
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         return combining.first_refusal(self._flat["preemptive"], queue, tasks)
+
+    def queue_facts(self, queue: Queue) -> QueueFacts | None:
+        """What the first queue policy that knows the queue tells about it."""
+        facts: QueueFacts | None = combining.first_answer(
+            [plugin.queue_facts for plugin in self.program.plugins.values()], queue
+        )
+        return facts
 
     # -- victims ------------------------------------------------------------------------------------------------
 

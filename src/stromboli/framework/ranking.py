@@ -62,7 +62,9 @@ class Ranking:
 
 
 class BlockedRanking(Ranking):
-    """The same for very many nodes: a maximum per block of nodes is kept, as an upper bound that is corrected when looked at."""
+    """The same for very many nodes: a maximum per block of nodes is kept, as an upper bound that is corrected
+    when looked at.
+    """
 
     __slots__ = ("_bounds",)
     BLOCK = 256

@@ -1,7 +1,7 @@
 """A session: one scheduling cycle over one snapshot, with its plugins opened.
 
-Actions ask the session; the session asks the plugins by the rules of the extension points and keeps what was decided and what was
-refused. Nothing here reaches out: the caller reads `decisions` when the session is closed.
+Actions ask the session; the session asks the plugins by the rules of the extension points and keeps what was
+decided and what was refused. Nothing here reaches out: the caller reads `decisions` when the session is closed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,13 @@ class Session(questions.Questions):
     """One cycle. `open` has run when the constructor returns."""
 
     def __init__(
-        self, snapshot: Snapshot, program: Program, *, uid: str = "", seed: int = 0, stopwatch: Stopwatch = lambda: 0.0
+        self,
+        snapshot: Snapshot,
+        program: Program,
+        *,
+        uid: str = "",
+        seed: int = 0,
+        stopwatch: Stopwatch = lambda: 0.0,
     ) -> None:
         super().__init__(program)
         self.uid = uid
@@ -92,6 +98,9 @@ class Session(questions.Questions):
         self.total: Amounts = snapshot.books[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         self.total_guarantee = self._sum_over_queues("guarantee")
         self.total_deserved = self._sum_over_queues("deserved")
+        #: Jobs whose objects make sense: they may be let in, pods or not.
+        self.admissible: list[Job] = []
+        #: Those of them that can be scheduled now.
         self.waiting: list[Job] = []
         self._open()
 
@@ -108,19 +117,27 @@ class Session(questions.Questions):
             with self.measurements.measure("plugin", name, "open"), self._blaming(name):
                 plugin.open(self)
         for key in self.snapshot.waiting:
-            job = self.jobs[key]
-            reason = self._why_not_schedulable(job)
-            if reason is None:
-                self.waiting.append(job)
-            else:
-                self.refuse(job, reason)
+            self._admit(self.jobs[key])
 
-    def _why_not_schedulable(self, job: Job) -> Reason | None:
+    def _admit(self, job: Job) -> None:
+        """Take a job into the cycle, or say why not."""
+        fault = self._fault_of(job)
+        if fault is not None:
+            self.refuse(job, fault)
+            return
+        self.admissible.append(job)
+        invalid = self.job_valid(job)
+        if invalid is None:
+            self.waiting.append(job)
+        else:
+            self.refuse(job, invalid)
+
+    def _fault_of(self, job: Job) -> Reason | None:
         if job.spec.fault:
             return Reason(Code.INVALID_OBJECT, job.spec.fault)
         if job.queue not in self.queues:
             return Reason(Code.QUEUE_UNKNOWN, f"queue {job.queue!r} does not exist")
-        return self.job_valid(job)
+        return None
 
     def run(self) -> None:
         """Execute every action of the configuration, in order, and close."""
@@ -174,7 +191,9 @@ class Session(questions.Questions):
         return tasks
 
     def victims_in_order(self, victims: Sequence[Task], claimant: Job) -> list[Task]:
-        """Who is evicted first: queues that lose first, then jobs that are served last, then tasks that are served last."""
+        """Who is evicted first: queues that lose first, then jobs that are served last, then tasks that are
+        served last.
+        """
         ordered = sorted(victims, key=self.task_order_key, reverse=True)
         ordered.sort(key=lambda task: self.job_order_key(self.jobs[task.job]), reverse=True)
         here = self.queues[claimant.queue]

@@ -12,7 +12,6 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from stromboli.framework.refusals import LastTransaction
 from stromboli.model.ledger import BrokenBooks, Entry
 from stromboli.model.task import Task, TaskStatus
 

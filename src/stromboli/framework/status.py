@@ -50,7 +50,7 @@ def status_of(session: Session, job: Job) -> JobStatus:
         job.counts[TaskStatus.FAILED],
         conditions,
     )
-    if conditions and conditions[0].type == "Unschedulable" or job.pending_count:
+    if (conditions and conditions[0].type == "Unschedulable") or job.pending_count:
         status.reasons, status.sentences = _reasons(session, job)
     return status
 
@@ -58,7 +58,8 @@ def status_of(session: Session, job: Job) -> JobStatus:
 def phase_of(job: Job, *, unschedulable: bool) -> str:
     """The phase that follows from where the tasks are.
 
-    A group of which something runs while the rest cannot is Unknown; one without any scheduled task keeps its place in the queue.
+    A group of which something runs while the rest cannot is Unknown; one without any scheduled task keeps its
+    place in the queue.
     """
     counts = job.counts
     if unschedulable and counts[TaskStatus.RUNNING]:
@@ -87,7 +88,13 @@ def _conditions(session: Session, job: Job) -> list[Condition]:
 
 def condition_reason(code: Code) -> str:
     """The CamelCase reason of the Unschedulable condition."""
-    shortage = (Code.GANG_SHORT, Code.INSUFFICIENT_RESOURCE, Code.QUEUE_SHARE, Code.QUEUE_OVERUSED, Code.NOT_ADMITTED)
+    shortage = (
+        Code.GANG_SHORT,
+        Code.INSUFFICIENT_RESOURCE,
+        Code.QUEUE_SHARE,
+        Code.QUEUE_OVERUSED,
+        Code.NOT_ADMITTED,
+    )
     return NOT_ENOUGH_RESOURCES if code in shortage else code.value
 
 
@@ -157,10 +164,15 @@ def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
     last = session.last_transactions.get(task.uid)
     if status is TaskStatus.PIPELINED or (last and last.status is TaskStatus.PIPELINED):
         node = session.ledger.node_name(task) or (last.node if last else "")
-        detail = f"Pod {name} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
+        detail = (
+            f"Pod {name} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
+        )
         return "Unschedulable", detail
     if last is not None:
-        return "Unschedulable", f"Pod {name} can possibly be assigned to {last.node}, once minAvailable is satisfied"
+        return (
+            "Unschedulable",
+            f"Pod {name} can possibly be assigned to {last.node}, once minAvailable is satisfied",
+        )
     refusal = session.refusals.get(task.job)
     own = refusal.tasks.get(task.task_class.number) if refusal else None
     if own is not None:

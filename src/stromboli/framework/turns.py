@@ -1,7 +1,7 @@
 """Whose turn it is: the best queue, and in it the best job, by keys taken when they line up.
 
-A queue's key changes only when the queue itself gets something, so a heap is enough; a policy that makes queues depend on
-each other says so, and then every turn looks at all of them.
+A queue's key changes only when the queue itself gets something, so a heap is enough; a policy that makes queues
+depend on each other says so, and then every turn looks at all of them.
 """
 
 from __future__ import annotations

@@ -138,9 +138,7 @@ def _is_list(document: Mapping[str, object]) -> bool:
 def _object_document(item: object, number: int) -> Mapping[str, object]:
     if not isinstance(item, Mapping):
         message = f"expected a Kubernetes object, got {words_for(item)}"
-        raise ObjectError(
-            "document", str(number), "", message, "write a map with apiVersion, kind and metadata"
-        )
+        raise ObjectError("document", str(number), "", message, "write a map with apiVersion, kind and metadata")
     if _is_list(item):
         message = f"expected a list, got {words_for(item['items'])}"
         raise ObjectError(str(item["kind"]), name_of(item), "items", message, "write a list of objects")

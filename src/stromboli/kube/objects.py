@@ -14,9 +14,7 @@ from stromboli.kube.errors import ObjectError, object_error, words_for
 from stromboli.kube.pod import Pod
 from stromboli.kube.volcano import PodGroup, Queue
 
-KubeObject: TypeAlias = (
-    Node | Pod | PodGroup | Queue | PriorityClass | Namespace | PodDisruptionBudget | ConfigMap
-)
+KubeObject: TypeAlias = Node | Pod | PodGroup | Queue | PriorityClass | Namespace | PodDisruptionBudget | ConfigMap
 
 KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
@@ -69,6 +67,4 @@ def _text(document: Mapping[str, object], field: str, remedy: str) -> str:
         return value
     message = f"expected a string, got {words_for(value)}" if value else "is missing"
     kind = document.get("kind")
-    raise ObjectError(
-        kind if isinstance(kind, str) and kind else "object", name_of(document), field, message, remedy
-    )
+    raise ObjectError(kind if isinstance(kind, str) and kind else "object", name_of(document), field, message, remedy)

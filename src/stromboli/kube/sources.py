@@ -38,9 +38,7 @@ def _files(path: str) -> list[str]:
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if not files:
-        raise ManifestError(
-            f"{printable(path)}: the folder holds no {', '.join(SUFFIXES)} file; name another one"
-        )
+        raise ManifestError(f"{printable(path)}: the folder holds no {', '.join(SUFFIXES)} file; name another one")
     return files
 
 
@@ -49,9 +47,7 @@ def _search(folder: str) -> Iterator[str]:
     for parent, folders, files in os.walk(folder, onerror=_raise):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (
-            os.path.join(parent, name)
-            for name in files
-            if name.endswith(SUFFIXES) and not name.startswith(".")
+            os.path.join(parent, name) for name in files if name.endswith(SUFFIXES) and not name.startswith(".")
         )
 
 
@@ -80,9 +76,7 @@ def _read_stdin(stdin: TextIO | None) -> str:
 
 def _limited(source: str, text: str) -> str:
     if len(text) > SIZE_LIMIT:
-        raise ManifestError(
-            f"{printable(source)}: is larger than {SIZE_LIMIT >> 20} MiB; split it into several files"
-        )
+        raise ManifestError(f"{printable(source)}: is larger than {SIZE_LIMIT >> 20} MiB; split it into several files")
     return text
 
 

@@ -69,11 +69,7 @@ def load_documents(text: str, source: str) -> list[object]:
 
 def dump_documents(documents: Iterable[object]) -> str:
     """Plain values as YAML, keys in their given order; what is written reads back the same everywhere."""
-    return str(
-        yaml.dump_all(
-            documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False
-        )
-    )
+    return str(yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False))
 
 
 def _load_yaml(text: str, source: str) -> list[object]:
@@ -212,10 +208,6 @@ class _Dumper(yaml.CSafeDumper):
 
 
 _Dumper.add_representer(str, _Dumper.represent_text)
-_Dumper.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(rf"{_FLOAT.pattern}$"), list("-+.0123456789")
-)
-_Dumper.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(rf"{_INTEGER.pattern}$"), list("-+0123456789")
-)
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"{_FLOAT.pattern}$"), list("-+.0123456789"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(rf"{_INTEGER.pattern}$"), list("-+0123456789"))
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))

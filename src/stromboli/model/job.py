@@ -1,14 +1,15 @@
 """Jobs: a PodGroup with its pods, and the mathematics of when it is ready.
 
-A job's facts (`JobSpec`) are shared between cycles. Its counters are copied into each cycle that may change them, and only the
-ledger writes them. Counters are plain lists indexed by task status, with one more place for pending tasks
-that ask for nothing: those never hold a job back.
+A job's facts (`JobSpec`) are shared between cycles. Its counters are copied into each cycle that may change
+them, and only the ledger writes them. Counters are plain lists indexed by task status, with one more place for
+pending tasks that ask for nothing: those never hold a job back.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stromboli.model.resources import Amounts, Request
+from stromboli.model.resources import Amounts, Request, dense, exceeding
+from stromboli.model.selectors import EVERYTHING, LabelSelector
 from stromboli.model.task import SCHEDULED_STATUSES, Task, TaskStatus
 
 PENDING_BEST_EFFORT = len(TaskStatus)
@@ -48,6 +49,7 @@ class SubGroupPolicy:
 
     name: str
     match_label_keys: tuple[str, ...]
+    selector: LabelSelector = EVERYTHING
     size: int = 1
     minimum: int = 0
     topology: NetworkTopology | None = None
@@ -184,6 +186,11 @@ class Job:
         return ready_in(self.counts) + self.counts[PENDING_BEST_EFFORT] >= self.spec.min_available
 
     @property
+    def tasks_missing(self) -> int:
+        """How many more tasks need a place before the job has its minimum."""
+        return self.spec.min_available - ready_in(self.counts) - self.counts[PENDING_BEST_EFFORT]
+
+    @property
     def is_pipelined(self) -> bool:
         """Enough tasks have a place now or once what is being released is gone."""
         waiting = self.counts[_PIPELINED] + self.counts[PENDING_BEST_EFFORT]
@@ -192,6 +199,17 @@ class Job:
     @property
     def is_starving(self) -> bool:
         return ready_in(self.counts) + self.counts[_PIPELINED] < self.spec.min_available
+
+    def missing_minimum(self, size: int) -> Amounts:
+        """What the job needs of its minimum and does not hold yet; not what gated pods will ask for."""
+        if self.spec.min_resources is None:
+            return [0] * size
+        missing = exceeding(dense(self.spec.min_resources, size), self.allocated)
+        for task in self.tasks.values():
+            if task.gated:
+                for dimension, amount in task.task_class.request:
+                    missing[dimension] = max(missing[dimension] - amount, 0)
+        return missing
 
     # -- minimum per role and per group of sub-jobs -------------------------------------------------------------
 

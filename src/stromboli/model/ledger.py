@@ -1,8 +1,8 @@
 """The ledger: the only books that change during a cycle, and their only writer.
 
-Idle, used, releasing and pipelined amounts of nodes; status and node of tasks; counters of jobs, sub-jobs and roles; sums of
-queues with their ancestors; tallies of pods per term. Each operation saves exactly what it overwrites in an `Entry`, and undo
-puts that back: an old state is never recomputed.
+Idle, used, releasing and pipelined amounts of nodes; status and node of tasks; counters of jobs, sub-jobs and
+roles; sums of queues with their ancestors; tallies of pods per term. Each operation saves exactly what it
+overwrites in an `Entry`, and undo puts that back: an old state is never recomputed.
 """
 
 from collections import Counter
@@ -58,8 +58,8 @@ class Ledger:
         self.status = snapshot.status
         self.node_of = snapshot.node_of
         #: Fast access to single entries of the same memory.
-        self.codes: Any = memoryview(snapshot.status)
-        self._node_of: Any = memoryview(snapshot.node_of)
+        self.codes: Any = memoryview(snapshot.status)  # type: ignore[arg-type]
+        self._node_of: Any = memoryview(snapshot.node_of)  # type: ignore[arg-type]
         self._tallies = snapshot.tallies
         self._own_tallies: set[int] = set()
         self._own_jobs: set[str] = set(snapshot.waiting)
@@ -111,7 +111,9 @@ class Ledger:
     # -- operations ---------------------------------------------------------------------------------------------
 
     def place(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> Entry:
-        """Give pending tasks of one job and class their nodes: allocated, or pipelined behind what is being released."""
+        """Give pending tasks of one job and class their nodes: allocated, or pipelined behind what is being
+        released.
+        """
         task_class, codes = tasks[0].task_class, self.codes
         for task in tasks:
             if codes[task.row]:
@@ -187,7 +189,9 @@ class Ledger:
         self.freed += 1
 
     def own(self, key: str) -> Job:
-        """The job with counters that belong to this cycle. Waiting jobs have them from the start; others get theirs here."""
+        """The job with counters that belong to this cycle. Waiting jobs have them from the start; others get
+        theirs here.
+        """
         if key not in self._own_jobs:
             self._own_jobs.add(key)
             self.jobs[key] = self.jobs[key].copy()
@@ -209,12 +213,16 @@ class Ledger:
         return columns, saved
 
     def _is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
-        """Whether a row that was just written has less than nothing left, now or later, of what the class asks for."""
+        """Whether a row that was just written has less than nothing left, now or later, of what the class asks
+        for.
+        """
         books, layout = self.books, self.layout
         for dimension, _ in task_class.request:
             left = books[dimension][columns]
             if status is TaskStatus.PIPELINED:
-                left = left + books[layout.releasing + dimension][columns] - books[layout.pipelined + dimension][columns]
+                left = (
+                    left + books[layout.releasing + dimension][columns] - books[layout.pipelined + dimension][columns]
+                )
             if (left < 0).any():
                 return True
         return False

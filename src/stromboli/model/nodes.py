@@ -1,8 +1,8 @@
 """Nodes as a table: what the rules ask about nodes is answered for all of them at once.
 
 `NodeTable` holds what stays the same during a cycle (names, labels, taints, images). The amounts that change
-(idle, used, ...) are rows of the books, see `books.py`. Nodes stand in the order of their names, so that an index is also a
-tie-breaker that does not depend on the order in which the nodes were seen.
+(idle, used, ...) are rows of the books, see `books.py`. Nodes stand in the order of their names, so that an
+index is also a tie-breaker that does not depend on the order in which the nodes were seen.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -58,8 +58,8 @@ class Column:
 class NodeTable:
     """All nodes of a cluster, with columns made when they are first asked for.
 
-    A table never changes: when a node's facts change, the cache makes a new table. Answers kept for a table stay true
-    as long as the table is in use.
+    A table never changes: when a node's facts change, the cache makes a new table. Answers kept for a table
+    stay true as long as the table is in use.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:

@@ -85,9 +85,7 @@ def _parse_text(text: str, milli: bool) -> int:
     match = _GRAMMAR.fullmatch(text)
     digits = (match[2] + (match[3] or "")) if match else ""
     if match is None or not digits:
-        raise QuantityError(
-            f"{shown} is not a quantity; write a number and a suffix, as in 500m, 2, 1.5 or 4Gi"
-        )
+        raise QuantityError(f"{shown} is not a quantity; write a number and a suffix, as in 500m, 2, 1.5 or 4Gi")
     power, shift = _scale(match[4], match[5] or "", shown)
     power += (3 if milli else 0) - len(match[3] or "")
     return _bounded(-int(digits) if match[1] == "-" else int(digits), power, shift, shown)

@@ -44,6 +44,7 @@ class QueueBooks:
     elastic: Amounts
     #: This queue and its ancestors, nearest first.
     chain: tuple["QueueBooks", ...] = ()
+    #: Jobs that name this very queue.
     jobs: int = 0
 
     @classmethod

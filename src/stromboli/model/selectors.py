@@ -59,6 +59,8 @@ class LabelSelector:
         return all(requirement.holds(labels.get(requirement.key)) for requirement in self.requirements)
 
 
+#: Selects everything: what an empty selector means.
+EVERYTHING = LabelSelector()
 #: Selects nothing: what an absent selector means.
 NOTHING = LabelSelector((Requirement("", "In", ()),))
 

@@ -1,7 +1,8 @@
 """A snapshot: everything a cycle sees, isolated from whatever happens in the cluster afterwards.
 
-Facts (nodes, classes, tasks, queues, job specs) are shared with the cache, which replaces and never edits them. Everything a cycle
-may change is copied: the node books, the status columns, the queue sums, and the counters of waiting jobs.
+Facts (nodes, classes, tasks, queues, job specs) are shared with the cache, which replaces and never edits them.
+Everything a cycle may change is copied: the node books, the status columns, the queue sums, and the counters of
+waiting jobs.
 """
 
 from collections.abc import Mapping

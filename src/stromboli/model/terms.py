@@ -1,8 +1,8 @@
 """Terms: what a rule about other pods counts, and the tallies that count it.
 
 Affinity, anti-affinity and spreading ask how many pods of some kind stand on each node. Each such kind is a
-`PodTerm` with a number; the ledger keeps one column of counts per term that has any. A class knows the columns its members
-feed, so that placing a pod keeps every count true and undo restores it like any other row.
+`PodTerm` with a number; the ledger keeps one column of counts per term that has any. A class knows the columns
+its members feed, so that placing a pod keeps every count true and undo restores it like any other row.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,0 +1,13 @@
+"""Plugins: the policies, named as in the configuration file. One module or folder each; none knows another."""
+
+from stromboli.plugins.binpack import Binpack
+from stromboli.plugins.conformance import Conformance
+from stromboli.plugins.drf import Drf
+from stromboli.plugins.gang import Gang
+from stromboli.plugins.nodeorder import NodeOrder
+from stromboli.plugins.overcommit import Overcommit
+from stromboli.plugins.predicates import Predicates
+from stromboli.plugins.priority import Priority
+from stromboli.plugins.proportion import Proportion
+
+PLUGINS = (Binpack, Conformance, Drf, Gang, NodeOrder, Overcommit, Predicates, Priority, Proportion)

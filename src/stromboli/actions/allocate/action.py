@@ -102,7 +102,9 @@ class Allocate(Action):
         return True
 
     def _remember_failure(self, session: Session, job: Job) -> None:
-        """Only what a lone class of tasks met is worth remembering: its room does not depend on what else was placed."""
+        """Only what a lone class of tasks met is worth remembering: its room does not depend on what else was
+        placed.
+        """
         refused = session.refusals.get(job.key)
         if refused is None or len(refused.tasks) != 1 or session.kept:
             return

@@ -1,7 +1,7 @@
 """Allocating a job that is made of sub-jobs, or that wants its nodes close together.
 
-Domains of nodes are tried group by group, the closest first. Each try is a dry run on a statement of its own, saved and undone; the best
-domain of the first group in which the job fits is then replayed.
+Domains of nodes are tried group by group, the closest first. Each try is a dry run on a statement of its own,
+saved and undone; the best domain of the first group in which the job fits is then replayed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,12 @@ class Placing:
     """One attempt: tasks go from a worksheet onto nodes, inside a domain or anywhere."""
 
     def __init__(
-        self, session: Session, statement: Statement, job: Job, sub_job: SubJob | None = None, within: Mask | None = None
+        self,
+        session: Session,
+        statement: Statement,
+        job: Job,
+        sub_job: SubJob | None = None,
+        within: Mask | None = None,
     ) -> None:
         self._session = session
         self._search = session.search
@@ -57,9 +62,9 @@ class Placing:
             self._refuse(run[0], Reason(Code.ROLE_REFUSED, detail), None, 0, keep=True)
             return True
         allowance = self._session.allocatable(self._queue, task_class, len(run))
-        if allowance.count < len(run):
-            self._not_allowed(run[allowance.count], allowance.reason)
-            run = run[: allowance.count]
+        if allowance.number < len(run):
+            self._not_allowed(run[allowance.number], allowance.reason)
+            run = run[: allowance.number]
             if not run:
                 return True
         unplaceable = self._session.pre_predicate(task_class)

@@ -1,0 +1,134 @@
+"""From pods to task classes: what a pod asks for and demands, interned.
+
+Reading a pod has two halves. Its *facts* stand for themselves. Its *class* also depends on the others: which of
+the terms that anybody asks about it satisfies, and which images nodes hold. So facts are read when a pod is
+seen, and classes are given when a snapshot is built.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.cache.constraints import Namespaces, PodConstraints, constraints_of
+from stromboli.cache.requests import pod_request, scored_request
+from stromboli.model.resources import Request, ResourceAxis
+from stromboli.model.task_class import TaskClass
+from stromboli.model.terms import TermRegistry
+
+ROLE = "volcano.sh/task-spec"
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What a pod says about itself, as far as nodes are concerned."""
+
+    request: Request
+    scored_request: tuple[int, int]
+    role: str
+    constraints: PodConstraints
+    images: tuple[str, ...]
+    container_count: int
+    labels: tuple[tuple[str, str], ...]
+    annotations: tuple[tuple[str, str], ...]
+
+
+def role_of(pod: kube.Pod) -> str:
+    metadata = pod.metadata
+    return (metadata.annotations or {}).get(ROLE) or (metadata.labels or {}).get(ROLE) or ""
+
+
+class Classifier:
+    """Gives pods their classes. `labels` and `annotations` are those that some plugin reads."""
+
+    def __init__(
+        self,
+        axis: ResourceAxis,
+        terms: TermRegistry,
+        labels: Sequence[str] = (),
+        annotations: Sequence[str] = (),
+    ) -> None:
+        self._axis = axis
+        self._terms = terms
+        self._labels = tuple(labels)
+        self._annotations = tuple(annotations)
+        self._classes: dict[object, TaskClass] = {}
+        self._matches: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[int, ...]] = {}
+        self._matches_at = -1
+
+    @property
+    def classes(self) -> tuple[TaskClass, ...]:
+        return tuple(self._classes.values())
+
+    def facts(self, pod: kube.Pod, namespaces: Namespaces) -> PodFacts:
+        """Read a pod. Raises ValueError with the field in front when a part of it makes no sense."""
+        constraints = constraints_of(pod, namespaces)
+        constraints.register(self._terms)
+        request = pod_request(pod, self._axis)
+        containers = pod.spec.containers or ()
+        return PodFacts(
+            request,
+            scored_request(pod, request),
+            role_of(pod),
+            constraints,
+            tuple(sorted({container.image for container in containers if container.image})),
+            len(containers),
+            _chosen(pod.metadata.labels, self._labels),
+            _chosen(pod.metadata.annotations, self._annotations),
+        )
+
+    def class_of(self, pod: kube.Pod, facts: PodFacts, images: frozenset[str]) -> TaskClass:
+        """The class of a pod among all others; `images` are those that some node holds."""
+        feeds = self._feeds(pod, facts)
+        present = tuple(image for image in facts.images if image in images)
+        key = (facts.request, facts.scored_request, facts.role, facts.constraints, present, feeds, facts.labels,
+               facts.annotations, facts.container_count if present else 0)  # fmt: skip
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = self._new_class(facts, present, feeds)
+        return known
+
+    def _new_class(self, facts: PodFacts, images: tuple[str, ...], feeds: tuple[int, ...]) -> TaskClass:
+        constraints = facts.constraints
+        return TaskClass(
+            number=len(self._classes),
+            request=facts.request,
+            role=facts.role,
+            scored_request=facts.scored_request,
+            node_selector=constraints.node_selector,
+            required_node_terms=constraints.required_node_terms,
+            preferred_node_terms=constraints.preferred_node_terms,
+            tolerations=constraints.tolerations,
+            ports=constraints.ports,
+            images=images,
+            container_count=facts.container_count,
+            affinity=constraints.affinity,
+            anti_affinity=constraints.anti_affinity,
+            preferred_affinity=constraints.preferred_affinity,
+            spread=constraints.spread,
+            matches_own_affinity=constraints.matches_own_affinity,
+            feeds=feeds,
+            labels=dict(facts.labels),
+            annotations=dict(facts.annotations),
+        )
+
+    def _feeds(self, pod: kube.Pod, facts: PodFacts) -> tuple[int, ...]:
+        """The tallies that the pod raises where it stands."""
+        if not self._terms.counted:
+            return ()
+        owned = tuple(self._terms.number(owned) for owned in facts.constraints.owned())
+        return tuple(sorted({*self._matching(pod), *owned}))
+
+    def _matching(self, pod: kube.Pod) -> tuple[int, ...]:
+        if self._matches_at != self._terms.generation:
+            self._matches.clear()
+            self._matches_at = self._terms.generation
+        labels = pod.metadata.labels or {}
+        key = (pod.metadata.namespace, tuple(sorted(labels.items())))
+        known = self._matches.get(key)
+        if known is None:
+            known = self._matches[key] = tuple(self._terms.matching(pod.metadata.namespace, labels))
+        return known
+
+
+def _chosen(values: Mapping[str, str] | None, keys: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, values[key]) for key in keys if values and key in values)

@@ -1,0 +1,281 @@
+"""The cluster as the cache knows it: objects come and go in any order, snapshots come out.
+
+Objects are kept as they came. What the model needs is derived when a snapshot is asked for, and only for what
+changed since the last one; a change of structure (nodes, resources, terms, queues) derives everything anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from stromboli import kube
+from stromboli.cache.classes import Classifier
+from stromboli.cache.derived import Derived
+from stromboli.cache.jobs import Priorities, job_key_of, job_spec
+from stromboli.cache.nodes import allocatable_of, node_facts
+from stromboli.cache.pods import Counted, PodRecord, status_of, task_of, without_demands
+from stromboli.cache.queues import queue_of
+from stromboli.model.books import Layout
+from stromboli.model.nodes import NodeTable
+from stromboli.model.queue import Queue
+from stromboli.model.resources import ResourceAxis
+from stromboli.model.snapshot import Snapshot
+from stromboli.model.task_class import HostPort
+from stromboli.model.terms import TermRegistry
+
+SCHEDULER_NAMES = ("stromboli", "volcano")
+
+
+class Cluster:
+    """The mirror of a cluster."""
+
+    def __init__(
+        self,
+        scheduler_names: Iterable[str] = SCHEDULER_NAMES,
+        class_labels: Sequence[str] = (),
+        class_annotations: Sequence[str] = (),
+    ) -> None:
+        self._scheduler_names = frozenset(scheduler_names)
+        self.axis = ResourceAxis()
+        self._terms = TermRegistry()
+        self._classifier = Classifier(self.axis, self._terms, class_labels, class_annotations)
+        self._ports: set[HostPort] = set()
+        self._nodes: dict[str, kube.Node] = {}
+        self._queues: dict[str, kube.Queue] = {}
+        self._priority_classes: dict[str, kube.PriorityClass] = {}
+        self._namespaces: dict[str, dict[str, str]] = {}
+        self.groups: dict[str, kube.PodGroup] = {}
+        self._records: dict[str, PodRecord] = {}
+        self._members: dict[str, set[str]] = {}
+        self._phases: dict[str, str] = {}
+        #: Raised when an object changes that everything else depends on.
+        self._structure = 0
+        self._built_for: tuple[int, ...] = ()
+        self._derived = Derived(NodeTable(()), {}, Layout(len(self.axis)), {})
+        self._counted: dict[str, Counted] = {}
+        self._priorities = Priorities({})
+        self._images: frozenset[str] = frozenset()
+        self._changed_pods: set[str] = set()
+        self._changed_groups: set[str] = set()
+        self._changed_jobs: set[str] = set()
+        self._warnings: dict[str, str] = {}
+
+    # -- events -------------------------------------------------------------------------------------------------
+
+    def apply(self, given: kube.KubeObject) -> None:
+        """An object was added or changed. Kinds that nothing depends on yet are passed over."""
+        if isinstance(given, kube.Pod):
+            self._apply_pod(given)
+        elif isinstance(given, kube.PodGroup):
+            self.groups[given.key] = given
+            self._phases[given.key] = given.status.phase or "Pending"
+            self._changed_groups.add(given.key)
+        elif isinstance(given, kube.Namespace):
+            self._namespaces[given.key] = given.metadata.labels or {}
+            self._reread_pods()
+        elif (store := self._store_of(given)) is not None:
+            store[given.key] = given
+            self._structure += 1
+
+    def remove(self, given: kube.KubeObject) -> None:
+        """An object is gone."""
+        if isinstance(given, kube.Pod):
+            self._forget_pod(given.metadata.uid)
+        elif isinstance(given, kube.PodGroup):
+            self.groups.pop(given.key, None)
+            self._phases.pop(given.key, None)
+            self._changed_groups.add(given.key)
+        elif isinstance(given, kube.Namespace):
+            self._namespaces.pop(given.key, None)
+            self._reread_pods()
+        elif (store := self._store_of(given)) is not None:
+            store.pop(given.key, None)
+            self._structure += 1
+
+    def _store_of(self, given: kube.KubeObject) -> dict[str, kube.KubeObject] | None:
+        stores: dict[type, object] = {
+            kube.Node: self._nodes, kube.Queue: self._queues, kube.PriorityClass: self._priority_classes,
+        }  # fmt: skip
+        store: dict[str, kube.KubeObject] | None = stores.get(type(given))  # type: ignore[assignment]
+        return store
+
+    def set_phase(self, key: str, phase: str) -> None:
+        """What a cycle decided about a PodGroup."""
+        if key in self.groups and self._phases.get(key) != phase:
+            self._phases[key] = phase
+            self._changed_groups.add(key)
+
+    def phase(self, key: str) -> str:
+        return self._phases.get(key, "")
+
+    def pod(self, uid: str) -> kube.Pod:
+        return self._records[uid].pod
+
+    def _apply_pod(self, pod: kube.Pod) -> None:
+        uid = pod.metadata.uid
+        if not pod.spec.node_name and (pod.spec.scheduler_name or "") not in self._scheduler_names:
+            self._forget_pod(uid)
+            return
+        old = self._records.get(uid)
+        if old is not None and old.job:
+            self._members[old.job].discard(uid)
+        record = self._records[uid] = PodRecord(pod, job_key_of(pod) or "")
+        self._read(record)
+        if record.job:
+            self._members.setdefault(record.job, set()).add(uid)
+        self._changed_pods.add(uid)
+
+    def _forget_pod(self, uid: str) -> None:
+        record = self._records.pop(uid, None)
+        if record is not None and record.job:
+            self._members[record.job].discard(uid)
+        self._changed_pods.add(uid)
+
+    def _read(self, record: PodRecord) -> None:
+        try:
+            record.facts, record.fault = self._classifier.facts(record.pod, self._namespaces), ""
+            self._ports.update(record.facts.constraints.ports)
+        except ValueError as error:
+            record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
+
+    def _reread_pods(self) -> None:
+        """Namespaces have changed, and with them what namespace selectors mean."""
+        for record in self._records.values():
+            self._read(record)
+        self._structure += 1
+
+    # -- snapshots ----------------------------------------------------------------------------------------------
+
+    def snapshot(self, now: float = 0.0) -> Snapshot:
+        """Everything as it stands, isolated from what comes."""
+        self._bring_up_to_date()
+        derived = self._derived
+        derived.shared()
+        status, node_of = derived.columns.copies()
+        jobs = dict(derived.jobs)
+        waiting = tuple(sorted(derived.waiting))
+        for key in waiting:
+            jobs[key] = jobs[key].copy()
+        return Snapshot(
+            axis=self.axis,
+            nodes=derived.table,
+            layout=derived.layout,
+            books=derived.books.copy(),
+            terms=self._terms,
+            tallies=dict(derived.tallies),
+            status=status,
+            node_of=node_of,
+            jobs=jobs,
+            waiting=waiting,
+            queues=derived.queues,
+            queue_books=derived.sums.copies(),
+            now=now,
+            warnings=tuple(self._warnings[key] for key in sorted(self._warnings)),
+        )
+
+    def _bring_up_to_date(self) -> None:
+        if self._current_structure() != self._built_for:
+            self._rebuild()
+        for uid in sorted(self._changed_pods):
+            self._recount(uid)
+        for key in sorted(self._changed_groups):
+            self._refresh_group(key)
+        for key in sorted(self._changed_jobs):
+            self._settle(key)
+        self._changed_pods, self._changed_groups, self._changed_jobs = set(), set(), set()
+
+    def _current_structure(self) -> tuple[int, ...]:
+        return self._structure, self._terms.generation, len(self.axis), len(self._ports)
+
+    def _rebuild(self) -> None:
+        """Derive everything anew from the objects."""
+        self._warnings = {}
+        table, offered = self._read_nodes()
+        queues = self._read_queues()
+        for group in self.groups.values():
+            job_spec(group, self.axis, self._priorities)  # the axis must know every resource before columns are made
+        ports = tuple(sorted(self._ports, key=lambda port: (port.port, port.protocol, port.address)))
+        self._derived = Derived(table, offered, Layout(len(self.axis), ports), queues)
+        self._priorities = Priorities(self._priority_classes)
+        self._counted = {}
+        self._changed_pods = set(self._records)
+        self._changed_groups = {*self.groups, *self._members}
+        self._built_for = self._current_structure()
+
+    def _read_nodes(self) -> tuple[NodeTable, dict[str, dict[int, int]]]:
+        facts, offered = [], {}
+        for name, node in sorted(self._nodes.items()):
+            try:
+                offered[name] = allocatable_of(node, self.axis)
+                facts.append(node_facts(node))
+            except ValueError as error:
+                self._warnings[f"node/{name}"] = f"Node {name}: {error}; the node is left out"
+        self._images = frozenset(image for node in facts for image in node.images)
+        return NodeTable(facts), offered
+
+    def _read_queues(self) -> dict[str, Queue]:
+        queues = {}
+        for name, queue in sorted(self._queues.items()):
+            try:
+                queues[name] = queue_of(queue, self.axis)
+            except ValueError as error:
+                self._warnings[f"queue/{name}"] = f"Queue {name}: {error}; the queue takes no jobs"
+        return queues
+
+    def _recount(self, uid: str) -> None:
+        """Take a pod out of the books as it was, and enter it as it is."""
+        old = self._counted.pop(uid, None)
+        if old is not None:
+            self._derived.remove(old)
+            self._changed_jobs.add(old.task.job)
+        record = self._records.get(uid)
+        if record is None:
+            return
+        if record.job:
+            self._changed_jobs.add(record.job)
+        counted = self._entry_of(record)
+        if counted is not None:
+            self._counted[uid] = counted
+            self._derived.add(counted, record.pod.metadata.labels or {})
+
+    def _entry_of(self, record: PodRecord) -> Counted | None:
+        pod, facts = record.pod, record.facts
+        if facts is None:
+            self._warnings[f"pod/{pod.key}"] = record.fault
+            if not pod.spec.node_name:
+                return None
+            facts = self._classifier.facts(without_demands(pod), self._namespaces)
+        status = status_of(pod)
+        node = self._derived.table.index.get(pod.spec.node_name or "", -1)
+        task_class = self._classifier.class_of(pod, facts, self._images)
+        row = self._derived.columns.take(status, node)
+        return Counted(task_of(pod, record.job, row, task_class, self._priorities), status, node)
+
+    def _refresh_group(self, key: str) -> None:
+        """A PodGroup has changed: give its job the new spec."""
+        group = self.groups.get(key)
+        self._changed_jobs.add(key)
+        if group is None:
+            if not self._members.get(key):
+                self._derived.drop_job(key)
+            return
+        members = [
+            (self._counted[uid], self._records[uid].pod)
+            for uid in sorted(self._members.get(key, ()))
+            if uid in self._counted
+        ]
+        self._derived.set_spec(job_spec(group, self.axis, self._priorities), self._phases[key], members)
+
+    def _settle(self, key: str) -> None:
+        if key not in self._derived.jobs:
+            if not self._members.get(key):
+                return
+            self._derived.set_fault(key, self._fault_of(key))
+        elif (fault := self._fault_of(key)) and not self._derived.jobs[key].spec.fault:
+            self._derived.set_fault(key, fault)
+        self._derived.settle_job(key)
+
+    def _fault_of(self, key: str) -> str:
+        """What is wrong with the first faulty pod of a job that is not running."""
+        faulty = (self._records[uid] for uid in sorted(self._members.get(key, ())))
+        return next((r.fault for r in faulty if r.fault and not r.pod.spec.node_name), "")

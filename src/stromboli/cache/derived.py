@@ -1,0 +1,182 @@
+"""What follows from the objects of a cluster: node table, books, jobs, sums.
+
+It is made for one structure (nodes, resources, terms, ports, queues) and then follows pods and PodGroups one by
+one. Jobs that a snapshot may still be reading are copied before they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli import kube
+from stromboli.cache.jobs import sub_job_of
+from stromboli.cache.pods import Counted
+from stromboli.cache.sums import QueueSums
+from stromboli.cache.tasks import TaskColumns
+from stromboli.model.books import Layout
+from stromboli.model.job import PENDING_BEST_EFFORT, Counts, Job, JobSpec, SubJob, empty_counts
+from stromboli.model.nodes import NodeTable
+from stromboli.model.queue import Queue
+from stromboli.model.resources import add_request
+from stromboli.model.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, Task, TaskStatus
+
+#: Jobs in these phases are looked at in every cycle, pods or not.
+_UNSETTLED = ("Pending", "Inqueue")
+
+
+class Derived:
+    def __init__(
+        self,
+        table: NodeTable,
+        offered: Mapping[str, Mapping[int, int]],
+        layout: Layout,
+        queues: Mapping[str, Queue],
+    ) -> None:
+        self.table = table
+        self.layout = layout
+        self.queues = queues
+        self.books = layout.empty(len(table))
+        for name, amounts in offered.items():
+            for dimension, amount in amounts.items():
+                self.books[layout.allocatable + dimension, table.index[name]] = amount
+        self.books[: layout.resources] = self.books[layout.allocatable :]
+        self.tallies: dict[int, NDArray[np.int32]] = {}
+        self.columns = TaskColumns()
+        self.jobs: dict[str, Job] = {}
+        self.sums = QueueSums(queues, layout.resources)
+        self.waiting: set[str] = set()
+        self.generation = 0
+        self._copied_at: dict[str, int] = {}
+        self._shared_tallies: set[int] = set()
+
+    def shared(self) -> None:
+        """A snapshot was taken: what it shows must not change any more."""
+        self.generation += 1
+        self._shared_tallies = set(self.tallies)
+
+    # -- pods ---------------------------------------------------------------------------------------------------
+
+    def add(self, counted: Counted, labels: Mapping[str, str]) -> None:
+        """Enter a pod into the books of its node and its job."""
+        task = counted.task
+        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+            self._occupy(counted, 1)
+        if task.job:
+            job = self._writable(task.job)
+            job.tasks[task.uid] = task
+            self._join_sub_job(job, task, labels)
+            self._count(job, counted, 1)
+
+    def remove(self, counted: Counted) -> None:
+        task = counted.task
+        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+            self._occupy(counted, -1)
+        if task.job in self.jobs:
+            job = self._writable(task.job)
+            self._count(job, counted, -1)
+            job.tasks.pop(task.uid, None)
+            if task.sub_job:
+                job.sub_jobs[task.sub_job].tasks.remove(task)
+        self.columns.give_back(task.row)
+
+    def _occupy(self, counted: Counted, sign: int) -> None:
+        task_class = counted.task.task_class
+        effect = self.layout.effect(task_class, counted.status)
+        self.books[: self.layout.changing, counted.row] += sign * effect
+        for number in task_class.feeds:
+            self._own_tally(number)[counted.row] += sign
+
+    def _own_tally(self, number: int) -> NDArray[np.int32]:
+        column = self.tallies.get(number)
+        if column is None:
+            column = self.tallies[number] = np.zeros(len(self.table), dtype=np.int32)
+        elif number in self._shared_tallies:
+            column = self.tallies[number] = column.copy()
+            self._shared_tallies.discard(number)
+        return column
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def _writable(self, key: str) -> Job:
+        """The job, safe to change: a snapshot that shows it keeps what it shows."""
+        job = self.jobs.get(key)
+        if job is None:
+            namespace, _, name = key.partition("/")
+            fault = f"PodGroup {key}: does not exist, but pods name it; create it or correct their annotation"
+            job = Job(JobSpec(key, key, namespace, name, "", fault=fault), self.layout.resources)
+        elif self._copied_at.get(key) != self.generation:
+            job = job.copy()
+            job.tasks, job.requested = dict(job.tasks), job.requested[:]
+            for sub_job in job.sub_jobs.values():
+                sub_job.tasks = list(sub_job.tasks)
+        self._copied_at[key] = self.generation
+        self.jobs[key] = job
+        return job
+
+    def _count(self, job: Job, counted: Counted, sign: int) -> None:
+        task, status = counted.task, counted.status
+        for counts in self._counters(job, task):
+            counts[status] += sign
+            if status is TaskStatus.PENDING and task.task_class.best_effort:
+                counts[PENDING_BEST_EFFORT] += sign
+        request = task.task_class.request
+        if status in ALLOCATED_STATUSES:
+            add_request(job.allocated, request, sign)
+        if status in ALLOCATED_STATUSES or status is TaskStatus.PENDING:
+            add_request(job.requested, request, sign)
+
+    def _counters(self, job: Job, task: Task) -> list[Counts]:
+        counters = [job.counts]
+        if job.spec.min_task_member:
+            counters.append(job.role_counts.setdefault(task.role, empty_counts()))
+        if task.sub_job:
+            counters.append(job.sub_jobs[task.sub_job].counts)
+        return counters
+
+    @staticmethod
+    def _join_sub_job(job: Job, task: Task, labels: Mapping[str, str]) -> None:
+        if not job.spec.policies:
+            return
+        key, policy, index = sub_job_of(job.spec, labels)
+        sub_job = job.sub_jobs.get(key)
+        if sub_job is None:
+            sub_job = job.sub_jobs[key] = SubJob(key, job.key, policy, index)
+        sub_job.tasks.append(task)
+        sub_job.priority = max(sub_job.priority, task.priority)
+        task.sub_job = key
+
+    def set_spec(self, spec: JobSpec, phase: str, members: list[tuple[Counted, kube.Pod]]) -> None:
+        """The PodGroup is new or has changed: count its members anew, as roles and sub-jobs may be different now."""
+        job = Job(spec, self.layout.resources)
+        job.phase = phase or "Pending"
+        self._copied_at[spec.key] = self.generation
+        self.jobs[spec.key] = job
+        for counted, pod in members:
+            counted.task.sub_job = ""
+            job.tasks[counted.task.uid] = counted.task
+            self._join_sub_job(job, counted.task, pod.metadata.labels or {})
+            self._count(job, counted, 1)
+
+    def set_fault(self, key: str, fault: str) -> None:
+        """Something about the job's objects makes no sense."""
+        job = self._writable(key)
+        job.spec = replace(job.spec, fault=fault)
+
+    def drop_job(self, key: str) -> None:
+        self.jobs.pop(key, None)
+        self._copied_at.pop(key, None)
+        self.waiting.discard(key)
+        self.sums.update(key, None)
+
+    def settle_job(self, key: str) -> None:
+        """A job's members or spec have changed: bring the sums and the list of waiting jobs up to date."""
+        job = self.jobs[key]
+        self.sums.update(key, job)
+        if job.pending_count or job.phase in _UNSETTLED:
+            self.waiting.add(key)
+        else:
+            self.waiting.discard(key)

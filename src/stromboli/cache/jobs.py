@@ -1,0 +1,128 @@
+"""From PodGroups to jobs, and from pods to the sub-jobs they belong to."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+from stromboli import kube
+from stromboli.cache.constraints import selector_of
+from stromboli.cache.times import seconds_of
+from stromboli.kube import volcano
+from stromboli.model.job import JobSpec, NetworkTopology, SubGroupPolicy
+from stromboli.model.resources import ResourceAxis, request_of
+from stromboli.model.selectors import LabelSelector
+
+GROUP_NAME = "scheduling.k8s.io/group-name"
+PREEMPTABLE = "volcano.sh/preemptable"
+TASK_PRIORITY = "volcano.sh/task-priority"
+DEFAULT_QUEUE = "default"
+
+_LONGEST_MEMBER_NAME = 128
+
+
+class Priorities:
+    """The priority classes of the cluster."""
+
+    def __init__(self, classes: Mapping[str, kube.PriorityClass]) -> None:
+        self._values = {name: entry.value or 0 for name, entry in classes.items()}
+        self._default = max((entry.value or 0 for entry in classes.values() if entry.global_default), default=0)
+
+    def of_group(self, group: kube.PodGroup) -> int:
+        return self._values.get(group.spec.priority_class_name or "", self._default)
+
+    def of_pod(self, pod: kube.Pod) -> int:
+        """A pod's own priority: its annotation, its priority, its class; 1 when nothing is said."""
+        given = (pod.metadata.annotations or {}).get(TASK_PRIORITY, "")
+        if given.removeprefix("-").isdecimal() and len(given) < 12:
+            return int(given)
+        if pod.spec.priority is not None:
+            return pod.spec.priority
+        return self._values.get(pod.spec.priority_class_name or "", 1)
+
+
+def job_key_of(pod: kube.Pod) -> str | None:
+    """The PodGroup a pod belongs to, always in the pod's own namespace."""
+    name = (pod.metadata.annotations or {}).get(GROUP_NAME)
+    return f"{pod.metadata.namespace}/{name}" if name else None
+
+
+def is_true(text: str | None) -> bool:
+    return (text or "").lower() == "true"
+
+
+def job_spec(group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities) -> JobSpec:
+    """The job that a PodGroup describes. What makes no sense in it is kept as the job's fault."""
+    spec, metadata = group.spec, group.metadata
+    annotations, labels = metadata.annotations or {}, metadata.labels or {}
+    result = JobSpec(
+        key=group.key,
+        uid=metadata.uid,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        queue=spec.queue or DEFAULT_QUEUE,
+        min_available=spec.min_member or 0,
+        min_task_member=dict(spec.min_task_member or {}),
+        priority=priorities.of_group(group),
+        created=seconds_of(metadata.creation_timestamp),
+        annotations=annotations,
+        labels=labels,
+        preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
+        topology=_topology(spec.network_topology),
+    )
+    try:
+        _complete(result, spec, axis)
+    except ValueError as error:
+        result.fault = f"PodGroup {group.key}: {error}"
+    return result
+
+
+def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -> None:
+    """Fill in what may be wrong."""
+    if result.min_available < 0:
+        raise ValueError(f"spec.minMember: must not be negative, got {result.min_available}; write 0 or more")
+    for role, minimum in result.min_task_member.items():
+        if minimum < 0:
+            raise ValueError(f"spec.minTaskMember.{role}: must not be negative, got {minimum}; write 0 or more")
+    if spec.min_resources is not None:
+        try:
+            result.min_resources = request_of(axis.parse(spec.min_resources))
+        except ValueError as error:
+            raise ValueError(f"spec.minResources.{error}") from None
+    result.policies = tuple(_policy(policy, place) for place, policy in enumerate(spec.sub_group_policy or ()))
+
+
+def _topology(wire: volcano.NetworkTopology | None) -> NetworkTopology | None:
+    if wire is None:
+        return None
+    return NetworkTopology(wire.mode != "soft", wire.highest_tier_allowed, wire.highest_tier_name or "")
+
+
+def _policy(wire: volcano.SubGroupPolicy, place: int) -> SubGroupPolicy:
+    field = f"spec.subGroupPolicy[{place}]"
+    size, minimum = wire.sub_group_size, wire.min_sub_groups
+    if size is not None and size < 1:
+        raise ValueError(f"{field}.subGroupSize: must be at least 1, got {size}")
+    if minimum is not None and minimum < 0:
+        raise ValueError(f"{field}.minSubGroups: must not be negative, got {minimum}")
+    return SubGroupPolicy(
+        name=wire.name or f"policy-{place}",
+        match_label_keys=tuple(wire.match_label_keys or ()),
+        selector=selector_of(wire.label_selector, f"{field}.labelSelector") if wire.label_selector else LabelSelector(),
+        size=size or 1,
+        minimum=minimum or 0,
+        topology=_topology(wire.network_topology),
+    )
+
+
+def sub_job_of(spec: JobSpec, labels: Mapping[str, str]) -> tuple[str, SubGroupPolicy | None, int]:
+    """Key, policy and place of the sub-job for a pod with these labels; all others share one sub-job."""
+    for policy in spec.policies:
+        values = [labels.get(key, "") for key in policy.match_label_keys]
+        if values and all(values) and policy.selector.matches(labels):
+            member = "-".join(values)
+            if len(member) > _LONGEST_MEMBER_NAME:
+                member = f"{zlib.crc32(member.encode()):08x}"
+            index = int(values[0]) if values[0].isdecimal() and len(values[0]) < 10 else 0
+            return f"{spec.key}/{policy.name}-{member}", policy, index
+    return spec.key, None, 0

@@ -1,0 +1,76 @@
+"""What the cache keeps about a pod, and the task that stands for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.cache.classes import PodFacts
+from stromboli.cache.jobs import PREEMPTABLE, Priorities, is_true
+from stromboli.cache.times import seconds_of
+from stromboli.model.task import Task, TaskStatus
+from stromboli.model.task_class import TaskClass
+
+_PHASES = {
+    "Running": TaskStatus.RUNNING,
+    "Succeeded": TaskStatus.SUCCEEDED,
+    "Failed": TaskStatus.FAILED,
+}
+
+
+@dataclass(slots=True)
+class PodRecord:
+    """A pod and what was read from it. `job` is empty for pods that belong to none."""
+
+    pod: kube.Pod
+    job: str
+    facts: PodFacts | None = None
+    #: Why it cannot be scheduled, in words.
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How a pod was entered into the books, so that it can be taken out again."""
+
+    task: Task
+    status: TaskStatus
+    row: int
+
+
+def status_of(pod: kube.Pod) -> TaskStatus:
+    """Where a pod is in its life."""
+    phase = pod.status.phase or "Pending"
+    if phase in ("Succeeded", "Failed"):
+        return _PHASES[phase]
+    if pod.metadata.deletion_timestamp is not None:
+        return TaskStatus.RELEASING
+    if phase == "Pending":
+        return TaskStatus.BOUND if pod.spec.node_name else TaskStatus.PENDING
+    return _PHASES.get(phase, TaskStatus.UNKNOWN)
+
+
+def task_of(pod: kube.Pod, job: str, row: int, task_class: TaskClass, priorities: Priorities) -> Task:
+    metadata = pod.metadata
+    annotations, labels = metadata.annotations or {}, metadata.labels or {}
+    preemptable = annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)
+    return Task(
+        uid=metadata.uid,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        job=job,
+        row=row,
+        task_class=task_class,
+        priority=priorities.of_pod(pod),
+        created=seconds_of(metadata.creation_timestamp),
+        nominated_node=pod.status.nominated_node_name or "",
+        gated=bool(pod.spec.scheduling_gates),
+        preemptable=preemptable is None or is_true(preemptable),
+        never_preempts=pod.spec.preemption_policy == "Never",
+        priority_class=pod.spec.priority_class_name or "",
+    )
+
+
+def without_demands(pod: kube.Pod) -> kube.Pod:
+    """A pod that runs although its spec makes no sense: it counts as one pod that asks for nothing."""
+    return kube.Pod(metadata=pod.metadata, spec=type(pod.spec)(node_name=pod.spec.node_name), status=pod.status)

@@ -1,0 +1,68 @@
+"""From Queue objects to the queues of the model, and the tree they form."""
+
+from collections.abc import Mapping
+
+from stromboli import kube
+from stromboli.cache.times import seconds_of
+from stromboli.model.queue import ROOT, Queue, QueueBooks
+from stromboli.model.resources import CPU, MEMORY, Request, ResourceAxis, request_of
+
+
+def queue_of(queue: kube.Queue, axis: ResourceAxis) -> Queue:
+    """The queue as the model knows it. Raises ValueError with the field in front for what makes no sense."""
+    spec = queue.spec
+    if spec.weight is not None and spec.weight < 1:
+        raise ValueError(f"spec.weight: must be at least 1, got {spec.weight}")
+    guarantee = spec.guarantee.resource if spec.guarantee else None
+    return Queue(
+        name=queue.metadata.name,
+        uid=queue.metadata.uid or queue.metadata.name,
+        weight=spec.weight or 1,
+        priority=spec.priority or 0,
+        parent=spec.parent or "",
+        created=seconds_of(queue.metadata.creation_timestamp),
+        state=queue.status.state or "Open",
+        reclaimable=spec.reclaimable is not False,
+        capability=_capability(axis, spec.capability),
+        guarantee=_amounts(axis, guarantee, "spec.guarantee.resource"),
+        deserved=_amounts(axis, spec.deserved, "spec.deserved"),
+        annotations=dict(queue.metadata.annotations or {}),
+    )
+
+
+def _capability(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None) -> Request:
+    """The ceiling of a queue. Nothing for cpu or memory means no ceiling; nothing of any other resource forbids
+    it.
+    """
+    ceiling = dict(_amounts(axis, resources, "spec.capability"))
+    for name in resources or {}:
+        dimension = axis.find(name)
+        if dimension is not None and dimension not in (CPU, MEMORY):
+            ceiling.setdefault(dimension, 0)
+    return tuple(sorted(ceiling.items()))
+
+
+def _amounts(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None, field: str) -> Request:
+    try:
+        return request_of(axis.parse(resources))
+    except ValueError as error:
+        raise ValueError(f"{field}.{error}") from None
+
+
+def chains_of(queues: Mapping[str, Queue], books: Mapping[str, QueueBooks]) -> dict[str, tuple[QueueBooks, ...]]:
+    """For every queue its books and those of its ancestors, the root last.
+
+    A parent that does not exist, or a cycle, ends the chain: the queue then hangs below the root directly.
+    """
+    chains = {}
+    for name in books:
+        chain, seen = [books[name]], {name}
+        parent = queues[name].parent if name in queues else ""
+        while parent and parent in books and parent not in seen:
+            seen.add(parent)
+            chain.append(books[parent])
+            parent = queues[parent].parent if parent in queues else ""
+        if ROOT in books and ROOT not in seen:
+            chain.append(books[ROOT])
+        chains[name] = tuple(chain)
+    return chains

@@ -1,0 +1,101 @@
+"""What a pod asks of a node, as Kubernetes defines it.
+
+Containers are summed; sidecars (init containers that restart always) are added to them and to every init
+container that starts after; each ordinary init container is compared with the rest by maximum, as they run one
+after the other. Resources given for the whole pod replace that sum; overhead comes on top. While a resize is
+under way the larger of what is asked and what is granted counts.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from stromboli.kube import Container, Pod
+from stromboli.model.resources import CPU, MEMORY, PODS, Request, ResourceAxis, request_of
+
+Amounts = dict[int, int]
+
+#: What scorers assume for a container that asks for nothing, as kube-scheduler does: 100m and 200 MB.
+ASSUMED_CPU, ASSUMED_MEMORY = 100, 200 * 1024 * 1024
+
+
+class RequestError(ValueError):
+    """A field of the pod that cannot be a request; the text begins with the field."""
+
+
+def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
+    amounts = _containers_and_inits(pod, axis)
+    if pod.spec.resources is not None and pod.spec.resources.requests:
+        amounts |= _parse(axis, pod.spec.resources.requests, "spec.resources.requests")
+    _add(amounts, _parse(axis, pod.spec.overhead, "spec.overhead"))
+    amounts[PODS] = 1
+    return request_of(amounts)
+
+
+def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
+    """cpu and memory as scorers count them: containers without a request still cost something."""
+    asked = dict(request)
+    containers = pod.spec.containers or ()
+    without_cpu = sum(1 for container in containers if "cpu" not in _requests(container))
+    without_memory = sum(1 for container in containers if "memory" not in _requests(container))
+    return (
+        asked.get(CPU, 0) + without_cpu * ASSUMED_CPU,
+        asked.get(MEMORY, 0) + without_memory * ASSUMED_MEMORY,
+    )
+
+
+def _requests(container: Container) -> Mapping[str, str | int | float]:
+    """What a container asks for; a limit without a request is also the request."""
+    resources = container.resources
+    if resources is None:
+        return {}
+    return {**(resources.limits or {}), **(resources.requests or {})}
+
+
+def _containers_and_inits(pod: Pod, axis: ResourceAxis) -> Amounts:
+    granted = _granted(pod, axis)
+    total: Amounts = {}
+    for place, container in enumerate(pod.spec.containers or ()):
+        own = _parse(axis, _requests(container), f"spec.containers[{place}].resources.requests")
+        _raise_to(own, granted.get(container.name or "", {}))
+        _add(total, own)
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for place, container in enumerate(pod.spec.init_containers or ()):
+        own = _parse(axis, _requests(container), f"spec.initContainers[{place}].resources.requests")
+        if container.restart_policy == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            _raise_to(peak, sidecars)
+        else:
+            alone = dict(own)
+            _add(alone, sidecars)
+            _raise_to(peak, alone)
+    _raise_to(total, peak)
+    return total
+
+
+def _granted(pod: Pod, axis: ResourceAxis) -> dict[str, Amounts]:
+    """What the kubelet has granted each container so far."""
+    granted: dict[str, Amounts] = {}
+    for status in pod.status.container_statuses or ():
+        own = _parse(axis, status.allocated_resources, "status.containerStatuses.allocatedResources")
+        if status.resources is not None:
+            _raise_to(own, _parse(axis, status.resources.requests, "status.containerStatuses.resources"))
+        granted[status.name or ""] = own
+    return granted
+
+
+def _parse(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None, field: str) -> Amounts:
+    try:
+        return axis.parse(resources)
+    except ValueError as error:
+        raise RequestError(f"{field}.{error}") from None
+
+
+def _add(total: Amounts, other: Mapping[int, int]) -> None:
+    for dimension, amount in other.items():
+        total[dimension] = total.get(dimension, 0) + amount
+
+
+def _raise_to(total: Amounts, other: Mapping[int, int] | Iterable[tuple[int, int]]) -> None:
+    for dimension, amount in dict(other).items():
+        total[dimension] = max(total.get(dimension, 0), amount)

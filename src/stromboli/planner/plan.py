@@ -1,0 +1,136 @@
+"""A plan: the decisions of some cycles over manifests, and what keeps the rest waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stromboli.framework.program import Program
+from stromboli.framework.session import Session
+from stromboli.framework.status import Condition
+from stromboli.kube import KubeObject
+from stromboli.model.job import Job
+from stromboli.model.resources import ResourceAxis
+from stromboli.model.task import TaskStatus
+from stromboli.planner.world import World
+
+
+@dataclass(slots=True)
+class CyclePlan:
+    binds: dict[str, str] = field(default_factory=dict)
+    pipelined: dict[str, str] = field(default_factory=dict)
+    evictions: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class GroupPlan:
+    phase: str
+    queue: str
+    min_member: int
+    ready: int
+    pods: int
+    waiting: bool
+    conditions: list[Condition] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    codes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class QueuePlan:
+    allocated: dict[str, str]
+    deserved: dict[str, str]
+    share: float
+
+
+@dataclass(slots=True)
+class Plan:
+    cycles: list[CyclePlan]
+    groups: dict[str, GroupPlan]
+    queues: dict[str, QueuePlan]
+    warnings: list[str]
+    #: The last cycle, for those who want to know more.
+    session: Session
+    axis: ResourceAxis
+
+    @property
+    def binds(self) -> dict[str, str]:
+        return {pod: node for cycle in self.cycles for pod, node in cycle.binds.items()}
+
+    @property
+    def evictions(self) -> dict[str, str]:
+        return {pod: reason for cycle in self.cycles for pod, reason in cycle.evictions.items()}
+
+    @property
+    def pipelined(self) -> dict[str, str]:
+        return self.cycles[-1].pipelined if self.cycles else {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every job has what it asked for."""
+        return not any(group.waiting for group in self.groups.values())
+
+
+def make_plan(
+    objects: Sequence[KubeObject], program: Program, *, cycles: int = 1, seed: int = 0, scheduler_names: Sequence[str]
+) -> Plan:
+    """Run the cycles and tell what came out of them."""
+    world = World(objects, program, scheduler_names=scheduler_names, seed=seed)
+    decided: list[CyclePlan] = []
+    for _ in range(max(cycles, 1)):
+        session = world.run_cycle()
+        decided.append(_decisions(session))
+    after = world.snapshot()
+    return Plan(
+        cycles=decided,
+        groups={key: _group(session, world, after.jobs[key]) for key in sorted(after.jobs)},
+        queues=_queues(session),
+        warnings=list(dict.fromkeys([*program.configuration.warnings, *session.warnings])),
+        session=session,
+        axis=after.axis,
+    )
+
+
+def _decisions(session: Session) -> CyclePlan:
+    ledger = session.ledger
+    binds = {bind.task.key: bind.node for statement in session.decisions.binds for bind in statement}
+    pipelined = {
+        task.key: ledger.node_name(task)
+        for key in session.snapshot.waiting
+        for task in session.jobs[key].tasks.values()
+        if ledger.status_of(task) is TaskStatus.PIPELINED
+    }
+    evictions = {eviction.task.key: eviction.reason for eviction in session.decisions.evictions}
+    return CyclePlan(dict(sorted(binds.items())), dict(sorted(pipelined.items())), dict(sorted(evictions.items())))
+
+
+def _group(session: Session, world: World, job: Job) -> GroupPlan:
+    status = session.statuses.get(job.key)
+    phase = world.phase(job)
+    return GroupPlan(
+        phase=phase,
+        queue=job.queue,
+        min_member=job.min_available,
+        ready=job.ready_count,
+        pods=len(job.tasks),
+        waiting=bool(job.pending_count) or phase == "Pending",
+        conditions=status.conditions if status else [],
+        reasons=status.sentences if status else [],
+        codes=list(dict.fromkeys(reason.code.value for reason in status.reasons)) if status else [],
+    )
+
+
+def _queues(session: Session) -> dict[str, QueuePlan]:
+    plans = {}
+    for name, queue in sorted(session.queues.items()):
+        allocated = session.ledger.queues[name].allocated
+        facts = session.queue_facts(queue)
+        plans[name] = QueuePlan(
+            session.axis.as_quantities(allocated),
+            session.axis.as_quantities(facts.deserved) if facts else {},
+            facts.share if facts else _part(allocated, session.total),
+        )
+    return plans
+
+
+def _part(allocated: Sequence[int], total: Sequence[int]) -> float:
+    return max((a / t for a, t in zip(allocated, total, strict=True) if t), default=0.0)

@@ -1,0 +1,78 @@
+"""A cluster made of manifests, in which decisions come true at once: bound pods run, evicted pods are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from stromboli import kube
+from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
+from stromboli.cache.times import seconds_of
+from stromboli.controllers.podgroups import group_for, is_plain, with_group
+from stromboli.controllers.queues import standard_queues
+from stromboli.framework.program import Program
+from stromboli.framework.session import Bind, Session
+from stromboli.framework.status import phase_of
+from stromboli.model.job import Job
+from stromboli.model.snapshot import Snapshot
+
+
+class World:
+    def __init__(
+        self,
+        objects: Iterable[kube.KubeObject],
+        program: Program,
+        *,
+        scheduler_names: Sequence[str] = SCHEDULER_NAMES,
+        seed: int = 0,
+    ) -> None:
+        self._program = program
+        self._seed = seed
+        self._cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations)
+        self._cycle = 0
+        given = list(objects)
+        self._now = max((seconds_of(entry.metadata.creation_timestamp) for entry in given), default=0.0)
+        for queue in standard_queues():
+            self._cluster.apply(queue)
+        for entry in given:
+            if isinstance(entry, kube.Pod) and is_plain(entry, scheduler_names):
+                self._apply_plain(entry)
+            else:
+                self._cluster.apply(entry)
+
+    def _apply_plain(self, pod: kube.Pod) -> None:
+        group = group_for(pod)
+        if group.key not in self._cluster.groups:
+            self._cluster.apply(group)
+        self._cluster.apply(with_group(pod, group.metadata.name))
+
+    def run_cycle(self) -> Session:
+        """One cycle; what it decides becomes true in this world."""
+        self._cycle += 1
+        session = Session(self.snapshot(), self._program, uid=f"cycle-{self._cycle}", seed=self._seed)
+        session.run()
+        for key, status in session.statuses.items():
+            self._cluster.set_phase(key, status.phase)
+        for statement in session.decisions.binds:
+            for bind in statement:
+                self._run(bind)
+        for eviction in session.decisions.evictions:
+            self._cluster.remove(self._cluster.pod(eviction.task.uid))
+        return session
+
+    def _run(self, bind: Bind) -> None:
+        pod = self._cluster.pod(bind.task.uid)
+        running = msgspec.structs.replace(
+            pod,
+            spec=msgspec.structs.replace(pod.spec, node_name=bind.node),
+            status=msgspec.structs.replace(pod.status, phase="Running"),
+        )
+        self._cluster.apply(running)
+
+    def snapshot(self) -> Snapshot:
+        return self._cluster.snapshot(self._now)
+
+    def phase(self, job: Job) -> str:
+        """The phase of a job as its pods stand now."""
+        return phase_of(job, unschedulable=self._cluster.phase(job.key) == "Unknown")

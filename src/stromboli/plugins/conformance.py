@@ -1,0 +1,26 @@
+"""conformance: pods that keep the cluster alive are nobody's victims."""
+
+from collections.abc import Sequence
+
+from stromboli.framework.plugin import EvictionContext, Plugin, Victims
+from stromboli.model.task import Task
+
+_CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
+_SYSTEM_NAMESPACE = "kube-system"
+
+
+def _may_go(task: Task) -> bool:
+    return task.namespace != _SYSTEM_NAMESPACE and task.priority_class not in _CRITICAL_CLASSES
+
+
+class Conformance(Plugin):
+    name = "conformance"
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return [task for task in candidates if _may_go(task)]
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return [task for task in candidates if _may_go(task)]
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        return [task for task in candidates if _may_go(task)]

@@ -1,0 +1,85 @@
+"""Fair shares of jobs: whoever has the smaller part of its most used resource comes first."""
+
+from collections.abc import Sequence
+
+from stromboli.framework.plugin import Event, Key, Plugin, Victims
+from stromboli.framework.session import Session
+from stromboli.model.job import Job
+from stromboli.model.queue import Queue
+from stromboli.model.resources import Amounts
+from stromboli.model.task import Task
+from stromboli.plugins.drf.tree import ShareTree
+
+#: Shares that differ by less are equal.
+_CLOSE = 1e-6
+
+
+def dominant_share(allocated: Sequence[float], total: Sequence[float]) -> float:
+    """The largest part of the cluster's resources that is held."""
+    share = 0.0
+    for amount, whole in zip(allocated, total, strict=True):
+        if amount:
+            share = max(share, amount / whole if whole else 1.0)
+    return share
+
+
+class Drf(Plugin):
+    name = "drf"
+
+    def open(self, session: Session) -> None:
+        self._session = session
+        self._total = session.total
+        self._jobs = session.jobs
+        self.queue_order_reaches_others = self.hierarchy
+        self._tree = ShareTree(session) if self.hierarchy else None
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def job_order(self, job: Job) -> Key:
+        return dominant_share(job.allocated, self._total)
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        """Victims whose job would still have at least the share that the claimant's job would get."""
+        gained = self._jobs[claimant.job].allocated[:]
+        _add(gained, claimant, 1)
+        mine = dominant_share(gained, self._total)
+        left: dict[str, Amounts] = {}
+        victims = []
+        for task in candidates:
+            allocated = left.setdefault(task.job, self._jobs[task.job].allocated[:])
+            _add(allocated, task, -1)
+            theirs = dominant_share(allocated, self._total)
+            if mine < theirs or abs(mine - theirs) <= _CLOSE:
+                victims.append(task)
+        return victims
+
+    # -- queues in a tree ---------------------------------------------------------------------------------------
+
+    def queue_order(self, queue: Queue) -> Key:
+        return self._tree.key(queue) if self._tree else ()
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        """Victims whose queue, without them, would still come after the claimant's queue with the claimant."""
+        if self._tree is None:
+            return None
+        mine = self._session.queue_of(self._jobs[claimant.job])
+        victims = []
+        for task in candidates:
+            theirs = self._session.queue_of(self._jobs[task.job])
+            with self._tree.supposing(claimant, 1), self._tree.supposing(task, -1):
+                if self._tree.key(mine) < self._tree.key(theirs):
+                    victims.append(task)
+        return victims
+
+    def on_allocate(self, event: Event) -> None:
+        if self._tree:
+            self._tree.changed(event.tasks[0].job)
+
+    def on_deallocate(self, event: Event) -> None:
+        if self._tree:
+            self._tree.changed(event.tasks[0].job)
+
+
+def _add(amounts: Amounts, task: Task, sign: int) -> None:
+    for dimension, amount in task.task_class.request:
+        amounts[dimension] += sign * amount

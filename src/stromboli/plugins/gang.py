@@ -1,0 +1,80 @@
+"""gang: a job runs with at least its minimum of tasks, or not at all."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from stromboli.framework.combining import Vote
+from stromboli.framework.plugin import EvictionContext, Key, Plugin, Victims
+from stromboli.framework.session import Session
+from stromboli.model.job import Job, SubJob, role_pipelined, role_ready, valid_in
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.task import Task
+
+
+class Gang(Plugin):
+    name = "gang"
+
+    def open(self, session: Session) -> None:
+        self._jobs = session.jobs
+
+    def job_valid(self, job: Job) -> Reason | None:
+        roles = job.roles_short(valid_in)
+        if roles:
+            detail = f"Not enough valid pods of each task for gang-scheduling: {', '.join(sorted(roles))}"
+            return Reason(Code.NOT_ENOUGH_PODS_OF_ROLE, detail)
+        groups = job.groups_short(lambda _: True)
+        if groups:
+            detail = f"Not enough valid subGroups of each task for gang-scheduling: {', '.join(sorted(groups))}"
+            return Reason(Code.NOT_ENOUGH_SUB_GROUPS, detail)
+        if job.valid_count < job.min_available:
+            counts = f"valid: {job.valid_count}, min: {job.min_available}"
+            return Reason(Code.NOT_ENOUGH_TASKS, f"Not enough valid tasks for gang-scheduling, {counts}")
+        return None
+
+    def job_order(self, job: Job) -> Key:
+        return job.is_ready
+
+    def sub_job_order(self, sub_job: SubJob) -> Key:
+        return sub_job.is_ready
+
+    def job_ready(self, job: Job) -> bool:
+        return job.is_ready and not job.roles_short(role_ready) and not job.groups_short(lambda s: s.is_ready)
+
+    def tasks_until_ready(self, job: Job) -> int:
+        return job.tasks_missing
+
+    def sub_job_ready(self, sub_job: SubJob) -> bool:
+        return sub_job.is_ready
+
+    def job_pipelined(self, job: Job) -> Vote | Reason:
+        short = job.roles_short(role_pipelined) or job.groups_short(lambda s: s.is_pipelined)
+        return Vote.PERMIT if job.is_pipelined and not short else _NOT_YET
+
+    def sub_job_pipelined(self, sub_job: SubJob) -> Vote | Reason:
+        return Vote.PERMIT if sub_job.is_pipelined else _NOT_YET
+
+    def job_starving(self, job: Job) -> bool:
+        return job.is_starving
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._above_minimum(candidates)
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._above_minimum(candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        return candidates
+
+    def _above_minimum(self, candidates: Sequence[Task]) -> list[Task]:
+        """Victims that leave every job its minimum."""
+        taken: dict[str, int] = defaultdict(int)
+        victims = []
+        for task in candidates:
+            job = self._jobs[task.job]
+            if job.ready_count - taken[task.job] > job.min_available:
+                taken[task.job] += 1
+                victims.append(task)
+        return victims
+
+
+_NOT_YET = Reason(Code.GANG_SHORT, "fewer tasks have a place than must start together")

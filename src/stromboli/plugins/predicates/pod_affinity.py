@@ -1,0 +1,83 @@
+"""Required affinity: a pod goes only where the pods it needs already are.
+
+Kubernetes counts pods that match *all* terms together. Here each term has a tally of its own, which is the same
+for one term, and for several terms that select the same pods under different topology keys. When terms select
+different pods, each of them must be satisfied in the node's domain, but not necessarily by the same pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stromboli.framework.class_memory import ClassMemory
+from stromboli.framework.node_rules import Locality, NodeFilter
+from stromboli.model.books import Rows
+from stromboli.model.label_domains import DomainCount, label_domains
+from stromboli.model.ledger import Ledger
+from stromboli.model.nodes import Mask, Vector
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.task_class import AffinityTerm, TaskClass
+
+_REASON = Reason(Code.POD_AFFINITY, "node(s) didn't match pod affinity rules")
+
+
+class PodAffinity(NodeFilter):
+    """Every term has a matching pod in the node's domain; the first pod of a set that needs itself is let in."""
+
+    locality = Locality.CLUSTER
+
+    def __init__(self) -> None:
+        self._terms = ClassMemory(_terms)
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(task_class.affinity)
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        terms = self._terms.of(task_class, ledger)
+        counts = [term.per_domain(ledger) for term in terms]
+        admitted: Mask | None = None
+        for term, count in zip(terms, counts, strict=True):
+            if count is None or not count.any():
+                return self._with_nobody_there(task_class, ledger, terms, counts)
+            near = (count > 0)[term.domains.places]
+            admitted = near if admitted is None else admitted & near
+        return np.ones(len(rows), dtype=np.bool_) if admitted is None else admitted
+
+    def refusal(self, task_class: TaskClass) -> Reason:
+        return _REASON
+
+    @staticmethod
+    def _with_nobody_there(
+        task_class: TaskClass, ledger: Ledger, terms: Sequence[DomainCount], counts: Sequence[Vector | None]
+    ) -> Mask:
+        """Some term is satisfied nowhere. That is fine for the first pod of a set that refers to itself: it would wait for
+        itself forever. It then goes anywhere in a domain of every term."""
+        if not (task_class.matches_own_affinity and _is_first(ledger, terms, counts)):
+            return np.zeros(len(ledger.nodes), dtype=np.bool_)
+        admitted = np.ones(len(ledger.nodes), dtype=np.bool_)
+        for term in terms:
+            admitted &= term.domains.places > 0
+        return admitted
+
+
+def _is_first(ledger: Ledger, terms: Sequence[DomainCount], counts: Sequence[Vector | None]) -> bool:
+    """Whether surely no pod in a domain matches all terms: one term matches no pod, or none has a pod in a domain."""
+    if not any(count is not None and count.any() for count in counts):
+        return True
+    return any(not _has_pods(ledger, term) for term in terms)
+
+
+def _has_pods(ledger: Ledger, term: DomainCount) -> bool:
+    tallies = (ledger.tally(number) for number, _ in term.kinds)
+    return any(tally is not None and tally.any() for tally in tallies)
+
+
+def _terms(task_class: TaskClass, ledger: Ledger) -> tuple[DomainCount, ...]:
+    return tuple(_count(term, ledger) for term in dict.fromkeys(task_class.affinity))
+
+
+def _count(term: AffinityTerm, ledger: Ledger) -> DomainCount:
+    number = ledger.terms.find(term.term)
+    return DomainCount(label_domains(ledger.nodes, term.topology_key), () if number is None else ((number, 1),))

@@ -1,0 +1,37 @@
+"""Taints that the pod does not tolerate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stromboli.framework.node_rules import Locality, NodeFilter
+from stromboli.model.books import Rows
+from stromboli.model.ledger import Ledger
+from stromboli.model.nodes import Index, Mask
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.task_class import TaskClass
+from stromboli.model.tolerations import REPELLING_EFFECTS, first_untolerated, taint_lists, tolerated_nodes
+
+
+class Taints(NodeFilter):
+    """Every taint with effect NoSchedule or NoExecute must be tolerated."""
+
+    locality = Locality.STATIC
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return taint_lists(ledger.nodes).has_effect(*REPELLING_EFFECTS)
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        return tolerated_nodes(ledger.nodes, task_class.tolerations)
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        """One group per taint in the way: the first of each node, which is the one to deal with."""
+        distinct = taint_lists(ledger.nodes)
+        groups: dict[str, list[int]] = {}
+        for code in np.unique(distinct.codes[refused]).tolist():
+            taint = first_untolerated(task_class.tolerations, distinct.lists[code])
+            groups.setdefault(f"node(s) had untolerated taint {taint}", []).append(code)
+        for words, codes in groups.items():
+            yield Reason(Code.TAINT, words), np.flatnonzero(refused & np.isin(distinct.codes, codes))

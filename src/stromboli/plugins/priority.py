@@ -1,0 +1,41 @@
+"""priority: what is more important comes first, and may take room from what is less."""
+
+from collections.abc import Sequence
+
+from stromboli.framework.plugin import EvictionContext, Key, Plugin, Victims
+from stromboli.framework.session import Session
+from stromboli.model.job import Job, SubJob
+from stromboli.model.task import Task
+
+
+class Priority(Plugin):
+    name = "priority"
+
+    def open(self, session: Session) -> None:
+        self._jobs = session.jobs
+
+    def job_order(self, job: Job) -> Key:
+        return -job.priority
+
+    def sub_job_order(self, sub_job: SubJob) -> Key:
+        return -sub_job.priority
+
+    def task_order(self, task: Task) -> Key:
+        return -task.priority
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        """Jobs of lower priority; within the claimant's own job, tasks of lower priority."""
+        return [task for task in candidates if self._is_lower(task, claimant)]
+
+    def _is_lower(self, task: Task, claimant: Task) -> bool:
+        if task.job == claimant.job:
+            return task.priority < claimant.priority
+        return self._jobs[task.job].priority < self._jobs[claimant.job].priority
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        if context.kind == "reclaim":
+            return candidates
+        return [task for task in candidates if self._jobs[task.job].priority < context.job.priority]
+
+    def job_starving(self, job: Job) -> bool:
+        return job.ready_count + job.pipelined_count < len(job.tasks)

@@ -1,0 +1,158 @@
+"""What a queue deserves, and what follows: order, admission, and how much it may take."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stromboli.framework.combining import Vote
+from stromboli.framework.plugin import Allowance, Key, Plugin, QueueFacts, Victims
+from stromboli.framework.session import Session
+from stromboli.model.job import Job
+from stromboli.model.queue import Queue, QueueBooks
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.resources import PODS, UNLIMITED, Amounts, Request, dense, exceeding
+from stromboli.model.task import Task
+from stromboli.model.task_class import TaskClass
+from stromboli.plugins.proportion.division import divide
+
+
+@dataclass(slots=True)
+class Standing:
+    """How a queue stands in this cycle. What it uses is read from the ledger."""
+
+    books: QueueBooks
+    deserved: Amounts
+    #: The most it may ever use: its capability, and what the guarantees of others leave.
+    limit: Amounts
+
+    @property
+    def share(self) -> float:
+        """The largest part of what it deserves that it has already."""
+        allocated = self.books.allocated
+        return max((allocated[d] / amount for d, amount in enumerate(self.deserved) if amount), default=0.0)
+
+
+class Proportion(Plugin):
+    name = "proportion"
+
+    def open(self, session: Session) -> None:
+        self._axis = session.axis
+        self._jobs = session.jobs
+        self._queues = session.queues
+        books = session.ledger.queues
+        queues = [queue for queue in session.queues.values() if books[queue.name].jobs]
+        limits = [self._limit(session, queue) for queue in queues]
+        self._standings = {
+            queue.name: Standing(books[queue.name], deserved, limit)
+            for queue, deserved, limit in zip(queues, self._deserved(session, queues, limits), limits, strict=True)
+        }
+
+    def _deserved(self, session: Session, queues: list[Queue], limits: list[Amounts]) -> list[Amounts]:
+        if not queues:
+            return []
+        size = session.snapshot.size
+        return divide(
+            np.array(session.total, dtype=np.float64),
+            np.array([queue.weight for queue in queues], dtype=np.float64),
+            np.array([session.ledger.queues[queue.name].request for queue in queues], dtype=np.float64),
+            np.array(limits, dtype=np.float64),
+            np.array([dense(queue.guarantee, size) for queue in queues], dtype=np.float64),
+        ).tolist()  # fmt: skip
+
+    def _limit(self, session: Session, queue: Queue) -> Amounts:
+        size = session.snapshot.size
+        unclaimed = exceeding(session.total, session.total_guarantee)
+        room = [a + b for a, b in zip(unclaimed, dense(queue.guarantee, size), strict=True)]
+        capability = dict(queue.capability)
+        return [min(room[d], capability.get(d, UNLIMITED)) for d in range(size)]
+
+    def queue_facts(self, queue: Queue) -> QueueFacts | None:
+        standing = self._standings.get(queue.name)
+        return QueueFacts(standing.deserved, standing.share) if standing else None
+
+    # -- order --------------------------------------------------------------------------------------------------
+
+    def queue_order(self, queue: Queue) -> Key:
+        standing = self._standings.get(queue.name)
+        return -queue.priority, standing.share if standing else 0.0
+
+    # -- admission ----------------------------------------------------------------------------------------------
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        standing, queue = self._standings.get(job.queue), self._queues[job.queue]
+        if not queue.is_open:
+            return Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open")
+        if standing is None or job.min_resources is None:
+            return Vote.PERMIT
+        short = self._beyond(standing, job.min_resources)
+        if not short:
+            return Vote.PERMIT
+        words = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
+        return Reason(Code.QUEUE_CAPABILITY, f"queue resource quota insufficient: {words}")
+
+    @staticmethod
+    def _beyond(standing: Standing, minimum: Request) -> list[int]:
+        """Dimensions in which letting in so much more would go over the queue's limit."""
+        books = standing.books
+        return [
+            d
+            for d, amount in minimum
+            if d != PODS and amount + books.allocated[d] + books.inqueue[d] - books.elastic[d] > standing.limit[d]
+        ]
+
+    # -- use ----------------------------------------------------------------------------------------------------
+
+    def overused(self, queue: Queue) -> Reason | None:
+        standing = self._standings.get(queue.name)
+        if standing is None:
+            return None
+        allocated = standing.books.allocated
+        if any(amount > allocated[d] for d, amount in enumerate(standing.deserved)):
+            return None
+        have = self._axis.describe((d, amount) for d, amount in enumerate(standing.deserved) if amount)
+        return Reason(Code.QUEUE_OVERUSED, f"queue {queue.name} already has all it deserves ({have})")
+
+    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance:
+        standing = self._standings.get(queue.name)
+        if not queue.is_open:
+            return Allowance(0, Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open"))
+        if standing is None:
+            return Allowance(wanted)
+        allocated, deserved, number, tightest = standing.books.allocated, standing.deserved, wanted, PODS
+        for dimension, amount in task_class.request:
+            if dimension != PODS:
+                room = (deserved[dimension] - allocated[dimension]) // amount
+                if room < number:
+                    number, tightest = max(room, 0), dimension
+        if number >= wanted:
+            return Allowance(wanted)
+        return Allowance(number, self._no_more(queue, standing, tightest))
+
+    def _no_more(self, queue: Queue, standing: Standing, dimension: int) -> Reason:
+        name, amount = self._axis.names[dimension], self._axis.format
+        deserved, has = amount(dimension, standing.deserved[dimension]), standing.books.allocated[dimension]
+        detail = f"queue {queue.name} deserves {name} {deserved} and has {amount(dimension, has)}"
+        return Reason(Code.QUEUE_SHARE, detail)
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
+        for task in tasks:
+            allowance = self.allocatable(queue, task.task_class, 1)
+            if not allowance.number:
+                return allowance.reason
+        return None
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        """Victims whose queue has more than it deserves, also after those before them are gone."""
+        left: dict[str, Amounts] = {}
+        victims = []
+        for task in candidates:
+            standing = self._standings.get(self._jobs[task.job].queue)
+            if standing is None:
+                continue
+            allocated = left.setdefault(standing.books.name, standing.books.allocated[:])
+            if any(allocated[d] > deserved for d, deserved in enumerate(standing.deserved)):
+                victims.append(task)
+                for dimension, amount in task.task_class.request:
+                    allocated[dimension] -= amount
+        return victims
