@@ -1,0 +1,29 @@
+"""The `stromboli` command: wiring and presentation only.
+
+Asking for help must not wait for the scheduler to be imported, so a sub-command is loaded when it is called and
+the list of commands is told from the table below.
+"""
+
+import click
+
+from stromboli import __version__
+from stromboli.cli.lazy import LazyCommand, LazyGroup
+
+COMMANDS = {
+    "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
+    "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
+    "config": LazyCommand("stromboli.cli.config:config", "Look at the scheduler's configuration."),
+    "reasons": LazyCommand("stromboli.cli.reasons:reasons", "List the reasons for which a job may wait."),
+    "completion": LazyCommand("stromboli.cli.completion:completion", "Print a completion script for your shell."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy_commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Begin with: stromboli plan -f examples/cluster --explain",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="stromboli", message="%(prog)s %(version)s")
+def main() -> None:
+    """A batch scheduler for Kubernetes: gangs, fair queues, and a reason for every refusal."""

@@ -30,7 +30,7 @@ class Questions:
     # -- order: smaller keys come first -------------------------------------------------------------------------
 
     def job_order_key(self, job: Job) -> tuple[Any, ...]:
-        return combining.sort_key(self._flat["job_order"], job, (job.spec.created, job.spec.uid))
+        return combining.sort_key(self._flat["job_order"], job, (job.spec.created, job.spec.uid, job.key))
 
     def sub_job_order_key(self, sub_job: SubJob) -> tuple[Any, ...]:
         return combining.sort_key(self._flat["sub_job_order"], sub_job, (sub_job.match_index, sub_job.key))

@@ -31,7 +31,7 @@ class LabelDomains:
 
     def totals(self, tally: Tally) -> Vector:
         """A tally summed by place. Sums stay far below 2**53, so they are exact."""
-        totals = np.bincount(self.places, weights=tally, minlength=self.size)
+        totals = np.bincount(self.places, weights=tally, minlength=self.size).astype(np.float64, copy=False)
         totals[0] = 0.0
         return totals
 

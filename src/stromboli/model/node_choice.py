@@ -32,7 +32,7 @@ def required_nodes(nodes: NodeTable, terms: tuple[NodeTerm, ...]) -> Mask:
 
 
 def chosen_nodes(nodes: NodeTable, task_class: TaskClass) -> Mask:
-    """Nodes that satisfy both. Kept with the table: do not write into it."""
+    """Nodes that satisfy both. Kept with the table, and read-only."""
     selector, terms = task_class.node_selector, task_class.required_node_terms
     known: Mask = nodes.remember(("chosen nodes", selector, terms), lambda table: _chosen(table, selector, terms))
     return known
@@ -40,4 +40,7 @@ def chosen_nodes(nodes: NodeTable, task_class: TaskClass) -> Mask:
 
 def _chosen(nodes: NodeTable, selector: Selector, terms: tuple[NodeTerm, ...] | None) -> Mask:
     mask = selected_nodes(nodes, selector)
-    return mask if terms is None else mask & required_nodes(nodes, terms)
+    if terms is not None:
+        mask &= required_nodes(nodes, terms)
+    mask.setflags(write=False)
+    return mask

@@ -77,7 +77,7 @@ def first_untolerated(tolerations: Tolerations, taints: Iterable[Taint]) -> Tain
 
 
 def tolerated_nodes(nodes: NodeTable, tolerations: Tolerations) -> Mask:
-    """Nodes without a taint that keeps such a pod away. Kept with the table: do not write into it."""
+    """Nodes without a taint that keeps such a pod away. Kept with the table, and read-only."""
     known: Mask = nodes.remember(("tolerated nodes", tolerations), lambda table: _tolerated(table, tolerations))
     return known
 
@@ -85,4 +85,6 @@ def tolerated_nodes(nodes: NodeTable, tolerations: Tolerations) -> Mask:
 def _tolerated(nodes: NodeTable, tolerations: Tolerations) -> Mask:
     distinct = taint_lists(nodes)
     verdicts = [first_untolerated(tolerations, taints) is None for taints in distinct.lists]
-    return np.array(verdicts, dtype=np.bool_)[distinct.codes]
+    mask: Mask = np.array(verdicts, dtype=np.bool_)[distinct.codes]
+    mask.setflags(write=False)
+    return mask

@@ -15,8 +15,8 @@ from stromboli.model.task_class import TaskClass
 from stromboli.model.tolerations import tolerates
 
 _CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-#: The effect matters: admission gives every pod a toleration of `not-ready:NoExecute`, which means that a running pod may
-#: stay for a while, not that a new one should come.
+#: The effect matters: admission gives every pod a toleration of `not-ready:NoExecute`, which means that a running
+#: pod may stay for a while, not that a new one should come.
 _NOT_READY = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 
 _UNSCHEDULABLE_REASON = Reason(Code.NODE_UNSCHEDULABLE, "node(s) were unschedulable")

@@ -52,7 +52,9 @@ class Predicates(Plugin):
         Argument("predicate.NodeVolumeLimitsEnable", bool, True, "Count volumes per node.", ignored=_NO_VOLUMES),
         Argument("predicate.VolumeZoneEnable", bool, True, "Keep to the zones of volumes.", ignored=_NO_VOLUMES),
         Argument("predicate.VolumeBindingEnable", bool, True, "Choose nodes for volumes.", ignored=_NO_VOLUMES),
-        Argument("predicate.CacheEnable", bool, False, "Keep answers.", ignored="answers are always kept per task class"),
+        Argument(
+            "predicate.CacheEnable", bool, False, "Keep answers.", ignored="answers are always kept per task class"
+        ),
         Argument(
             "predicate.DynamicResourceAllocationEnable", bool, False, "Allocate resource claims.", ignored=_NO_CLAIMS
         ),

@@ -52,8 +52,9 @@ class PodAffinity(NodeFilter):
     def _with_nobody_there(
         task_class: TaskClass, ledger: Ledger, terms: Sequence[DomainCount], counts: Sequence[Vector | None]
     ) -> Mask:
-        """Some term is satisfied nowhere. That is fine for the first pod of a set that refers to itself: it would wait for
-        itself forever. It then goes anywhere in a domain of every term."""
+        """Some term is satisfied nowhere. The first pod of a set that refers to itself would wait for itself
+        forever: it may go anywhere in a domain of every term.
+        """
         if not (task_class.matches_own_affinity and _is_first(ledger, terms, counts)):
             return np.zeros(len(ledger.nodes), dtype=np.bool_)
         admitted = np.ones(len(ledger.nodes), dtype=np.bool_)

@@ -1,0 +1,153 @@
+"""The workloads, by name. Each gives a Result for its parameters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from benchmarks import worlds
+from benchmarks.measuring import Result, best_of, finished, new_program, run_cycle
+from stromboli import kube
+from stromboli.cache.cluster import Cluster
+from stromboli.controllers.queues import standard_queues
+from stromboli.framework.session import Session
+
+Parameters = dict[str, int]
+Workload = Callable[[Parameters, int], list[Result]]
+
+
+def _jobs(number: int, size: int, *, minimum: int | None = None, queues: int = 0) -> Iterator[kube.KubeObject]:
+    specs = [worlds.template(n) for n in range(worlds.TEMPLATES)]
+    for index in range(number):
+        queue = f"queue-{index % queues:04}" if queues else "default"
+        yield from worlds.job(f"job-{index:06}", size, specs[index % len(specs)], minimum=minimum, queue=queue)
+
+
+def _ordinary(name: str, size: int, minimum: int | None = None) -> Workload:
+    def run(parameters: Parameters, runs: int) -> list[Result]:
+        def make() -> Cluster:
+            cluster = worlds.empty_cluster(parameters["nodes"])
+            worlds.fill(cluster, _jobs(parameters["pods"] // size, size, minimum=minimum))
+            return cluster
+
+        return [best_of(name, parameters, make, runs)]
+
+    return run
+
+
+def gang(parameters: Parameters, runs: int) -> list[Result]:
+    """One gang of 32,000 on 1,000 nodes of 32 cpu; then 10,000 tasks in other shapes."""
+    nodes = parameters["nodes"]
+    shapes = [(1, nodes * 32), (10_000, 1), (500, 20), (20, 500), (1, 10_000)]
+    return [_gang_shape(nodes, number, size, runs) for number, size in shapes]
+
+
+def _gang_shape(nodes: int, number: int, size: int, runs: int) -> Result:
+    def make() -> Cluster:
+        cluster = Cluster()
+        worlds.fill(cluster, iter([*standard_queues(), *(worlds.plain_node(n, 32) for n in range(nodes))]))
+        for index in range(number):
+            worlds.fill(cluster, worlds.job(f"gang-{index:05}", size, worlds.cpu_template()))
+        return cluster
+
+    return best_of("gang", {"nodes": nodes, "gangs": number, "size": size}, make, runs)
+
+
+def queues(parameters: Parameters, runs: int) -> list[Result]:
+    """Many queues that take turns by their shares."""
+    number = parameters["queues"]
+
+    def make() -> Cluster:
+        cluster = worlds.empty_cluster(parameters["nodes"])
+        worlds.fill(cluster, (worlds.queue(n) for n in range(number)))
+        worlds.fill(cluster, _jobs(parameters["pods"] // 10, 10, queues=number))
+        return cluster
+
+    return [best_of("queues", parameters, make, runs)]
+
+
+def backlog(parameters: Parameters, runs: int) -> list[Result]:
+    """Pods that fit among as many that never will: the rate of the former, against their rate alone."""
+    nodes, pods = parameters["nodes"], parameters["pods"]
+
+    def fitting() -> Cluster:
+        cluster = worlds.empty_cluster(nodes)
+        worlds.fill(cluster, _jobs(pods // 10, 10))
+        return cluster
+
+    def mixed() -> Cluster:
+        cluster = fitting()
+        for index in range(pods // 10):
+            spec = worlds.template(index % 200, impossible=True)
+            worlds.fill(cluster, _without_minimum(worlds.job(f"big-{index:05}", 10, spec)))
+        return cluster
+
+    alone = best_of("backlog-alone", parameters, fitting, runs)
+    first = min((_first_cycle(mixed) for _ in range(max(1, min(runs, 3)))), key=lambda result: result.seconds)
+    later = best_of("backlog", parameters, mixed, runs)
+    rate = alone.placements_per_second
+    later.more = {
+        "rate_alone": rate,
+        "first_cycle_part_of_rate_alone": first.placements_per_second / rate,
+        "later_cycles_part_of_rate_alone": later.placements_per_second / rate,
+    }
+    return [later]
+
+
+def _without_minimum(objects: Iterator[kube.KubeObject]) -> Iterator[kube.KubeObject]:
+    """Groups that are let in whatever they ask for."""
+    for entry in objects:
+        if isinstance(entry, kube.PodGroup):
+            entry.spec.min_resources = None
+        yield entry
+
+
+def _first_cycle(make: Callable[[], Cluster]) -> Result:
+    """A cycle in which nothing is remembered from an earlier one."""
+    session, seconds, phases = run_cycle(make(), new_program())
+    placed = sum(len(statement) for statement in session.decisions.binds)
+    return Result("backlog-first", {}, seconds, placed, placed / seconds, phases)
+
+
+def snapshot(parameters: Parameters, runs: int) -> list[Result]:
+    """Nothing to do in a large cluster: what a cycle costs when all pods run."""
+    nodes, pods = parameters["nodes"], parameters["pods"]
+    cluster = worlds.empty_cluster(nodes)
+    worlds.fill(cluster, (worlds.queue(n) for n in range(100)))
+    specs = [worlds.template(n) for n in range(worlds.TEMPLATES)]
+    for index in range(pods // 10):
+        places = [f"node-{(index * 10 + n) % nodes:06}" for n in range(10)]
+        queue = f"queue-{index % 100:04}"
+        worlds.fill(cluster, worlds.job(f"job-{index:06}", 10, specs[index % 50], queue=queue, nodes=places))
+    program = new_program()
+    run_cycle(cluster, program)
+    opens, cycles = [], []
+    for _ in range(max(runs, 5)):
+        start = time.perf_counter()
+        Session(cluster.snapshot(), program)
+        opens.append(time.perf_counter() - start)
+        cycles.append(run_cycle(cluster, program)[1])
+    result = Result("snapshot", parameters, min(opens), 0, 0.0, {"open": min(opens), "idle_cycle": min(cycles)})
+    result.runs = cycles
+    return [finished(result)]
+
+
+def growth(parameters: Parameters, runs: int) -> list[Result]:
+    """The same pods on a small and on a ten times larger cluster."""
+    small = _ordinary("growth", 10)({"nodes": parameters["nodes"], "pods": parameters["pods"]}, runs)[0]
+    large = _ordinary("growth", 10)({"nodes": parameters["nodes"] * 10, "pods": parameters["pods"]}, runs)[0]
+    large.more = {"times_slower": large.seconds / small.seconds}
+    return [small, large]
+
+
+WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
+    "basic": (_ordinary("basic", 10), {"nodes": 5_000, "pods": 50_000}, "jobs of ten, all or nothing"),
+    "gang": (gang, {"nodes": 1_000}, "one gang of 32 tasks per node, and other shapes"),
+    "huge": (_ordinary("huge", 10), {"nodes": 100_000, "pods": 100_000}, "very many nodes"),
+    "single": (_ordinary("single", 1), {"nodes": 5_000, "pods": 50_000}, "jobs of one pod"),
+    "turns": (_ordinary("turns", 10, 1), {"nodes": 5_000, "pods": 50_000}, "jobs of ten that start with one"),
+    "queues": (queues, {"nodes": 1_000, "queues": 1_000, "pods": 50_000}, "very many queues"),
+    "backlog": (backlog, {"nodes": 5_000, "pods": 10_000}, "pods that fit among as many that never will"),
+    "snapshot": (snapshot, {"nodes": 10_000, "pods": 100_000}, "an idle cycle in a large cluster"),
+    "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
+}

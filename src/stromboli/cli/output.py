@@ -1,0 +1,52 @@
+"""Writing to people and programs: forms for machines, and text that cannot harm a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+import click
+
+_BIDI = (*range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *_BIDI)
+_REMOVED = dict.fromkeys(_CONTROLS)
+_REMOVED_BUT_NEWLINES = {code: None for code in _CONTROLS if code != ord("\n")}
+#: What JSON allows in a string as it is, and a terminal may take for a command.
+_ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
+
+
+def tame(text: str) -> str:
+    """The text without characters that steer a terminal or turn the direction of what follows: names come from
+    manifests that anybody may have written.
+    """
+    return text if text.isprintable() else text.translate(_REMOVED)
+
+
+def tame_lines(text: str) -> str:
+    """The same for text of several lines."""
+    return text.translate(_REMOVED_BUT_NEWLINES)
+
+
+def echo_json(value: object) -> None:
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    click.echo(text.translate(_ESCAPED))
+
+
+def echo_yaml(value: object) -> None:
+    from stromboli.kube.yaml import dump_documents
+
+    click.echo(dump_documents([value]), nl=False)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        click.echo(f"warning: {tame(warning)}", err=True)
+
+
+def fail(error: object) -> NoReturn:
+    """End with exit code 1 and a sentence: what the user gave cannot be used."""
+    for line in str(error).splitlines() or [type(error).__name__]:
+        click.echo(f"error: {tame(line)}", err=True)
+    click.get_current_context().exit(1)

@@ -1,0 +1,52 @@
+"""`stromboli plan`: what the scheduler would do with these manifests, and why it would not do the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from stromboli.cli.output import echo_json, echo_yaml, warn
+from stromboli.cli.scenario import read_scenario, scenario_options
+
+WAITING = 3
+
+_EPILOG = """\b
+Examples:
+  stromboli plan -f cluster/ -f job.yaml
+  kubectl get nodes,pods,podgroups,queues -A -o yaml | stromboli plan -f -
+  stromboli plan -f cluster/ --conf volcano-scheduler.conf --cycles 3 -o json
+
+\b
+Exit codes:
+  0  every job has what it asked for
+  1  something that was given cannot be used
+  2  wrong usage
+  3  a job waits
+"""
+
+
+@click.command(epilog=_EPILOG)
+@scenario_options
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
+    help="For people, or for programs.",
+)  # fmt: skip
+@click.option("--explain", is_flag=True, help="Below the table, explain every job that waits.")
+def plan(output: str, explain: bool, **options: Any) -> None:
+    """Show what the scheduler would do with some manifests.
+
+    Nodes, pods, PodGroups, queues, priority classes and so on are read from the given files, and the scheduler
+    decides on them as it would in a cluster. No cluster is needed, and none is touched.
+    """
+    from stromboli.planner.report import report_of
+
+    scenario = read_scenario(**options)
+    made = scenario.plan()
+    if output == "table":
+        warn([*scenario.warnings, *made.warnings])
+        raise NotImplementedError
+    report = report_of(made, scenario.warnings)
+    echo_json(report) if output == "json" else echo_yaml(report)
+    if not made.is_complete:
+        click.get_current_context().exit(WAITING)

@@ -1,0 +1,54 @@
+"""A plan as plain values, for programs: the keys are a contract, more may be added beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stromboli.framework.status import Condition
+from stromboli.planner.plan import CyclePlan, GroupPlan, Plan, QueuePlan
+
+
+def report_of(plan: Plan, warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """The whole plan. `warnings` are those of whoever read the objects; the plan's own come after them."""
+    return {
+        "cycles": [_cycle(cycle) for cycle in plan.cycles],
+        "binds": plan.binds,
+        "pipelined": plan.pipelined,
+        "evictions": plan.evictions,
+        "podGroups": {key: _group(group) for key, group in plan.groups.items()},
+        "queues": {name: _queue(queue) for name, queue in plan.queues.items()},
+        "warnings": [*warnings, *plan.warnings],
+    }
+
+
+def _cycle(cycle: CyclePlan) -> dict[str, Any]:
+    return {"binds": cycle.binds, "pipelined": cycle.pipelined, "evictions": cycle.evictions}
+
+
+def _group(group: GroupPlan) -> dict[str, Any]:
+    return {
+        "phase": group.phase,
+        "queue": group.queue,
+        "minMember": group.min_member,
+        "ready": group.ready,
+        "pods": group.pods,
+        "waiting": group.waiting,
+        "conditions": [condition_as_plain(condition) for condition in group.conditions],
+        "reasons": group.reasons,
+        "codes": group.codes,
+    }
+
+
+def condition_as_plain(condition: Condition) -> dict[str, str]:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "transitionID": condition.transition_id,
+    }
+
+
+def _queue(queue: QueuePlan) -> dict[str, Any]:
+    return {"allocated": queue.allocated, "deserved": queue.deserved, "share": queue.share}

@@ -1,0 +1,16 @@
+"""cpu and memory of a class as scorers count them, ready for arithmetic with columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stromboli.model.books import Amount
+from stromboli.model.ledger import Ledger
+from stromboli.model.resources import CPU, MEMORY
+from stromboli.model.task_class import TaskClass
+
+
+def scored_request(task_class: TaskClass, ledger: Ledger) -> tuple[Amount, Amount]:
+    """The request that also charges something for pods that ask for nothing."""
+    cpu, memory = task_class.scored_request[CPU], task_class.scored_request[MEMORY]
+    return np.array(cpu, dtype=np.int64), np.array(memory, dtype=np.int64)
