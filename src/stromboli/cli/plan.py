@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from stromboli.cli.output import echo_json, echo_yaml, warn
-from stromboli.cli.scenario import read_scenario, scenario_options
+from stromboli.cli.scenario import Scenario, read_scenario, scenario_options
+
+if TYPE_CHECKING:
+    from stromboli.planner.plan import Plan
 
 WAITING = 3
 
@@ -39,14 +42,29 @@ def plan(output: str, explain: bool, **options: Any) -> None:
     Nodes, pods, PodGroups, queues, priority classes and so on are read from the given files, and the scheduler
     decides on them as it would in a cluster. No cluster is needed, and none is touched.
     """
-    from stromboli.planner.report import report_of
-
     scenario = read_scenario(**options)
     made = scenario.plan()
     if output == "table":
-        warn([*scenario.warnings, *made.warnings])
-        raise NotImplementedError
-    report = report_of(made, scenario.warnings)
-    echo_json(report) if output == "json" else echo_yaml(report)
+        _echo_table(scenario, made)
+    else:
+        _echo_report(scenario, made, output)
     if not made.is_complete:
         click.get_current_context().exit(WAITING)
+
+
+def _echo_table(scenario: Scenario, made: Plan) -> None:
+    from stromboli.cli.plan_text import echo_closing, echo_plan
+
+    warn([*scenario.warnings, *made.warnings])
+    echo_plan(made)
+    echo_closing(made)
+
+
+def _echo_report(scenario: Scenario, made: Plan, output: str) -> None:
+    from stromboli.planner.report import report_of
+
+    report = report_of(made, scenario.warnings)
+    if output == "json":
+        echo_json(report)
+    else:
+        echo_yaml(report)

@@ -39,9 +39,13 @@ class Vote(IntEnum):
     PERMIT = 1
 
 
-def sort_key(answers: Iterable[Answer], subject: Any, last: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One key out of all keys; `last` settles what they leave open."""
-    return (*(answer(subject) for answer in answers), *last)
+def sort_key(answers: Sequence[Answer], subject: Any, last: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One key out of all keys; `last` settles what they leave open. Written out for the usual numbers of answers."""
+    if len(answers) == 1:
+        return (answers[0](subject), *last)
+    if len(answers) == 3:
+        return (answers[0](subject), answers[1](subject), answers[2](subject), *last)
+    return (*[answer(subject) for answer in answers], *last)
 
 
 def vote_by_tier(tiers: Tiers, *subject: Any) -> Reason | None:

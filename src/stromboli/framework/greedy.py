@@ -9,56 +9,71 @@ sequence. Nothing is assumed about how scores change.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from stromboli.framework.class_view import REFUSED, ClassView
 from stromboli.framework.ranking import Ranking
 from stromboli.model.nodes import Index, Vector
 
-#: Below this many copies the depth of the first try is simply all of them.
+#: Up to this many copies the first look is as deep as it can be needed.
 _SHALLOW = 12
 
 
 def place_copies(view: ClassView, ranking: Ranking, wanted: int) -> list[int]:
-    """Node rows for up to `wanted` copies, in the order of taking. The view's scores are left as they will be
-    once the copies are placed."""
+    """Node rows for up to `wanted` copies, in the order of taking.
+
+    The scores are left as they will be once the copies are placed.
+    """
     rows = ranking.best(wanted)
     if not len(rows):
         return []
-    depth = _first_depth(wanted, len(rows))
-    most = int(_capacity(view, rows).max())
+    deepest = wanted if wanted <= _SHALLOW else min(wanted, _most_that_fit(view, rows))
+    depth = deepest if wanted <= _SHALLOW else 2 * (wanted // len(rows)) + 4
     while True:
-        copies = min(depth, most, wanted) + 1
+        copies = min(depth, deepest) + 1
         table = _scores_of_copies(view, rows, copies)
-        running = np.minimum.accumulate(table, axis=1)
-        order = np.argsort(-running.ravel(), kind="stable")[:wanted]
-        order = order[running.ravel()[order] > REFUSED]
-        taken = np.bincount(order // copies, minlength=len(rows))
-        if copies > min(most, wanted) or int(taken.max()) < copies:
+        order = _order_of_taking(table, wanted)
+        owners = order // copies
+        taken = np.bincount(owners, minlength=len(rows))
+        if copies > deepest or taken.max() < copies:
             break
         depth *= 4
-    ranking.replace(rows, table[np.arange(len(rows)), taken])
-    return rows[order // copies].tolist()
+    ranking.replace(rows, table.take(_starts(len(rows), copies) + taken))
+    return rows[owners].tolist()
 
 
-def _first_depth(wanted: int, rows: int) -> int:
-    """How many copies per node to look at first: a few more than an even spread would need."""
-    return wanted if wanted <= _SHALLOW else 2 * (wanted // rows) + 4
+def _order_of_taking(table: Vector, wanted: int) -> Index:
+    """The best `wanted` entries of the flattened table, without those that are refused."""
+    running = np.minimum.accumulate(table, axis=1).ravel()
+    order = np.argsort(-running, kind="stable")[:wanted]
+    return order if running[order[-1]] > REFUSED else order[running[order] > REFUSED]
 
 
-def _capacity(view: ClassView, rows: Index) -> Index:
-    """How many copies each row could hold by its idle amounts."""
+def _most_that_fit(view: ClassView, rows: Index) -> int:
+    """How many copies the roomiest of the rows could hold by its idle amounts."""
     books, request = view.ledger.books, view.task_class.request
     dimension, amount = request[0]
     capacity = books[dimension][rows] // amount
     for dimension, amount in request[1:]:
-        capacity = np.minimum(capacity, books[dimension][rows] // amount)
-    return capacity
+        np.minimum(capacity, books[dimension][rows] // amount, out=capacity)
+    return int(capacity.max())
 
 
 def _scores_of_copies(view: ClassView, rows: Index, copies: int) -> Vector:
     """Entry (i, j): the score of row i for one more copy after j copies."""
-    index = np.repeat(rows, copies)
-    number = np.tile(np.arange(copies, dtype=np.int64), len(rows))
-    hypothetical = view.ledger.hypothetical(index, number, view.task_class)
+    hypothetical = view.ledger.hypothetical(rows.repeat(copies), _counted(len(rows), copies), view.task_class)
     return view.evaluate(hypothetical).reshape(len(rows), copies)
+
+
+@lru_cache(maxsize=256)
+def _counted(rows: int, copies: int) -> Index:
+    """0, 1, ... copies - 1, again and again for each row."""
+    return np.tile(np.arange(copies, dtype=np.int64), rows)
+
+
+@lru_cache(maxsize=256)
+def _starts(rows: int, copies: int) -> Index:
+    """Where each row begins in the flattened table."""
+    return np.arange(rows, dtype=np.int64) * copies

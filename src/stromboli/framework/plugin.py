@@ -93,6 +93,10 @@ class Plugin:
         #: The switch `enableHierarchy`.
         self.hierarchy = hierarchy
 
+    def unanswered(self) -> frozenset[str]:
+        """Questions that this class overrides but this instance, with these arguments, has nothing to say about."""
+        return frozenset()
+
     def open(self, session: Session) -> None:
         """A cycle begins."""
 
@@ -168,9 +172,8 @@ class Plugin:
     def overused(self, queue: Queue) -> Reason | None:
         """Whether the queue has had all it may have: it is then not served any more in this cycle."""
 
-    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance:
-        """How many of `wanted` tasks of a class the queue may take now."""
-        return Allowance(wanted)
+    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
+        """How many of `wanted` tasks of a class the queue may take now; None for all of them."""
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         """Whether the queue may take room from others for these tasks."""

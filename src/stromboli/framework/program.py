@@ -66,7 +66,7 @@ class Program:
                 self.scorers.extend(scorers_of(plugin))
 
     def _answers(self, option: PluginOption, plugin: Plugin, point: ExtensionPoint) -> bool:
-        if getattr(type(plugin), point.name) is getattr(Plugin, point.name):
+        if getattr(type(plugin), point.name) is getattr(Plugin, point.name) or point.name in plugin.unanswered():
             return False
         switches = [point.switch, ALSO_SWITCHED_BY.get(point.name)]
         return point.switch is None or any(s and self.configuration.is_on(option, s) for s in switches)

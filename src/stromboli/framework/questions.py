@@ -26,20 +26,29 @@ class Questions:
         self.program = program
         self._tiers = program.tiers
         self._flat = program.flat
+        self._job_order = program.flat["job_order"]
+        self._task_order = program.flat["task_order"]
+        self._queue_order = program.flat["queue_order"]
+        self._job_ready = program.flat["job_ready"]
+        self._allocatable = program.flat["allocatable"]
+        self._pre_predicate = program.flat["pre_predicate"]
+        #: A plugin that answers `job_ready` alone wants to be asked after every task.
+        whole_gangs = len(program.flat["tasks_until_ready"]) == len(self._job_ready)
+        self._tasks_until_ready = program.flat["tasks_until_ready"] if whole_gangs else []
 
     # -- order: smaller keys come first -------------------------------------------------------------------------
 
     def job_order_key(self, job: Job) -> tuple[Any, ...]:
-        return combining.sort_key(self._flat["job_order"], job, (job.spec.created, job.spec.uid, job.key))
+        return combining.sort_key(self._job_order, job, (job.spec.created, job.spec.uid, job.spec.key))
 
     def sub_job_order_key(self, sub_job: SubJob) -> tuple[Any, ...]:
         return combining.sort_key(self._flat["sub_job_order"], sub_job, (sub_job.match_index, sub_job.key))
 
     def task_order_key(self, task: Task) -> tuple[Any, ...]:
-        return combining.sort_key(self._flat["task_order"], task, task.default_order())
+        return combining.sort_key(self._task_order, task, task.order)
 
     def queue_order_key(self, queue: Queue) -> tuple[Any, ...]:
-        return combining.sort_key(self._flat["queue_order"], queue, (queue.created, queue.uid))
+        return combining.sort_key(self._queue_order, queue, (queue.created, queue.uid))
 
     def victim_queue_order_key(self, queue: Queue, claimant: Queue) -> tuple[Any, ...]:
         return tuple(answer(queue, claimant) for answer in self._flat["victim_queue_order"])
@@ -65,16 +74,17 @@ class Questions:
         combining.tell_all(self._flat["job_enqueued"], job)
 
     def job_ready(self, job: Job) -> bool:
-        return combining.all_agree(self._flat["job_ready"], job)
+        for answer in self._job_ready:
+            if not answer(job):
+                return False
+        return True
 
     def tasks_until_ready(self, job: Job) -> int:
         """At least this many more tasks must be placed before the job can be ready; never less than one."""
-        return max((answer(job) for answer in self._flat["tasks_until_ready"]), default=1) if self._batches else 1
-
-    @property
-    def _batches(self) -> bool:
-        """A plugin that answers `job_ready` alone wants to be asked after every task."""
-        return len(self._flat["tasks_until_ready"]) == len(self._flat["job_ready"])
+        number = 1
+        for answer in self._tasks_until_ready:
+            number = max(number, answer(job))
+        return number
 
     def sub_job_ready(self, job: Job, sub_job: SubJob) -> bool:
         if not job.spec.policies:
@@ -105,12 +115,12 @@ class Questions:
         """The reason of the first plugin that calls the queue overused."""
         return combining.first_refusal(self._flat["overused"], queue)
 
-    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance:
-        """How many of `wanted` the queue may take: what the strictest plugin says, in its words."""
-        strictest = Allowance(wanted)
-        for answer in self._flat["allocatable"]:
+    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
+        """How many of `wanted` the queue may take: what the strictest plugin says, in its words; None for all."""
+        strictest: Allowance | None = None
+        for answer in self._allocatable:
             allowance = answer(queue, task_class, wanted)
-            if allowance.number < strictest.number:
+            if allowance is not None and allowance.number < (wanted if strictest is None else strictest.number):
                 strictest = allowance
         return strictest
 
@@ -141,7 +151,7 @@ class Questions:
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def pre_predicate(self, task_class: TaskClass) -> Reason | None:
-        return combining.first_refusal(self._flat["pre_predicate"], task_class)
+        return combining.first_refusal(self._pre_predicate, task_class) if self._pre_predicate else None
 
     # -- domains ------------------------------------------------------------------------------------------------
 

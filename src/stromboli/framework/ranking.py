@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from stromboli.model.nodes import Index, Vector
@@ -15,18 +17,22 @@ _FEW = 24
 class Ranking:
     """Scores of all nodes, asked for the best few."""
 
-    __slots__ = ("scores",)
+    __slots__ = ("_argmax", "scores")
 
     def __init__(self, scores: Vector) -> None:
         self.scores = scores
+        #: The row of the highest score; the method itself, as this is asked more often than anything else.
+        self._argmax: Callable[[], int] = self._find_best()
+
+    def _find_best(self) -> Callable[[], int]:
+        return self.scores.argmax  # type: ignore[return-value]
 
     def first(self) -> int:
         """The best node, -1 when every node is refused."""
         if not len(self.scores):
             return -1
-        row = int(self.scores.argmax())
-        return row if self.scores[row] > -np.inf else -1
-
+        row = self._argmax()
+        return int(row) if self.scores[row] > -np.inf else -1
     def best(self, wanted: int) -> Index:
         """The `wanted` best nodes (fewer when fewer are left), in the order of their index."""
         rows = self._by_maximum(wanted) if wanted <= _FEW else self._by_partition(wanted)
@@ -38,13 +44,15 @@ class Ranking:
 
     def _by_maximum(self, wanted: int) -> Index:
         scores, rows, kept = self.scores, [], []
+        best, refused = self._argmax, -np.inf
         for _ in range(wanted):
-            row = self.first()
-            if row < 0:
+            row = best()
+            score = scores[row]
+            if score == refused:
                 break
             rows.append(row)
-            kept.append(scores[row])
-            scores[row] = -np.inf
+            kept.append(score)
+            scores[row] = refused
         found = np.array(rows, dtype=np.int64)
         self.replace(found, np.array(kept, dtype=np.float64))
         return found
@@ -76,17 +84,17 @@ class BlockedRanking(Ranking):
         padded[: len(scores)] = scores
         self._bounds = padded.reshape(blocks, self.BLOCK).max(axis=1)
 
-    def first(self) -> int:
+    def _find_best(self) -> Callable[[], int]:
+        return self._best_of_blocks
+
+    def _best_of_blocks(self) -> int:
         bounds = self._bounds
         while True:
             block = int(bounds.argmax())
-            bound = bounds[block]
-            if bound == -np.inf:
-                return -1
             start = block * self.BLOCK
             inside = self.scores[start : start + self.BLOCK]
             row = int(inside.argmax())
-            if inside[row] == bound:
+            if inside[row] == bounds[block]:
                 return start + row
             bounds[block] = inside[row]
 

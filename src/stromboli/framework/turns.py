@@ -48,7 +48,9 @@ class Turns:
         return None
 
     def return_queue(self, queue: Queue) -> None:
-        heapq.heappush(self._queues, (self._key(queue.name), queue.name))
+        """Put a queue back in line. One that is alone needs no key: there is nobody to be compared with."""
+        key = self._key(queue.name) if self._queues else ()
+        heapq.heappush(self._queues, (key, queue.name))
 
     def next_job(self, queue: Queue) -> Job | None:
         """Take the best job of a queue. It is out of line until `return_job`."""

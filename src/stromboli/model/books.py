@@ -11,7 +11,7 @@ copies of a class: the same code answers all three.
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.model.nodes import Index, NodeTable
+from stromboli.model.nodes import Index, NodeTable, Vector
 from stromboli.model.resources import CPU, MEMORY
 from stromboli.model.task import TaskStatus
 from stromboli.model.task_class import HostPort, TaskClass
@@ -19,6 +19,8 @@ from stromboli.model.task_class import HostPort, TaskClass
 Block = NDArray[np.int64]
 Amount = NDArray[np.int64]
 Effect = NDArray[np.int64]
+
+_ONE: Vector = np.array(1.0)
 
 
 class Layout:
@@ -81,11 +83,16 @@ class Layout:
 class Rows:
     """Some nodes, as a rule sees them: amounts by dimension, one entry per node."""
 
-    __slots__ = ("_block", "_layout", "index", "nodes")
+    __slots__ = ("_block", "_capacities", "_layout", "_whole", "index", "nodes")
 
-    def __init__(self, block: Block, layout: Layout, nodes: NodeTable, index: Index | None) -> None:
+    def __init__(
+        self, block: Block, layout: Layout, nodes: NodeTable, index: Index | None, whole: "Rows | None" = None
+    ) -> None:
         self._block = block
         self._layout = layout
+        #: All nodes, where these are some of them.
+        self._whole = whole
+        self._capacities: dict[int, Vector] = {}
         #: The facts of all nodes; entry i of a row belongs to node `index[i]`, or to node i when index is None.
         self.nodes = nodes
         self.index = index
@@ -106,6 +113,22 @@ class Rows:
 
     def allocatable(self, dimension: int) -> Amount:
         return self._block[self._layout.allocatable + dimension]
+
+    def capacity(self, dimension: int) -> Vector:
+        """The allocatable amounts to divide by: floats, with 1 in the place of 0, so that a share of nothing is 0.
+
+        No operation changes what is allocatable: the answer is made once for all nodes, and the scorers that look
+        at the same rows share it.
+        """
+        known = self._capacities.get(dimension)
+        if known is None:
+            known = self._capacities[dimension] = self._find_capacity(dimension)
+        return known
+
+    def _find_capacity(self, dimension: int) -> Vector:
+        if self._whole is None or self.index is None:
+            return np.maximum(self.allocatable(dimension), _ONE)
+        return self._whole.capacity(dimension)[self.index]
 
     def releasing(self, dimension: int) -> Amount:
         return self._block[self._layout.releasing + dimension]

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from stromboli.model.resources import Amounts, Request, dense, exceeding
 from stromboli.model.selectors import EVERYTHING, LabelSelector
-from stromboli.model.task import SCHEDULED_STATUSES, Task, TaskStatus
+from stromboli.model.task import Task, TaskStatus
 
 PENDING_BEST_EFFORT = len(TaskStatus)
 Counts = list[int]
 
 _ALLOCATED, _BINDING, _BOUND = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value, TaskStatus.BOUND.value
-_RUNNING, _SUCCEEDED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value
+_RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value, TaskStatus.FAILED.value
 _PENDING, _PIPELINED = TaskStatus.PENDING.value, TaskStatus.PIPELINED.value
 
 
@@ -178,7 +178,8 @@ class Job:
 
     @property
     def scheduled_count(self) -> int:
-        return sum(self.counts[status] for status in SCHEDULED_STATUSES)
+        counts = self.counts
+        return counts[_RUNNING] + counts[_BOUND] + counts[_FAILED] + counts[_SUCCEEDED]
 
     @property
     def is_ready(self) -> bool:

@@ -23,6 +23,9 @@ from stromboli.model.task import TRANSITIONS, Task, TaskStatus
 from stromboli.model.task_class import TaskClass
 
 
+_ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
+
+
 class BrokenBooks(AssertionError):
     """An operation would leave books that cannot be true. This is our mistake, never the user's."""
 
@@ -88,14 +91,14 @@ class Ledger:
 
     def rows(self, index: Index) -> Rows:
         """The books of some nodes."""
-        return Rows(self.books.take(index, axis=1), self.layout, self.nodes, index)
+        return Rows(self.books.take(index, axis=1), self.layout, self.nodes, index, self.all_rows)
 
     def hypothetical(self, index: Index, copies: Index, task_class: TaskClass) -> Rows:
         """Nodes `index` as they would be after `copies` more tasks of the class, entry by entry."""
         block = self.books.take(index, axis=1)
         effect = self.effect(task_class, TaskStatus.ALLOCATED)
         block[: self.layout.releasing] += effect[: self.layout.releasing, None] * copies
-        return Rows(block, self.layout, self.nodes, index)
+        return Rows(block, self.layout, self.nodes, index, self.all_rows)
 
     def effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
         key = (task_class.number, status.value)
@@ -159,10 +162,11 @@ class Ledger:
         """Allocated tasks of one job and class become binding. Final: what is committed is not undone here."""
         job = self.own(tasks[0].job)
         for counts in self._counts_of(job, tasks[0]):
-            counts[TaskStatus.ALLOCATED] -= len(tasks)
-            counts[TaskStatus.BINDING] += len(tasks)
+            counts[_ALLOCATED] -= len(tasks)
+            counts[_BINDING] += len(tasks)
+        codes = self.codes
         for task in tasks:
-            self.codes[task.row] = TaskStatus.BINDING
+            codes[task.row] = _BINDING
 
     def enqueue(self, job: Job, room: Sequence[int]) -> None:
         """Admit a job: its queue and every ancestor promise it this much room."""
@@ -213,17 +217,13 @@ class Ledger:
         return columns, saved
 
     def _is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
-        """Whether a row that was just written has less than nothing left, now or later, of what the class asks
-        for.
-        """
-        books, layout = self.books, self.layout
+        """Whether a row that was just written has less than nothing left, now or later, of what the class asks for."""
+        books, layout, later = self.books, self.layout, status is TaskStatus.PIPELINED
         for dimension, _ in task_class.request:
-            left = books[dimension][columns]
-            if status is TaskStatus.PIPELINED:
-                left = (
-                    left + books[layout.releasing + dimension][columns] - books[layout.pipelined + dimension][columns]
-                )
-            if (left < 0).any():
+            left = books[dimension, columns]
+            if later:
+                left = left + books[layout.releasing + dimension, columns] - books[layout.pipelined + dimension, columns]
+            if left < 0 if isinstance(columns, int) else left.min() < 0:
                 return True
         return False
 
@@ -240,14 +240,14 @@ class Ledger:
         """Move tasks from one status to another in every counter that knows them."""
         number, first = len(tasks), tasks[0]
         saved_counts = []
+        leaving, code, best_effort = before.value, after.value, first.task_class.best_effort
         for counts in self._counts_of(job, first):
             saved_counts.append((counts, counts[:]))
-            counts[before] -= number
-            counts[after] += number
-            if first.task_class.best_effort:
-                counts[PENDING_BEST_EFFORT] += number * ((after == 0) - (before == 0))
-        status, code = self.codes, after.value
-        node_of, keeps_node = self._node_of, after is not TaskStatus.PENDING
+            counts[leaving] -= number
+            counts[code] += number
+            if best_effort:
+                counts[PENDING_BEST_EFFORT] += number * ((code == 0) - (leaving == 0))
+        status, node_of, keeps_node = self.codes, self._node_of, after is not TaskStatus.PENDING
         for task, row in zip(tasks, rows, strict=True):
             status[task.row] = code
             node_of[task.row] = row if keeps_node else -1
@@ -268,9 +268,10 @@ class Ledger:
         sums = [entry.job.allocated]
         if books is not None:
             sums += [queue.allocated for queue in books.chain]
+        saved, request = entry.saved_sums, task_class.request
         for amounts in sums:
-            entry.saved_sums.append((amounts, amounts[:]))
-            for dimension, amount in task_class.request:
+            saved.append((amounts, amounts[:]))
+            for dimension, amount in request:
                 amounts[dimension] += amount * copies
 
     def _feed(self, entry: Entry, task_class: TaskClass, rows: Sequence[int], step: int) -> None:

@@ -44,9 +44,10 @@ def as_integer(text: str | None) -> int | None:
     if text is None or len(text) > 20 or not text.removeprefix("-").removeprefix("+").isdecimal():
         return None
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
         return None
+    return number if -(1 << 63) <= number < 1 << 63 else None
 
 
 @dataclass(frozen=True, slots=True)

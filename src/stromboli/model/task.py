@@ -1,6 +1,6 @@
 """A task is one pod. Its facts stand here; what changes during a cycle (status, node) is a column of the ledger."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from stromboli.model.task_class import TaskClass
@@ -29,7 +29,6 @@ class TaskStatus(IntEnum):
 ALLOCATED_STATUSES = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
 #: Take room on their node.
 OCCUPYING_STATUSES = (*ALLOCATED_STATUSES, TaskStatus.RELEASING, TaskStatus.UNKNOWN)
-SCHEDULED_STATUSES = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED)
 FINISHED_STATUSES = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
 
 #: What a cycle may do to a task. Undo goes back by restoring what was saved, never by a transition of its own.
@@ -60,6 +59,15 @@ class Task:
     preemptable: bool = True
     never_preempts: bool = False
     priority_class: str = ""
+    #: Members of a numbered set by their number, others by age; the uid settles the rest.
+    order: tuple[int, int, float, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        number = self.name.rsplit("-", 2)[2:]
+        if number and number[0].isdecimal() and number[0].isascii() and len(number[0]) < 19:
+            self.order = 0, int(number[0]), self.created, self.uid
+        else:
+            self.order = 1, 0, self.created, self.uid
 
     @property
     def key(self) -> str:
@@ -68,10 +76,3 @@ class Task:
     @property
     def role(self) -> str:
         return self.task_class.role
-
-    def default_order(self) -> tuple[int, int, float, str]:
-        """Members of a numbered set by their number, others by age; the uid settles the rest."""
-        parts = self.name.rsplit("-", 2)
-        if len(parts) == 3 and parts[2].isdecimal() and parts[2].isascii() and len(parts[2]) < 19:
-            return 0, int(parts[2]), self.created, self.uid
-        return 1, 0, self.created, self.uid

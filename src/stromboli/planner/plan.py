@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -11,8 +12,12 @@ from stromboli.framework.status import Condition
 from stromboli.kube import KubeObject
 from stromboli.model.job import Job
 from stromboli.model.resources import ResourceAxis
-from stromboli.model.task import TaskStatus
+from stromboli.model.snapshot import Snapshot
+from stromboli.model.task import OCCUPYING_STATUSES, TaskStatus
 from stromboli.planner.world import World
+
+#: Phases of a job that has at least its minimum.
+STARTED = ("Running", "Completed")
 
 
 @dataclass(slots=True)
@@ -33,6 +38,12 @@ class GroupPlan:
     conditions: list[Condition] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     codes: list[str] = field(default_factory=list)
+    #: How many of its pods stand on each node.
+    nodes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def has_started(self) -> bool:
+        return self.phase in STARTED
 
 
 @dataclass(slots=True)
@@ -82,7 +93,7 @@ def make_plan(
     after = world.snapshot()
     return Plan(
         cycles=decided,
-        groups={key: _group(session, world, after.jobs[key]) for key in sorted(after.jobs)},
+        groups={key: _group(session, world, after, after.jobs[key]) for key in sorted(after.jobs)},
         queues=_queues(session),
         warnings=list(dict.fromkeys([*program.configuration.warnings, *session.warnings])),
         session=session,
@@ -103,7 +114,7 @@ def _decisions(session: Session) -> CyclePlan:
     return CyclePlan(dict(sorted(binds.items())), dict(sorted(pipelined.items())), dict(sorted(evictions.items())))
 
 
-def _group(session: Session, world: World, job: Job) -> GroupPlan:
+def _group(session: Session, world: World, after: Snapshot, job: Job) -> GroupPlan:
     status = session.statuses.get(job.key)
     phase = world.phase(job)
     return GroupPlan(
@@ -112,11 +123,19 @@ def _group(session: Session, world: World, job: Job) -> GroupPlan:
         min_member=job.min_available,
         ready=job.ready_count,
         pods=len(job.tasks),
-        waiting=bool(job.pending_count) or phase == "Pending",
+        waiting=bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available)),
         conditions=status.conditions if status else [],
         reasons=status.sentences if status else [],
         codes=list(dict.fromkeys(reason.code.value for reason in status.reasons)) if status else [],
+        nodes=_nodes(after, job),
     )
+
+
+def _nodes(after: Snapshot, job: Job) -> dict[str, int]:
+    rows = (
+        int(after.node_of[task.row]) for task in job.tasks.values() if after.status[task.row] in OCCUPYING_STATUSES
+    )
+    return dict(sorted(Counter(after.nodes.names[row] for row in rows if row >= 0).items()))
 
 
 def _queues(session: Session) -> dict[str, QueuePlan]:

@@ -33,6 +33,7 @@ def _group(group: GroupPlan) -> dict[str, Any]:
         "minMember": group.min_member,
         "ready": group.ready,
         "pods": group.pods,
+        "nodes": group.nodes,
         "waiting": group.waiting,
         "conditions": [condition_as_plain(condition) for condition in group.conditions],
         "reasons": group.reasons,

@@ -72,8 +72,8 @@ class Allocate(Action):
         if self._is_known_to_fail(session, job, worksheet):
             return False
         with session.statement() as statement:
-            Placing(session, statement, job).run(worksheet)
-            if statement.operations and session.job_ready(job):
+            ready = Placing(session, statement, job).run(worksheet)
+            if statement.operations and (ready or session.job_ready(job)):
                 statement.commit()
                 return True
             if statement.operations and session.job_pipelined(job):
@@ -86,13 +86,15 @@ class Allocate(Action):
 
     def _is_known_to_fail(self, session: Session, job: Job, worksheet: Worksheet) -> bool:
         """Whether the same class was refused before, nothing was freed since, and this job needs as much."""
-        mark = worksheet.mark
-        run = worksheet.take_run(max(session.tasks_until_ready(job), 1))
-        worksheet.return_to(mark)
-        view = session.search.view(run[0].task_class)
+        view = session.search.view(worksheet.first.task_class)
         room = session.search.known_room(view)
+        if room is None:
+            return False
+        mark = worksheet.mark
+        run = worksheet.take_run(session.tasks_until_ready(job))
+        worksheet.return_to(mark)
         needs_all = len(run) == 1 or job.min_available >= len(job.tasks)
-        if room is None or room >= len(run) or not needs_all or run[0].nominated_node or view.refusal is None:
+        if room >= len(run) or not needs_all or run[0].nominated_node or view.refusal is None:
             return False
         if len(run) < len(worksheet) and job.can_go_on_without([run[0].role]):
             return False

@@ -34,20 +34,21 @@ class Placing:
         self._queue = session.queue_of(job)
         self._failed_roles: list[str] = []
 
-    def run(self, worksheet: Worksheet) -> None:
-        """Serve tasks until there is enough to start, or one that cannot be done without finds no node."""
+    def run(self, worksheet: Worksheet) -> bool:
+        """Serve tasks until there is enough to start (True), or one that cannot be done without finds no node."""
         while worksheet:
             run = worksheet.take_run(self._wanted())
             if not self._serve(run):
-                return
+                return False
             if self._is_ready():
-                return
+                return True
+        return False
 
     def _wanted(self) -> int:
         """How many tasks may be placed before readiness has to be asked again."""
         if self._sub_job is not None:
             return 1
-        return max(self._session.tasks_until_ready(self._job), 1)
+        return self._session.tasks_until_ready(self._job)
 
     def _is_ready(self) -> bool:
         if self._sub_job is not None:
@@ -62,7 +63,7 @@ class Placing:
             self._refuse(run[0], Reason(Code.ROLE_REFUSED, detail), None, 0, keep=True)
             return True
         allowance = self._session.allocatable(self._queue, task_class, len(run))
-        if allowance.number < len(run):
+        if allowance is not None:
             self._not_allowed(run[allowance.number], allowance.reason)
             run = run[: allowance.number]
             if not run:

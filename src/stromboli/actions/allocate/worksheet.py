@@ -23,6 +23,10 @@ class Worksheet:
         return len(self._tasks) - self._position
 
     @property
+    def first(self) -> Task:
+        return self._tasks[self._position]
+
+    @property
     def mark(self) -> int:
         return self._position
 

@@ -26,12 +26,17 @@ def dominant_share(allocated: Sequence[float], total: Sequence[float]) -> float:
 class Drf(Plugin):
     name = "drf"
 
+    def unanswered(self) -> frozenset[str]:
+        """Without a tree there is nothing to say about queues."""
+        return frozenset() if self.hierarchy else frozenset(("queue_order", "reclaimable", "on_allocate", "on_deallocate"))
+
     def open(self, session: Session) -> None:
         self._session = session
         self._total = session.total
         self._jobs = session.jobs
         self.queue_order_reaches_others = self.hierarchy
-        self._tree = ShareTree(session) if self.hierarchy else None
+        if self.hierarchy:
+            self._tree = ShareTree(session)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
@@ -56,12 +61,10 @@ class Drf(Plugin):
     # -- queues in a tree ---------------------------------------------------------------------------------------
 
     def queue_order(self, queue: Queue) -> Key:
-        return self._tree.key(queue) if self._tree else ()
+        return self._tree.key(queue)
 
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
         """Victims whose queue, without them, would still come after the claimant's queue with the claimant."""
-        if self._tree is None:
-            return None
         mine = self._session.queue_of(self._jobs[claimant.job])
         victims = []
         for task in candidates:
@@ -72,12 +75,10 @@ class Drf(Plugin):
         return victims
 
     def on_allocate(self, event: Event) -> None:
-        if self._tree:
-            self._tree.changed(event.tasks[0].job)
+        self._tree.changed(event.tasks[0].job)
 
     def on_deallocate(self, event: Event) -> None:
-        if self._tree:
-            self._tree.changed(event.tasks[0].job)
+        self._tree.changed(event.tasks[0].job)
 
 
 def _add(amounts: Amounts, task: Task, sign: int) -> None:

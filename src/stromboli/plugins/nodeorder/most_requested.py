@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from stromboli.framework.class_memory import ClassMemory
-from stromboli.framework.divisors import Divisors
 from stromboli.framework.node_rules import Locality
 from stromboli.model.books import Amount, Rows
 from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Mask, Vector
 from stromboli.model.resources import CPU, MEMORY
 from stromboli.model.task_class import TaskClass
-from stromboli.plugins.nodeorder.requested import scored_request
+from stromboli.plugins.nodeorder.requested import NOTHING, scored_request
 from stromboli.plugins.nodeorder.weighted import WeightedScorer
-
-if TYPE_CHECKING:
-    from stromboli.framework.session import Session
 
 
 class MostRequested(WeightedScorer):
@@ -30,19 +24,16 @@ class MostRequested(WeightedScorer):
         super().__init__(weight)
         self._half = np.array(self.top / 2)
         self._requests = ClassMemory(scored_request)
-        self._divisors = Divisors()
-
-    def open(self, session: Session) -> None:
-        self._divisors.open(session.ledger)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         cpu, memory = self._requests.of(task_class, ledger)
-        shares = self._share_used(rows, CPU, cpu)
-        shares += self._share_used(rows, MEMORY, memory)
+        shares = _share_used(rows, CPU, cpu)
+        shares += _share_used(rows, MEMORY, memory)
         shares *= self._half
         return shares
 
-    def _share_used(self, rows: Rows, dimension: int, request: Amount) -> Vector:
-        used = rows.scored_use(dimension) + request
-        used *= used <= rows.allocatable(dimension)
-        return used / self._divisors.of(rows, dimension)
+
+def _share_used(rows: Rows, dimension: int, request: Amount) -> Vector:
+    used = rows.scored_use(dimension) + request
+    np.putmask(used, used > rows.allocatable(dimension), NOTHING)
+    return used / rows.capacity(dimension)

@@ -9,6 +9,9 @@ from stromboli.model.ledger import Ledger
 from stromboli.model.resources import CPU, MEMORY
 from stromboli.model.task_class import TaskClass
 
+#: An array without dimensions: NumPy takes it faster than a Python number.
+NOTHING: Amount = np.array(0, dtype=np.int64)
+
 
 def scored_request(task_class: TaskClass, ledger: Ledger) -> tuple[Amount, Amount]:
     """The request that also charges something for pods that ask for nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from stromboli.framework.divisors import ONE
 from stromboli.framework.node_rules import Locality, NodeFilter
 from stromboli.model.books import Rows
 from stromboli.model.ledger import Ledger
@@ -27,7 +26,7 @@ class PodCount(NodeFilter):
         return all(dimension != PODS for dimension, _ in task_class.request)
 
     def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        return rows.future_idle(PODS) >= ONE
+        return rows.future_idle(PODS) >= 1
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _REASON

@@ -1,7 +1,7 @@
 """What a queue deserves, and what follows: order, admission, and how much it may take."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,12 +25,19 @@ class Standing:
     deserved: Amounts
     #: The most it may ever use: its capability, and what the guarantees of others leave.
     limit: Amounts
+    #: What it deserves, without what it deserves nothing of.
+    parts: Request = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parts = tuple((d, amount) for d, amount in enumerate(self.deserved) if amount)
 
     @property
     def share(self) -> float:
         """The largest part of what it deserves that it has already."""
-        allocated = self.books.allocated
-        return max((allocated[d] / amount for d, amount in enumerate(self.deserved) if amount), default=0.0)
+        allocated, share = self.books.allocated, 0.0
+        for dimension, amount in self.parts:
+            share = max(share, allocated[dimension] / amount)
+        return share
 
 
 class Proportion(Plugin):
@@ -108,17 +115,18 @@ class Proportion(Plugin):
         if standing is None:
             return None
         allocated = standing.books.allocated
-        if any(amount > allocated[d] for d, amount in enumerate(standing.deserved)):
-            return None
-        have = self._axis.describe((d, amount) for d, amount in enumerate(standing.deserved) if amount)
+        for dimension, amount in standing.parts:
+            if amount > allocated[dimension]:
+                return None
+        have = self._axis.describe(standing.parts)
         return Reason(Code.QUEUE_OVERUSED, f"queue {queue.name} already has all it deserves ({have})")
 
-    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance:
+    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
         standing = self._standings.get(queue.name)
         if not queue.is_open:
             return Allowance(0, Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open"))
         if standing is None:
-            return Allowance(wanted)
+            return None
         allocated, deserved, number, tightest = standing.books.allocated, standing.deserved, wanted, PODS
         for dimension, amount in task_class.request:
             if dimension != PODS:
@@ -126,7 +134,7 @@ class Proportion(Plugin):
                 if room < number:
                     number, tightest = max(room, 0), dimension
         if number >= wanted:
-            return Allowance(wanted)
+            return None
         return Allowance(number, self._no_more(queue, standing, tightest))
 
     def _no_more(self, queue: Queue, standing: Standing, dimension: int) -> Reason:
@@ -138,7 +146,7 @@ class Proportion(Plugin):
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         for task in tasks:
             allowance = self.allocatable(queue, task.task_class, 1)
-            if not allowance.number:
+            if allowance is not None:
                 return allowance.reason
         return None
 

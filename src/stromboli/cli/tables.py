@@ -1,0 +1,120 @@
+"""Tables for people: coloured and fitted to the width on a terminal, plain aligned columns everywhere else."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from stromboli.cli.output import tame
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Fitting a table to a terminal looks at every word of it. Beyond this many rows nobody reads a fitted table.
+_MOST_FITTED_ROWS = 500
+_GAP = "  "
+_NARROWEST_FLEXIBLE = 16
+_WIDTH_OF_NO_TERMINAL = 100
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows of text under a header. Text from manifests may be given as it is.
+
+    A row's note is prose: its last cell where lines may be long, a line of its own on a terminal.
+    """
+
+    header: Sequence[str]
+    rows: list[Sequence[str]] = field(default_factory=list)
+    #: Columns that give way when the line is too long; the others keep their words together.
+    flexible: Sequence[str] = ()
+    #: Columns of numbers.
+    right: Sequence[str] = ()
+    #: Colours for whole cells, by their text.
+    colours: Mapping[str, str] = field(default_factory=dict)
+    note_header: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, *cells: str, note: str = "") -> None:
+        self.rows.append([tame(cell) for cell in cells])
+        self.notes.append(tame(note))
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def line_width() -> int:
+    """Where lines of prose are to end."""
+    return shutil.get_terminal_size((_WIDTH_OF_NO_TERMINAL, 0)).columns
+
+
+def echo_table(table: Table) -> None:
+    if on_terminal() and len(table.rows) <= _MOST_FITTED_ROWS and _can_be_fitted(table):
+        _echo_fitted(table)
+    else:
+        click.echo("\n".join(_aligned(table)))
+
+
+def _can_be_fitted(table: Table) -> bool:
+    """Whether the columns that do not give way leave room for those that do."""
+    least = [
+        min(width, _NARROWEST_FLEXIBLE) if name in table.flexible else width
+        for name, width in zip(table.header, _widths(table), strict=True)
+    ]
+    return sum(least) + len(_GAP) * (len(least) - 1) <= line_width()
+
+
+def _widths(table: Table) -> list[int]:
+    return [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
+
+
+def _aligned(table: Table) -> list[str]:
+    lines = [list(table.header), *table.rows]
+    if any(table.notes):
+        lines = [[*line, note] for line, note in zip(lines, [table.note_header, *table.notes], strict=True)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    pads = [str.rjust if name in table.right else str.ljust for name in (*table.header, table.note_header)]
+    return [
+        _GAP.join(pad(cell, width) for pad, cell, width in zip(pads, line, widths, strict=False)).rstrip()
+        for line in lines
+    ]
+
+
+def _echo_fitted(table: Table) -> None:
+    """`rich` is slow to import, so only those who look at a terminal wait for it. It honours NO_COLOR."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    begin = 0
+    for end, note in enumerate(table.notes, start=1):
+        if note or end == len(table.rows):
+            _print_rows(console, table, begin, end)
+            begin = end
+        if note:
+            console.print(Padding(Text(note, style="dim"), (0, 0, 0, len(_GAP) * 2)))
+
+
+def _print_rows(console: Console, table: Table, begin: int, end: int) -> None:
+    """Some rows, with columns as wide as the whole table needs them, so that parts stand under each other."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    part = RichTable(
+        box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), show_header=begin == 0, header_style="bold"
+    )  # fmt: skip
+    for name, width in zip(table.header, _widths(table), strict=True):
+        if name in table.flexible:
+            part.add_column(name, overflow="fold", max_width=width)
+        else:
+            part.add_column(name, no_wrap=True, width=width, justify="right" if name in table.right else "left")
+    for row in table.rows[begin:end]:
+        part.add_row(*(Text(cell, style=table.colours.get(cell, "")) for cell in row))
+    console.print(part)

@@ -1,0 +1,120 @@
+"""Changes to objects, as data: what is edited, from what, to what, and in words.
+
+A change is told to people as a sentence, to programs as its edits, and is carried out on copies: the objects it
+is applied to are never touched. All three come from the same edits, so that what was proven is what is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+
+from stromboli.kube import KubeObject
+
+#: Fields and map keys by their names on the wire, places in lists by number.
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One field of one object gets another value; None stands for "not there". The empty path is the object
+    itself, which is then created.
+    """
+
+    kind: str
+    key: str
+    path: Path
+    before: Any
+    after: Any
+
+    @property
+    def object_name(self) -> str:
+        return f"{self.kind} {self.key}"
+
+    @property
+    def field(self) -> str:
+        """The path as people write it: `spec.containers[0].resources.requests[nvidia.com/gpu]`."""
+        text = ""
+        for step in self.path:
+            if isinstance(step, int) or not step.isidentifier():
+                text += f"[{step}]"
+            else:
+                text += f".{step}" if text else step
+        return text
+
+    def as_plain(self) -> dict[str, Any]:
+        before, after = msgspec.to_builtins(self.before), msgspec.to_builtins(self.after)
+        if not self.path:
+            after = {key: value for key, value in after.items() if key != "status" or value}
+        return {"object": self.object_name, "field": self.field, "from": before, "to": after}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Edits that belong together. `kind` is stable, for programs; `sentence` is an order to whoever makes the
+    change, without a full stop.
+    """
+
+    kind: str
+    sentence: str
+    edits: tuple[Edit, ...]
+
+    def apply(self, objects: Iterable[KubeObject]) -> list[KubeObject]:
+        """The objects with the change made. Those that are not changed are shared."""
+        by_object: dict[tuple[str, str], list[Edit]] = {}
+        for edit in self.edits:
+            by_object.setdefault((edit.kind, edit.key), []).append(edit)
+        changed = []
+        for entry in objects:
+            edits = by_object.pop((type(entry).__name__, entry.key), ())
+            changed.append(_edited(entry, edits))
+        return changed + [_edited(None, edits) for edits in by_object.values()]
+
+    def as_plain(self) -> dict[str, Any]:
+        """The first edit stands for the change as a whole; `edits` are all of them."""
+        edits = [edit.as_plain() for edit in self.edits]
+        return {"kind": self.kind, "sentence": self.sentence, **edits[0], "edits": edits}
+
+
+def together(changes: Sequence[Change]) -> Change:
+    """Several changes as one."""
+    if len(changes) == 1:
+        return changes[0]
+    sentence = ", and ".join(change.sentence for change in changes)
+    return Change("several", sentence, tuple(edit for change in changes for edit in change.edits))
+
+
+def _edited(entry: KubeObject | None, edits: Iterable[Edit]) -> KubeObject:
+    value: Any = entry
+    for edit in edits:
+        value = _replaced(value, edit.path, edit.after)
+    return cast(KubeObject, value)
+
+
+def _replaced(value: Any, path: Path, after: Any) -> Any:
+    """A copy of the value in which the end of the path is `after`; what lies beside the path is shared."""
+    if not path:
+        return after
+    step, rest = path[0], path[1:]
+    if isinstance(value, msgspec.Struct):
+        attribute = _attributes(type(value))[str(step)]
+        return msgspec.structs.replace(value, **{attribute: _replaced(getattr(value, attribute), rest, after)})
+    if isinstance(value, list):
+        return [_replaced(entry, rest, after) if place == step else entry for place, entry in enumerate(value)]
+    return _replaced_entry(value or {}, str(step), rest, after)
+
+
+def _replaced_entry(values: dict[str, Any], key: str, rest: Path, after: Any) -> dict[str, Any]:
+    entry = _replaced(values.get(key), rest, after)
+    others = {name: value for name, value in values.items() if name != key}
+    return others if entry is None else {**values, key: entry}
+
+
+@lru_cache
+def _attributes(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """The attribute behind every name on the wire."""
+    return {field.encode_name: field.name for field in msgspec.structs.fields(kind)}

@@ -1,0 +1,132 @@
+"""The pods of a job that wait, by class: what they ask for, and what each node has against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stromboli.framework.refusals import NodeRefusals, TaskRefusal
+from stromboli.framework.session import Session
+from stromboli.model.job import Job
+from stromboli.model.nodes import Index
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.resources import PODS
+from stromboli.model.task import Task, TaskStatus
+from stromboli.model.task_class import TaskClass
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRefusal:
+    """A reason with the nodes it holds for; for a shortage also the most that any of them has left."""
+
+    code: Code
+    reason: str
+    nodes: tuple[str, ...]
+    largest_free: tuple[str, str, str] | None = None
+    """Resource, amount and node."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassExplanation:
+    """Pods that no rule can tell apart."""
+
+    role: str
+    pods: tuple[str, ...]
+    gated: int
+    request: dict[str, str]
+    #: Whether the scheduler looked for a node and found none, or was not allowed to look.
+    refused: bool
+    #: Why it was not allowed to look.
+    reason: str
+    #: How many of them had a place in the attempt that was given up.
+    placed: int
+    nodes: int
+    #: Nodes that would take one more of these pods.
+    open_nodes: int
+    refusals: tuple[NodeRefusal, ...]
+
+
+def classes_of(session: Session, job: Job) -> list[ClassExplanation]:
+    waiting: dict[int, list[Task]] = {}
+    for task in sorted(job.tasks.values(), key=session.task_order_key):
+        if session.ledger.status_of(task) in (TaskStatus.PENDING, TaskStatus.PIPELINED):
+            waiting.setdefault(task.task_class.number, []).append(task)
+    refusals = session.refusals[job.key].tasks if job.key in session.refusals else {}
+    return [_explain(session, job, tasks, refusals.get(number)) for number, tasks in waiting.items()]
+
+
+def _explain(session: Session, job: Job, tasks: Sequence[Task], refusal: TaskRefusal | None) -> ClassExplanation:
+    task_class = tasks[0].task_class
+    recorded = refusal.nodes if refusal else None
+    nodes = recorded or session.search.refusals(task_class)
+    refused_rows = np.unique(np.concatenate([rows for _, rows in nodes.groups])) if nodes.groups else ()
+    held = _held(session, job) if recorded else {}
+    return ClassExplanation(
+        role=task_class.role,
+        pods=tuple(task.key for task in tasks),
+        gated=sum(1 for task in tasks if task.gated),
+        request=session.axis.as_quantities(_dense(session, task_class)),
+        refused=refusal is not None,
+        reason=refusal.reason.detail if refusal and recorded is None else "",
+        placed=_placed(session, tasks) or (refusal.placed if refusal else 0),
+        nodes=nodes.total,
+        open_nodes=nodes.total - len(refused_rows),
+        refusals=tuple(_node_refusals(session, task_class, nodes, held)),
+    )
+
+
+def _dense(session: Session, task_class: TaskClass) -> list[int]:
+    amounts = [0] * len(session.axis)
+    for dimension, amount in task_class.request:
+        amounts[dimension] = amount if dimension != PODS else 0
+    return amounts
+
+
+def _placed(session: Session, tasks: Sequence[Task]) -> int:
+    return sum(1 for task in tasks if task.uid in session.last_transactions)
+
+
+def _held(session: Session, job: Job) -> dict[tuple[int, int], int]:
+    """What members of the job held, by dimension and node row, when the attempt was given up: a node may be
+    short only because of them.
+    """
+    held: dict[tuple[int, int], int] = {}
+    for task in job.tasks.values():
+        last = session.last_transactions.get(task.uid)
+        if last is not None and session.ledger.is_pending(task):
+            row = session.nodes.index[last.node]
+            for dimension, amount in task.task_class.request:
+                held[dimension, row] = held.get((dimension, row), 0) + amount
+    return held
+
+
+def _node_refusals(
+    session: Session, task_class: TaskClass, nodes: NodeRefusals, held: dict[tuple[int, int], int]
+) -> Iterator[NodeRefusal]:
+    """The commonest reason first."""
+    names, wanted = session.nodes.names, dict(task_class.request)
+    for reason, rows in sorted(nodes.groups, key=lambda group: (-len(group[1]), group[0].detail)):
+        free = _largest_free(session, reason, rows, wanted, held)
+        yield NodeRefusal(reason.code, reason.detail, tuple(names[row] for row in rows.tolist()), free)
+
+
+def _largest_free(
+    session: Session, reason: Reason, rows: Index, wanted: dict[int, int], held: dict[tuple[int, int], int]
+) -> tuple[str, str, str] | None:
+    """The most of a short resource that a node has left. Nothing is said where the numbers would contradict the
+    refusal, because the room that was missing then is free again.
+    """
+    if reason.code is not Code.INSUFFICIENT_RESOURCE:
+        return None
+    name = reason.detail.removeprefix("Insufficient ")
+    dimension = session.axis.find(name)
+    if dimension is None or dimension not in wanted:
+        return None
+    future = session.ledger.all_rows.future_idle(dimension)
+    free = {row: int(future[row]) - held.get((dimension, row), 0) for row in rows.tolist()}
+    best = min(free, key=lambda row: (-free[row], row))
+    if free[best] >= wanted[dimension]:
+        return None
+    return name, session.axis.format(dimension, max(free[best], 0)), session.nodes.names[best]

@@ -1,0 +1,144 @@
+"""Why a job waits, as facts: reasons with their codes, pods by class, the queue, and who is served before it.
+
+Everything is read from the session of a plan while its plugins are still open, and kept as plain values: what is
+tried out afterwards does not change an explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from stromboli.framework.session import Session
+from stromboli.model.job import Job
+from stromboli.model.reasons import CODES, Code, CodeFacts
+from stromboli.planner.class_explanation import ClassExplanation, classes_of
+from stromboli.planner.plan import GroupPlan, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that keeps a job waiting, in the words of those who refused it."""
+
+    code: Code
+    sentences: tuple[str, ...]
+
+    @property
+    def facts(self) -> CodeFacts:
+        return CODES[self.code]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How a queue stands in one resource that the job asks for. None for what is not limited or not known."""
+
+    resource: str
+    asked: str
+    allocated: str
+    deserved: str | None
+    capability: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStanding:
+    name: str
+    exists: bool
+    state: str = ""
+    weight: int = 0
+    #: Whether the job has been let in.
+    admitted: bool = False
+    amounts: tuple[Amount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A job of the same queue that was served first."""
+
+    job: str
+    priority: int
+    #: How many pods were bound for it in the last cycle.
+    bound: int
+    waiting: bool
+
+
+@dataclass(slots=True)
+class Explanation:
+    job: str
+    group: GroupPlan
+    priority: int
+    findings: list[Finding]
+    classes: list[ClassExplanation]
+    queue: QueueStanding
+    ahead: list[Ahead] = field(default_factory=list)
+
+
+def explain_job(plan: Plan, key: str) -> Explanation:
+    """What the plan knows about a job, waiting or not."""
+    session, job = plan.session, plan.session.jobs[key]
+    classes = classes_of(session, job)
+    return Explanation(
+        job=key,
+        group=plan.groups[key],
+        priority=job.priority,
+        findings=_findings(session, job, classes),
+        classes=classes,
+        queue=_standing(session, job),
+    )
+
+
+def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -> list[Finding]:
+    """Every code once: first what was said of the job, then what was said of the nodes."""
+    sentences: dict[Code, dict[str, None]] = {}
+    status = session.statuses.get(job.key)
+    for reason in status.reasons if status else ():
+        sentences.setdefault(reason.code, {}).setdefault(reason.detail)
+    said = set(sentences)
+    for refusal in (refusal for entry in classes if entry.refused for refusal in entry.refusals):
+        if refusal.code not in said:
+            words = f"{len(refusal.nodes)} {refusal.reason}"
+            sentences.setdefault(refusal.code, {}).setdefault(words)
+    return [Finding(code, tuple(words)) for code, words in sentences.items()]
+
+
+def _standing(session: Session, job: Job) -> QueueStanding:
+    queue, axis = session.queues.get(job.queue), session.axis
+    if queue is None:
+        return QueueStanding(job.queue, exists=False)
+    allocated, facts = session.ledger.queues[queue.name].allocated, session.queue_facts(queue)
+    capability = dict(queue.capability)
+    amounts = tuple(
+        Amount(
+            axis.names[d],
+            asked=axis.format(d, asked),
+            allocated=axis.format(d, allocated[d]),
+            deserved=axis.format(d, facts.deserved[d]) if facts else None,
+            capability=axis.format(d, capability[d]) if d in capability else None,
+        )
+        for d, asked in enumerate(job.requested)
+        if asked and axis.names[d] != "pods"
+    )
+    return QueueStanding(queue.name, True, queue.state, queue.weight, job.phase != "Pending", amounts)
+
+
+def jobs_ahead(plan: Plan, key: str, order: Mapping[str, int]) -> list[Ahead]:
+    """The jobs of the same queue that came before this one and were placed, or wait as well."""
+    own = plan.groups[key]
+    bound = _bound_in_last_cycle(plan)
+    before = sorted(
+        (place, other)
+        for other, place in order.items()
+        if place < order.get(key, len(order)) and plan.groups[other].queue == own.queue
+    )
+    return [
+        Ahead(other, plan.session.jobs[other].priority, bound.get(other, 0), plan.groups[other].waiting)
+        for _, other in before
+        if bound.get(other) or plan.groups[other].waiting
+    ]
+
+
+def _bound_in_last_cycle(plan: Plan) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for statement in plan.session.decisions.binds:
+        for bind in statement:
+            counts[bind.task.job] = counts.get(bind.task.job, 0) + 1
+    return counts
