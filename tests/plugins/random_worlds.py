@@ -14,7 +14,7 @@ KEYS = ("zone", "rack", "kubernetes.io/hostname")
 terms = st.builds(near, st.sampled_from(SELECTORS), st.sampled_from(KEYS))
 weights = st.integers(-3, 3).filter(bool)
 some_terms = st.lists(terms, max_size=2).map(tuple)
-preferences = st.lists(st.tuples(weights, terms), max_size=2).map(tuple)
+preferences = st.lists(st.tuples(weights, terms), max_size=2, unique=True).map(tuple)
 constraints = st.builds(
     spread,
     st.sampled_from(SELECTORS),

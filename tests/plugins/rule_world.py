@@ -161,7 +161,8 @@ class World:
         books = layout.empty(len(self.machines))
         for column, each in enumerate(self.machines):
             for name, amount in each.allocatable.items():
-                books[[layout.idle, layout.allocatable] + np.array(self.axis.dimension(name)), column] = amount
+                for start in (layout.idle, layout.allocatable):
+                    books[start + self.axis.dimension(name), column] = amount
         for each, name in self.placed:
             column = self.nodes.index[name]
             books[: layout.changing, column] += layout.effect(self.classes[each], TaskStatus.RUNNING)

@@ -102,7 +102,10 @@ CASES = [
     Case("no constraint", NodeAffinity, DISKS, WEB, "a b c"),
     Case("a label", NodeAffinity, DISKS, kind(node_selector=(("disk", "ssd"),)), "a"),
     Case("two labels", NodeAffinity, DISKS, kind(node_selector=(("cpu", "8"), ("disk", "hdd"))), ""),
-    Case("one of two terms", NodeAffinity, DISKS, kind(required_node_terms=(labelled(disk="ssd"), labelled(disk="hdd"))), "a b"),
+    Case(
+        "one of two terms",
+        NodeAffinity, DISKS, kind(required_node_terms=(labelled(disk="ssd"), labelled(disk="hdd"))), "a b",
+    ),
     Case("no term at all matches nobody", NodeAffinity, DISKS, kind(required_node_terms=()), ""),
     Case("an empty term matches nobody", NodeAffinity, DISKS, kind(required_node_terms=(NodeTerm(),)), ""),
     Case(
@@ -174,7 +177,7 @@ CASES = [
          kind("app=web", spread=(spread("app=web", honor_node_taints=True),)), "a b", [(WEB, "a")]),
     Case("nodes without a label of the other constraint are not compared",
          TopologySpread,
-         [*zoned("a:x b:y"), machine("c", labels={"zone": "z", HOST: "c"}), machine("d", labels={"zone": "x", HOST: "d"})],
+         [*zoned("a:x b:y"), *(machine(n, labels={"zone": z, HOST: n}) for n, z in ("cz", "dx"))],
          kind("app=web", spread=(spread("app=web"), spread("app=web", HOST))), "c d",
          [(WEB, "a")]),
 ]  # fmt: skip
@@ -194,7 +197,12 @@ WORDS = [
         kind(tolerations=(Toleration("node.kubernetes.io/unschedulable", "Exists"),)),
         {"node(s) were not ready": "a"},
     ),
-    (NodeAffinity, DISKS, kind(node_selector=(("disk", "ssd"),)), {"node(s) didn't match Pod's node affinity/selector": "b c"}),
+    (
+        NodeAffinity,
+        DISKS,
+        kind(node_selector=(("disk", "ssd"),)),
+        {"node(s) didn't match Pod's node affinity/selector": "b c"},
+    ),
     (
         Taints,
         tainted("k=v:NoSchedule", "k=v:NoExecute", "gpu:NoSchedule", ""),
@@ -263,7 +271,9 @@ TOLERATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("story", "toleration", "text", "expected"), TOLERATIONS, ids=[each[0] for each in TOLERATIONS])
+@pytest.mark.parametrize(
+    ("story", "toleration", "text", "expected"), TOLERATIONS, ids=[each[0] for each in TOLERATIONS]
+)
 def test_toleration(story: str, toleration: Toleration, text: str, expected: bool) -> None:
     assert tolerates((toleration,), taint(text)) is expected
 

@@ -102,7 +102,7 @@ def read_scenario(
         manifests = read_manifests(paths, click.get_text_stream("stdin"))
     except ManifestError as error:
         fail(error)
-    warnings = [*map(str, manifests.problems), *manifests.notes]
+    warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
     program = Program(configuration, registry)
     return Scenario(manifests.objects, program, cycles, seed, scheduler_names, warnings)
 

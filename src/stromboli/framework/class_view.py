@@ -41,13 +41,15 @@ class ClassView:
     """The fresh answers of one class in one cycle."""
 
     __slots__ = (
-        "cluster_filters", "cluster_scorers", "fresh", "ledger", "ranking", "refusal", "room", "room_at",
+        "cluster_filters", "cluster_scorers", "fresh", "ledger", "ranking", "refusal", "request", "room", "room_at",
         "row_filters", "row_scorers", "static", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
         self.task_class = task_class
         self.ledger = ledger
+        #: The request as arrays without dimensions, which NumPy takes faster than Python numbers.
+        self.request = tuple((d, np.array(amount, dtype=np.int64)) for d, amount in task_class.request)
         filters = [rule for rule in program.filters if rule.concerns(task_class, ledger)]
         scorers = [rule for rule in program.scorers if rule.concerns(task_class, ledger)]
         self.row_filters = [rule for rule in filters if rule.locality is Locality.ROW]
@@ -73,10 +75,10 @@ class ClassView:
         log, ranking = ledger.log, self.ranking
         changed = len(log) - self.fresh
         if ranking is None or changed * 3 > len(ledger.nodes):
-            ranking = self.ranking = ranking_of(self.evaluate(ledger.all_rows))
+            ranking = self.ranking = ranking_of(self.evaluate(ledger.roomy_rows))
         elif changed:
             index = np.array(log[self.fresh :], dtype=np.int64)
-            ranking.replace(index, self.evaluate(ledger.rows(index)))
+            ranking.replace(index, self.evaluate(ledger.rows(index, certain=True)))
         self.fresh = len(log)
         return ranking
 
@@ -100,10 +102,9 @@ class ClassView:
 
     def fits(self, rows: Rows) -> Mask:
         """Which rows have what the class asks for, idle."""
-        request = self.task_class.request
-        dimension, amount = request[0]
+        dimension, amount = self.request[0]
         fits = rows.idle(dimension) >= amount
-        for dimension, amount in request[1:]:
+        for dimension, amount in self.request[1:]:
             fits &= rows.idle(dimension) >= amount
         return fits
 

@@ -63,8 +63,9 @@ def _most_that_fit(view: ClassView, rows: Index) -> int:
 
 def _scores_of_copies(view: ClassView, rows: Index, copies: int) -> Vector:
     """Entry (i, j): the score of row i for one more copy after j copies."""
-    hypothetical = view.ledger.hypothetical(rows.repeat(copies), _counted(len(rows), copies), view.task_class)
-    return view.evaluate(hypothetical).reshape(len(rows), copies)
+    index, number = rows.repeat(copies), _counted(len(rows), copies)
+    imagined = view.ledger.hypothetical(index, number, view.task_class, certain=True)
+    return view.evaluate(imagined).reshape(len(rows), copies)
 
 
 @lru_cache(maxsize=256)

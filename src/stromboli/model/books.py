@@ -81,21 +81,36 @@ class Layout:
 
 
 class Rows:
-    """Some nodes, as a rule sees them: amounts by dimension, one entry per node."""
+    """Some nodes, as a rule sees them: amounts by dimension, one entry per node.
 
-    __slots__ = ("_block", "_capacities", "_layout", "_whole", "index", "nodes")
+    What an allocation changes is held in a block of its own, which may be imaginary; the rest is looked up.
+    """
+
+    __slots__ = ("_block", "_books", "_capacities", "_fractions", "_layout", "_whole", "certain", "index", "nodes")
 
     def __init__(
-        self, block: Block, layout: Layout, nodes: NodeTable, index: Index | None, whole: "Rows | None" = None
+        self,
+        books: Block,
+        layout: Layout,
+        nodes: NodeTable,
+        index: Index | None = None,
+        block: Block | None = None,
+        whole: "Rows | None" = None,
+        *,
+        certain: bool = False,
     ) -> None:
-        self._block = block
+        self._books = books
+        self._block = books if block is None else block
         self._layout = layout
         #: All nodes, where these are some of them.
         self._whole = whole
         self._capacities: dict[int, Vector] = {}
+        self._fractions: dict[int, Vector] = {}
         #: The facts of all nodes; entry i of a row belongs to node `index[i]`, or to node i when index is None.
         self.nodes = nodes
         self.index = index
+        #: Whether only rows that have room for the class in question matter; what is said of others is not used.
+        self.certain = certain
 
     def __len__(self) -> int:
         return self._block.shape[1]
@@ -106,39 +121,10 @@ class Rows:
         return self._layout.resources
 
     def idle(self, dimension: int) -> Amount:
-        return self._block[self._layout.idle + dimension]
+        return self._block[dimension]
 
     def used(self, dimension: int) -> Amount:
         return self._block[self._layout.used + dimension]
-
-    def allocatable(self, dimension: int) -> Amount:
-        return self._block[self._layout.allocatable + dimension]
-
-    def capacity(self, dimension: int) -> Vector:
-        """The allocatable amounts to divide by: floats, with 1 in the place of 0, so that a share of nothing is 0.
-
-        No operation changes what is allocatable: the answer is made once for all nodes, and the scorers that look
-        at the same rows share it.
-        """
-        known = self._capacities.get(dimension)
-        if known is None:
-            known = self._capacities[dimension] = self._find_capacity(dimension)
-        return known
-
-    def _find_capacity(self, dimension: int) -> Vector:
-        if self._whole is None or self.index is None:
-            return np.maximum(self.allocatable(dimension), _ONE)
-        return self._whole.capacity(dimension)[self.index]
-
-    def releasing(self, dimension: int) -> Amount:
-        return self._block[self._layout.releasing + dimension]
-
-    def pipelined(self, dimension: int) -> Amount:
-        return self._block[self._layout.pipelined + dimension]
-
-    def future_idle(self, dimension: int) -> Amount:
-        """What will be free once everything that is being released is gone and every held room is taken."""
-        return self.idle(dimension) + self.releasing(dimension) - self.pipelined(dimension)
 
     def scored_use(self, dimension: int) -> Amount:
         """cpu or memory in use as scorers count it: pods without a request still cost something."""
@@ -151,3 +137,46 @@ class Rows:
 
     def known_ports(self) -> tuple[HostPort, ...]:
         return self._layout.ports
+
+    def _look_up(self, row: int) -> Amount:
+        return self._books[row] if self.index is None else self._books[row][self.index]
+
+    def allocatable(self, dimension: int) -> Amount:
+        return self._look_up(self._layout.allocatable + dimension)
+
+    def releasing(self, dimension: int) -> Amount:
+        return self._look_up(self._layout.releasing + dimension)
+
+    def pipelined(self, dimension: int) -> Amount:
+        return self._look_up(self._layout.pipelined + dimension)
+
+    def future_idle(self, dimension: int) -> Amount:
+        """What will be free once everything that is being released is gone and every held room is taken."""
+        return self.idle(dimension) + self.releasing(dimension) - self.pipelined(dimension)
+
+    # -- parts of a whole, shared by the scorers that look at the same rows -------------------------------------
+
+    def capacity(self, dimension: int) -> Vector:
+        """The allocatable amounts to divide by: floats, with 1 in the place of 0, so that a share of nothing is 0.
+
+        No operation changes what is allocatable, so the answer is made once for all nodes.
+        """
+        known = self._capacities.get(dimension)
+        if known is None:
+            known = self._capacities[dimension] = self._find_capacity(dimension)
+        return known
+
+    def _find_capacity(self, dimension: int) -> Vector:
+        if self._whole is None or self.index is None:
+            return np.maximum(self.allocatable(dimension), _ONE)
+        return self._whole.capacity(dimension)[self.index]
+
+    def fraction_with(self, dimension: int, amount: Amount) -> Vector:
+        """The part in use with `amount` more of it, at most 1. Not to be written to: others may read it, too."""
+        known = self._fractions.get(dimension) if self.index is not None else None
+        if known is None:
+            needed = self.used(dimension) + amount
+            if not self.certain:
+                np.minimum(needed, self.allocatable(dimension), out=needed)
+            known = self._fractions[dimension] = needed / self.capacity(dimension)
+        return known

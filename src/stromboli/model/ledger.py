@@ -67,7 +67,11 @@ class Ledger:
         self._own_tallies: set[int] = set()
         self._own_jobs: set[str] = set(snapshot.waiting)
         self._effects: dict[tuple[int, int], Effect] = {}
-        self.all_rows = Rows(self.books, self.layout, self.nodes, None)
+        #: All nodes; and all nodes for a question in which only those with enough room matter.
+        self.all_rows = Rows(self.books, self.layout, self.nodes)
+        self.roomy_rows = Rows(self.books, self.layout, self.nodes, certain=True)
+        #: What an allocation changes.
+        self._front = self.books[: self.layout.releasing]
         #: Node rows in the order in which they changed; a reader remembers how far it has read.
         self.log: list[int] = []
         #: Raised whenever room may have grown: what did not fit before may fit now.
@@ -89,16 +93,17 @@ class Ledger:
         row = self.row_of(task)
         return self.nodes.names[row] if row >= 0 else ""
 
-    def rows(self, index: Index) -> Rows:
+    def rows(self, index: Index, *, certain: bool = False) -> Rows:
         """The books of some nodes."""
-        return Rows(self.books.take(index, axis=1), self.layout, self.nodes, index, self.all_rows)
+        block = self._front.take(index, axis=1)
+        return Rows(self.books, self.layout, self.nodes, index, block, self.all_rows, certain=certain)
 
-    def hypothetical(self, index: Index, copies: Index, task_class: TaskClass) -> Rows:
+    def hypothetical(self, index: Index, copies: Index, task_class: TaskClass, *, certain: bool = False) -> Rows:
         """Nodes `index` as they would be after `copies` more tasks of the class, entry by entry."""
-        block = self.books.take(index, axis=1)
+        block = self._front.take(index, axis=1)
         effect = self.effect(task_class, TaskStatus.ALLOCATED)
-        block[: self.layout.releasing] += effect[: self.layout.releasing, None] * copies
-        return Rows(block, self.layout, self.nodes, index, self.all_rows)
+        block += effect[: self.layout.releasing, None] * copies
+        return Rows(self.books, self.layout, self.nodes, index, block, self.all_rows, certain=certain)
 
     def effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
         key = (task_class.number, status.value)

@@ -36,9 +36,9 @@ class ClassExplanation:
     pods: tuple[str, ...]
     gated: int
     request: dict[str, str]
-    #: Whether the scheduler looked for a node and found none, or was not allowed to look.
-    refused: bool
-    #: Why it was not allowed to look.
+    #: Whether the scheduler looked for a node in vain. If not, what is said of nodes is how the cycle left them.
+    found_no_node: bool
+    #: Why it did not look for a node, as far as that is about these pods.
     reason: str
     #: How many of them had a place in the attempt that was given up.
     placed: int
@@ -68,7 +68,7 @@ def _explain(session: Session, job: Job, tasks: Sequence[Task], refusal: TaskRef
         pods=tuple(task.key for task in tasks),
         gated=sum(1 for task in tasks if task.gated),
         request=session.axis.as_quantities(_dense(session, task_class)),
-        refused=refusal is not None,
+        found_no_node=recorded is not None,
         reason=refusal.reason.detail if refusal and recorded is None else "",
         placed=_placed(session, tasks) or (refusal.placed if refusal else 0),
         nodes=nodes.total,

@@ -74,29 +74,29 @@ class Explanation:
 
 def explain_job(plan: Plan, key: str) -> Explanation:
     """What the plan knows about a job, waiting or not."""
-    session, job = plan.session, plan.session.jobs[key]
+    session, job, group = plan.session, plan.session.jobs[key], plan.groups[key]
     classes = classes_of(session, job)
     return Explanation(
         job=key,
-        group=plan.groups[key],
+        group=group,
         priority=job.priority,
-        findings=_findings(session, job, classes),
+        findings=_findings(session, job, classes, group.has_started),
         classes=classes,
         queue=_standing(session, job),
     )
 
 
-def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -> list[Finding]:
+def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation], started: bool) -> list[Finding]:
     """Every code once: first what was said of the job, then what was said of the nodes."""
     sentences: dict[Code, dict[str, None]] = {}
     status = session.statuses.get(job.key)
     for reason in status.reasons if status else ():
-        sentences.setdefault(reason.code, {}).setdefault(reason.detail)
+        if not (started and reason.code is Code.GANG_SHORT):
+            sentences.setdefault(reason.code, {}).setdefault(reason.detail)
     said = set(sentences)
-    for refusal in (refusal for entry in classes if entry.refused for refusal in entry.refusals):
+    for refusal in (refusal for entry in classes if entry.found_no_node for refusal in entry.refusals):
         if refusal.code not in said:
-            words = f"{len(refusal.nodes)} {refusal.reason}"
-            sentences.setdefault(refusal.code, {}).setdefault(words)
+            sentences.setdefault(refusal.code, {}).setdefault(f"{len(refusal.nodes)} {refusal.reason}")
     return [Finding(code, tuple(words)) for code, words in sentences.items()]
 
 

@@ -132,9 +132,7 @@ def _group(session: Session, world: World, after: Snapshot, job: Job) -> GroupPl
 
 
 def _nodes(after: Snapshot, job: Job) -> dict[str, int]:
-    rows = (
-        int(after.node_of[task.row]) for task in job.tasks.values() if after.status[task.row] in OCCUPYING_STATUSES
-    )
+    rows = (int(after.node_of[task.row]) for task in job.tasks.values() if after.status[task.row] in OCCUPYING_STATUSES)
     return dict(sorted(Counter(after.nodes.names[row] for row in rows if row >= 0).items()))
 
 

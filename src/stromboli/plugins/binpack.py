@@ -93,10 +93,9 @@ class Packing(NodeScorer):
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         total: Vector | None = None
         for dimension, amount, points in self._parts.of(task_class, ledger):
-            needed = rows.used(dimension) + amount
-            np.putmask(needed, needed > rows.allocatable(dimension), _NOTHING)
-            fraction = needed / rows.capacity(dimension)
-            fraction *= points
+            fraction = rows.fraction_with(dimension, amount) * points
+            if not rows.certain:
+                fraction *= rows.used(dimension) + amount <= rows.allocatable(dimension)
             total = fraction if total is None else np.add(total, fraction, out=total)
         return np.zeros(len(rows)) if total is None else total
 

@@ -76,8 +76,7 @@ class BalancedResource(WeightedScorer):
 
 def _distance(rows: Rows, one: _Part, other: _Part) -> Vector:
     """How far two fractions are apart; 0 where the node has only one of the resources."""
-    distance = _fraction(rows, one)
-    distance -= _fraction(rows, other)
+    distance = _fraction(rows, one) - _fraction(rows, other)
     np.abs(distance, out=distance)
     return _where_present(rows, distance, one, other)
 
@@ -94,10 +93,7 @@ def _deviation(rows: Rows, one: _Part, two: _Part, three: _Part) -> Vector:
 
 
 def _fraction(rows: Rows, part: _Part) -> Vector:
-    dimension = part.dimension
-    needed = rows.used(dimension) + part.amount
-    np.minimum(needed, rows.allocatable(dimension), out=needed)
-    return needed / rows.capacity(dimension)
+    return rows.fraction_with(part.dimension, part.amount)
 
 
 def _square(one: Vector, other: Vector) -> Vector:

@@ -1,0 +1,33 @@
+"""What to tell about jobs that wait: the explanation of each, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stromboli.planner.explanation import Explanation, explain_job, jobs_ahead
+from stromboli.planner.plan import Plan
+from stromboli.planner.remedies import Remedies, find_remedies
+from stromboli.planner.situation import situations_of
+from stromboli.planner.trials import Trials
+
+
+@dataclass(slots=True)
+class Advice:
+    explanation: Explanation
+    remedies: Remedies = field(default_factory=Remedies)
+
+
+def advise(plan: Plan, trials: Trials, jobs: Sequence[str]) -> list[Advice]:
+    """Explain these jobs and search what would help those that wait.
+
+    Everything is read from the plan's session before the first trial takes its plugins over.
+    """
+    advice = {key: Advice(explain_job(plan, key)) for key in jobs}
+    waiting = [key for key in jobs if plan.groups[key].waiting]
+    situations = situations_of(plan, trials.objects, waiting, trials.scheduler_names)
+    order = trials.order_of_jobs() if waiting else {}
+    for key, situation in situations.items():
+        advice[key].explanation.ahead = jobs_ahead(plan, key, order)
+        advice[key].remedies = find_remedies(situation, trials)
+    return list(advice.values())

@@ -1,0 +1,64 @@
+"""Changes that might let a waiting job start, from the smallest to the largest kind.
+
+They are guesses: each is proposed only after it has been tried.
+"""
+
+from collections.abc import Iterator
+
+from stromboli.planner.candidates.admission import (
+    another_queue_state,
+    larger_capability,
+    larger_weight,
+    missing_queue,
+    overstated_minimum_resources,
+    smaller_minimum_resources,
+)
+from stromboli.planner.candidates.candidate import Candidate
+from stromboli.planner.candidates.capacity import more_nodes, uncordoned_nodes
+from stromboli.planner.candidates.membership import (
+    missing_group,
+    missing_pods,
+    smaller_minimum,
+    smaller_role_minimums,
+    smaller_sub_group_minimums,
+    without_gates,
+)
+from stromboli.planner.candidates.placement import (
+    more_tolerations,
+    without_node_affinity,
+    without_node_selectors,
+    without_pod_affinity,
+    without_spreading,
+)
+from stromboli.planner.candidates.requests import smaller_requests
+from stromboli.planner.situation import Situation
+
+__all__ = ["Candidate", "candidates_for"]
+
+_FAMILIES = (
+    another_queue_state,
+    missing_queue,
+    missing_group,
+    missing_pods,
+    without_gates,
+    smaller_minimum,
+    smaller_role_minimums,
+    smaller_sub_group_minimums,
+    overstated_minimum_resources,
+    more_tolerations,
+    without_node_selectors,
+    without_node_affinity,
+    without_pod_affinity,
+    without_spreading,
+    uncordoned_nodes,
+    larger_capability,
+    larger_weight,
+    smaller_requests,
+    more_nodes,
+    smaller_minimum_resources,
+)
+
+
+def candidates_for(situation: Situation) -> Iterator[Candidate]:
+    for family in _FAMILIES:
+        yield from family(situation)

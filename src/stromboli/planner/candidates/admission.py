@@ -1,0 +1,117 @@
+"""Changes to the queue, and to what a job must be promised before it is let in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from stromboli import kube
+from stromboli.model.resources import PODS, add_request
+from stromboli.planner.candidates.amounts import step_of
+from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
+from stromboli.planner.changes import Change
+from stromboli.planner.situation import Situation
+
+_SIXTEENTHS = 16
+_LARGEST_WEIGHT_FACTOR = 16
+
+
+def another_queue_state(situation: Situation) -> Iterator[Candidate]:
+    queue, given = situation.queue, situation.queue_object
+    if queue is not None and given is not None and not queue.is_open:
+        state = edit(given, ("status", "state"), given.status.state, "Open")
+        yield single("open-queue", f"open queue {queue.name}, which is {queue.state}", state)
+
+
+def missing_queue(situation: Situation) -> Iterator[Candidate]:
+    if situation.queue is None and situation.queue_object is None and not situation.job.spec.fault:
+        name = situation.queue_name
+        queue = kube.Queue("scheduling.volcano.sh/v1beta1", "Queue", kube.ObjectMeta(name=name, uid=f"Queue/{name}"))
+        queue.spec.weight = 1
+        yield single("create-queue", f"create queue {name}", creation(queue))
+
+
+def larger_capability(situation: Situation) -> Iterator[Candidate]:
+    """Every ceiling that the job would hit, raised by a part or all of what is missing."""
+    queue, given = situation.queue, situation.queue_object
+    if queue is None or given is None:
+        return
+    ceiling = dict(queue.capability)
+    needed, minimum = situation.needed(), dict(situation.job.min_resources or ())
+    missing = {
+        d: situation.queue_allocated[d] + max(needed[d], minimum.get(d, 0)) - limit
+        for d, limit in ceiling.items()
+        if d != PODS
+    }
+    missing = {d: amount for d, amount in missing.items() if amount > 0}
+    if missing:
+        yield Candidate("raise-capability", _SIXTEENTHS, partial(_raise_capability, situation, given, missing))
+
+
+def _raise_capability(situation: Situation, given: kube.Queue, missing: dict[int, int], size: int) -> Change:
+    axis, ceiling = situation.axis, dict(situation.queue.capability if situation.queue else ())
+    edits, words = [], []
+    for dimension, amount in missing.items():
+        name, old = axis.names[dimension], ceiling[dimension]
+        step = step_of(name, amount)
+        new = old + -(-amount * size // _SIXTEENTHS // step) * step
+        before = (given.spec.capability or {}).get(name)
+        edits.append(edit(given, ("spec", "capability", name), before, axis.format(dimension, new)))
+        words.append(f"{name} from {axis.format(dimension, old)} to {axis.format(dimension, new)}")
+    sentence = f"raise the capability of queue {given.key}: {', '.join(words)}"
+    return Change("raise-capability", sentence, tuple(edits))
+
+
+def larger_weight(situation: Situation) -> Iterator[Candidate]:
+    given = situation.queue_object
+    if situation.queue is not None and given is not None:
+        weight = situation.queue.weight
+        yield Candidate("raise-weight", weight * (_LARGEST_WEIGHT_FACTOR - 1), partial(_raise_weight, given, weight))
+
+
+def _raise_weight(given: kube.Queue, weight: int, size: int) -> Change:
+    raised = edit(given, ("spec", "weight"), given.spec.weight, weight + size)
+    sentence = f"raise the weight of queue {given.key} from {weight} to {weight + size}"
+    return Change("raise-weight", sentence, (raised,))
+
+
+def overstated_minimum_resources(situation: Situation) -> Iterator[Candidate]:
+    """A group that wants more promised than the pods that must start ask for."""
+    group, minimum = situation.group, dict(situation.job.min_resources or ())
+    if group is None or not minimum or not situation.waiting:
+        return
+    asked = list(situation.job.allocated)
+    for member in situation.waiting[: situation.pods_needed]:
+        add_request(asked, member.task.task_class.request)
+    lowered = {d: asked[d] for d, amount in minimum.items() if asked[d] < amount and d != PODS}
+    if lowered:
+        change = _lower_minimum_resources(situation, group, lowered)
+        yield Candidate(change.kind, 1, lambda _: change)
+
+
+def smaller_minimum_resources(situation: Situation) -> Iterator[Candidate]:
+    """Less promised than the pods ask for: the job is let in sooner, and may then wait for room."""
+    group, minimum = situation.group, dict(situation.job.min_resources or ())
+    if group is not None and any(minimum.values()):
+        yield Candidate(
+            "lower-min-resources", _SIXTEENTHS, partial(_lower_by_sixteenths, situation, group, minimum)
+        )  # fmt: skip
+
+
+def _lower_by_sixteenths(situation: Situation, group: kube.PodGroup, minimum: dict[int, int], size: int) -> Change:
+    lowered = {}
+    for dimension, amount in minimum.items():
+        step = step_of(situation.axis.names[dimension], amount)
+        lowered[dimension] = amount * (_SIXTEENTHS - size) // _SIXTEENTHS // step * step
+    return _lower_minimum_resources(situation, group, lowered)
+
+
+def _lower_minimum_resources(situation: Situation, group: kube.PodGroup, lowered: dict[int, int]) -> Change:
+    axis, given = situation.axis, group.spec.min_resources or {}
+    edits, words = [], []
+    for dimension, amount in lowered.items():
+        name, text = axis.names[dimension], axis.format(dimension, amount)
+        edits.append(edit(group, ("spec", "minResources", name), given[name], text))
+        words.append(f"{name} from {given[name]} to {text}")
+    sentence = f"lower minResources of PodGroup {group.key}: {', '.join(words)}"
+    return Change("lower-min-resources", sentence, tuple(edits))

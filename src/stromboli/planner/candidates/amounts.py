@@ -1,0 +1,27 @@
+"""Steps in which amounts are changed: fine enough to matter, coarse enough to be written by a person."""
+
+from stromboli.model.resources import is_bytes
+
+_MEBIBYTE = 1 << 20
+
+
+def step_of(name: str, amount: int) -> int:
+    """About a hundredth of the amount, as a round number in the resource's own unit."""
+    if is_bytes(name):
+        return _step_of_bytes(amount)
+    if name == "cpu":
+        return 100 if amount > 1000 else 10 if amount > 100 else 1
+    return 1000 if amount >= 1000 else 1
+
+
+def _step_of_bytes(amount: int) -> int:
+    for step in (1024, 256, 64, 16, 4, 1):
+        if amount >= 64 * step * _MEBIBYTE:
+            return step * _MEBIBYTE
+    return max(1, amount >> 6)
+
+
+def below(name: str, amount: int) -> tuple[int, int]:
+    """The step for an amount, and how many round amounts lie between nothing and it."""
+    step = step_of(name, amount)
+    return step, -(-amount // step) - 1

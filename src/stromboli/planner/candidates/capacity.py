@@ -1,0 +1,80 @@
+"""Changes to the cluster itself: nodes that are opened again, and more nodes like those that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import msgspec
+
+from stromboli import kube
+from stromboli.model.resources import PODS, Request
+from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
+from stromboli.planner.changes import Change, Edit
+from stromboli.planner.situation import Situation
+
+_MOST_CORDONED = 5
+_MOST_NEW_NODES = 128
+_MOST_PATTERNS = 3
+_CORDON_TAINT = "node.kubernetes.io/unschedulable"
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+def uncordoned_nodes(situation: Situation) -> Iterator[Candidate]:
+    cordoned = [node for node in situation.nodes if node.spec.unschedulable]
+    for node in cordoned[:_MOST_CORDONED]:
+        edits: list[Edit] = [edit(node, ("spec", "unschedulable"), True, None)]
+        taints = [taint for taint in node.spec.taints or () if taint.key != _CORDON_TAINT]
+        if len(taints) < len(node.spec.taints or ()):
+            edits.append(edit(node, ("spec", "taints"), node.spec.taints, taints))
+        yield single("uncordon-node", f"uncordon node {node.key}", *edits)
+
+
+def more_nodes(situation: Situation) -> Iterator[Candidate]:
+    """Nodes like the one that would hold most of the job's pods if it were empty."""
+    limit = min(situation.pods_needed, _MOST_NEW_NODES)
+    if limit > 0:
+        for pattern in _patterns(situation)[:_MOST_PATTERNS]:
+            yield Candidate("add-nodes", limit, partial(_add_nodes, situation, pattern))
+
+
+def _patterns(situation: Situation) -> list[kube.Node]:
+    """One node of every shape that could hold a waiting pod, the roomiest first."""
+    request = situation.waiting[0].task.task_class.request
+    shapes: dict[bytes, tuple[int, kube.Node]] = {}
+    for node in sorted(situation.nodes, key=lambda node: node.key):
+        copies = _copies(situation, node, request)
+        if copies and not node.spec.unschedulable:
+            shapes.setdefault(_shape(node), (copies, node))
+    return [node for _, node in sorted(shapes.values(), key=lambda entry: (-entry[0], entry[1].key))]
+
+
+def _copies(situation: Situation, node: kube.Node, request: Request) -> int:
+    """How many such pods an empty node holds."""
+    try:
+        offered = situation.axis.parse(node.status.allocatable)
+    except ValueError:
+        return 0
+    return min(offered.get(dimension, 0) // amount for dimension, amount in request if dimension != PODS or offered)
+
+
+def _shape(node: kube.Node) -> bytes:
+    """What makes nodes different to a scheduler, their names aside."""
+    labels = {key: value for key, value in (node.metadata.labels or {}).items() if key != _HOSTNAME}
+    return msgspec.json.encode((labels, node.spec.taints, node.status.allocatable), order="deterministic")
+
+
+def _add_nodes(situation: Situation, pattern: kube.Node, size: int) -> Change:
+    taken = {node.key for node in situation.nodes}
+    names = (name for number in range(1, size + len(taken) + 1) if (name := f"{pattern.key}-new-{number}") not in taken)
+    edits = tuple(creation(_like(pattern, next(names))) for _ in range(size))
+    number = "1 node" if size == 1 else f"{size} nodes"
+    return Change("add-nodes", f"add {number} like {pattern.key}", edits)
+
+
+def _like(pattern: kube.Node, name: str) -> kube.Node:
+    labels = dict(pattern.metadata.labels or {})
+    if _HOSTNAME in labels:
+        labels[_HOSTNAME] = name
+    metadata = msgspec.structs.replace(pattern.metadata, name=name, uid=f"Node/{name}", labels=labels)
+    return kube.Node("v1", "Node", metadata, pattern.spec, pattern.status)
