@@ -186,6 +186,12 @@ def test_scores(case: Case, weight: int) -> None:
     assert list(scores.values()) == pytest.approx([weight * score for score in case.scores], abs=1e-9)
 
 
+def test_required_terms_of_others_are_no_preference() -> None:
+    hates_web = kind("app=cache", anti_affinity=(near("app=web"),))
+    world = World(ZONES, [WEB], [(hates_web, "a")])
+    assert not PodAffinity(1).concerns(world.classes[WEB], world.ledger)
+
+
 def test_scorers_with_weight_zero_are_left_out() -> None:
     assert WEIGHTS == {
         "leastrequested.weight": 1, "mostrequested.weight": 0, "balancedresource.weight": 1, "nodeaffinity.weight": 2,

@@ -22,7 +22,6 @@ from stromboli.plugins.predicates.host_ports import HostPorts
 from stromboli.plugins.predicates.node_affinity import NodeAffinity
 from stromboli.plugins.predicates.pod_affinity import PodAffinity
 from stromboli.plugins.predicates.pod_anti_affinity import PodAntiAffinity
-from stromboli.plugins.predicates.pod_count import PodCount
 from stromboli.plugins.predicates.taints import Taints
 from stromboli.plugins.predicates.topology_spread import TopologySpread
 from tests.plugins import naive_rules
@@ -242,16 +241,6 @@ def test_selector_and_affinity_have_codes_of_their_own() -> None:
     }
 
 
-def test_pod_slots_are_asked_about_for_classes_that_do_not_ask_for_one() -> None:
-    world = World([machine("a", pods=1), machine("b", pods=2)], [WEB], [(WEB, "a"), (WEB, "b")])
-    rule, task_class = PodCount(), world.classes[WEB]
-    assert not rule.concerns(task_class, world.ledger)
-    task_class.request = ()
-    assert rule.concerns(task_class, world.ledger)
-    assert world.admitted(rule, WEB) == "b"
-    assert str(rule.refusal(task_class)) == "node(s) pod number exceeded"
-
-
 TOLERATIONS = [
     ("equal", Toleration("k", "Equal", "v"), "k=v:NoSchedule", True),
     ("another value", Toleration("k", "Equal", "w"), "k=v:NoSchedule", False),
@@ -286,7 +275,7 @@ SWITCHES = [
     ("predicate__PodTopologySpreadEnable", [TopologySpread]),
 ]
 ALL_RULES = [
-    Availability, NodeAffinity, Taints, HostPorts, PodCount, PodAffinity, PodAntiAffinity, ExistingAntiAffinity,
+    Availability, NodeAffinity, Taints, HostPorts, PodAffinity, PodAntiAffinity, ExistingAntiAffinity,
     TopologySpread,
 ]  # fmt: skip
 

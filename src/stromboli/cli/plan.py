@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.output import echo_json, echo_yaml, warn
-from stromboli.cli.scenario import Scenario, read_scenario, scenario_options
+from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 
 if TYPE_CHECKING:
     from stromboli.planner.plan import Plan
-
-WAITING = 3
 
 _EPILOG = """\b
 Examples:
@@ -45,18 +43,23 @@ def plan(output: str, explain: bool, **options: Any) -> None:
     scenario = read_scenario(**options)
     made = scenario.plan()
     if output == "table":
-        _echo_table(scenario, made)
+        _echo_table(scenario, made, explain)
     else:
         _echo_report(scenario, made, output)
     if not made.is_complete:
         click.get_current_context().exit(WAITING)
 
 
-def _echo_table(scenario: Scenario, made: Plan) -> None:
+def _echo_table(scenario: Scenario, made: Plan, explain: bool) -> None:
+    from stromboli.cli.advice_text import echo_advice
     from stromboli.cli.plan_text import echo_closing, echo_plan
 
     warn([*scenario.warnings, *made.warnings])
     echo_plan(made)
+    waiting = [key for key, group in made.groups.items() if group.waiting]
+    for advice in scenario.advise(made, waiting) if explain else ():
+        echo_advice(advice)
+        click.echo()
     echo_closing(made)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
     from stromboli.framework.program import Program
     from stromboli.framework.registry import Registry
     from stromboli.kube import KubeObject
+    from stromboli.planner.advice import Advice
     from stromboli.planner.plan import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: The exit code that tells a script that something waits.
+WAITING = 3
 
 _OPTIONS = (
     click.option(
@@ -81,6 +86,20 @@ class Scenario:
         except PluginFailure as error:
             fail(error)
 
+    def advise(self, plan: Plan, jobs: Sequence[str]) -> list[Advice]:
+        """Explain jobs of the plan, and try out what would help."""
+        from stromboli.framework.session import PluginFailure
+        from stromboli.planner.advice import advise
+        from stromboli.planner.trials import Trials
+
+        trials = Trials(
+            self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names
+        )
+        try:
+            return advise(plan, trials, jobs)
+        except PluginFailure as error:
+            fail(error)
+
 
 def read_scenario(
     paths: Sequence[str],
@@ -99,7 +118,7 @@ def read_scenario(
     registry = read_registry(plugins)
     configuration = _configuration(conf, registry)
     try:
-        manifests = read_manifests(paths, click.get_text_stream("stdin"))
+        manifests = read_manifests(paths, sys.stdin)
     except ManifestError as error:
         fail(error)
     warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]

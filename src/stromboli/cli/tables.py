@@ -58,7 +58,7 @@ def echo_table(table: Table) -> None:
     if on_terminal() and len(table.rows) <= _MOST_FITTED_ROWS and _can_be_fitted(table):
         _echo_fitted(table)
     else:
-        click.echo("\n".join(_aligned(table)))
+        click.echo("\n".join(aligned(table)))
 
 
 def _can_be_fitted(table: Table) -> bool:
@@ -74,7 +74,8 @@ def _widths(table: Table) -> list[int]:
     return [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
 
 
-def _aligned(table: Table) -> list[str]:
+def aligned(table: Table) -> list[str]:
+    """The table as plain lines."""
     lines = [list(table.header), *table.rows]
     if any(table.notes):
         lines = [[*line, note] for line, note in zip(lines, [table.note_header, *table.notes], strict=True)]

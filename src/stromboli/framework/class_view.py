@@ -73,18 +73,18 @@ class ClassView:
         """The scores of all nodes as the ledger stands now."""
         ledger = self.ledger
         log, ranking = ledger.log, self.ranking
-        changed = len(log) - self.fresh
+        changed = log.position - self.fresh
         if ranking is None or changed * 3 > len(ledger.nodes):
             ranking = self.ranking = ranking_of(self.evaluate(ledger.roomy_rows))
         elif changed:
-            index = np.array(log[self.fresh :], dtype=np.int64)
+            index = log.since(self.fresh)
             ranking.replace(index, self.evaluate(ledger.rows(index, certain=True)))
-        self.fresh = len(log)
+        self.fresh = log.position
         return ranking
 
     def settle(self) -> None:
         """The copies that were just chosen are placed: their rows already have the scores they have now."""
-        self.fresh = len(self.ledger.log)
+        self.fresh = self.ledger.log.position
 
     def evaluate(self, rows: Rows) -> Vector:
         """Scores of these rows, minus infinity where the class does not fit or is refused."""
@@ -101,11 +101,14 @@ class ClassView:
         return np.where(fits, np.rint(total * GRID), REFUSED)
 
     def fits(self, rows: Rows) -> Mask:
-        """Which rows have what the class asks for, idle."""
+        """Which rows have what the class asks for, idle and not held for somebody who waits for the rest."""
         dimension, amount = self.request[0]
         fits = rows.idle(dimension) >= amount
         for dimension, amount in self.request[1:]:
             fits &= rows.idle(dimension) >= amount
+        if self.ledger.holds_rooms:
+            for dimension, amount in self.request:
+                fits &= rows.future_idle(dimension) >= amount
         return fits
 
     def fits_later(self, rows: Rows) -> Mask:

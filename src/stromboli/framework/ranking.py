@@ -33,6 +33,7 @@ class Ranking:
             return -1
         row = self._argmax()
         return int(row) if self.scores[row] > -np.inf else -1
+
     def best(self, wanted: int) -> Index:
         """The `wanted` best nodes (fewer when fewer are left), in the order of their index."""
         rows = self._by_maximum(wanted) if wanted <= _FEW else self._by_partition(wanted)

@@ -121,8 +121,8 @@ class NodeSearch:
         return all(rule.admits(task.task_class, ledger.all_rows, ledger)[row] for rule in view.cluster_filters)
 
     def fits_now(self, task_class: TaskClass, row: int) -> bool:
-        books = self._ledger.books
-        return all(books[dimension, row] >= amount for dimension, amount in task_class.request)
+        rows = self._ledger.rows(np.array([row], dtype=np.int64))
+        return bool(self.view(task_class).fits(rows)[0])
 
     # -- explaining ---------------------------------------------------------------------------------------------
 

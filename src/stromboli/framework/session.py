@@ -29,7 +29,7 @@ from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import Task, TaskStatus
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bind:
     task: Task
     node: str
@@ -37,7 +37,7 @@ class Bind:
     annotations: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Eviction:
     task: Task
     reason: str

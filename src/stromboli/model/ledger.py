@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.model.books import Effect, Rows
+from stromboli.model.changes import ChangeLog
 from stromboli.model.job import PENDING_BEST_EFFORT, Counts, Job
 from stromboli.model.nodes import Index
 from stromboli.model.queue import QueueBooks
@@ -21,7 +22,6 @@ from stromboli.model.resources import Amounts
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import TRANSITIONS, Task, TaskStatus
 from stromboli.model.task_class import TaskClass
-
 
 _ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
 
@@ -67,13 +67,15 @@ class Ledger:
         self._own_tallies: set[int] = set()
         self._own_jobs: set[str] = set(snapshot.waiting)
         self._effects: dict[tuple[int, int], Effect] = {}
+        self._dimensions: dict[int, Index] = {}
         #: All nodes; and all nodes for a question in which only those with enough room matter.
         self.all_rows = Rows(self.books, self.layout, self.nodes)
         self.roomy_rows = Rows(self.books, self.layout, self.nodes, certain=True)
         #: What an allocation changes.
         self._front = self.books[: self.layout.releasing]
-        #: Node rows in the order in which they changed; a reader remembers how far it has read.
-        self.log: list[int] = []
+        self.log = ChangeLog()
+        #: Whether a room was held for anybody in this cycle.
+        self.holds_rooms = False
         #: Raised whenever room may have grown: what did not fit before may fit now.
         self.freed = 0
 
@@ -130,6 +132,7 @@ class Ledger:
         if self._is_overcommitted(task_class, columns, status):
             self.books[: self.layout.changing, columns] = saved_columns
             raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
+        self.holds_rooms = self.holds_rooms or status is TaskStatus.PIPELINED
         job = self.own(tasks[0].job)
         entry = self._count(job, tasks, rows, TaskStatus.PENDING, status, columns, saved_columns)
         self._add_to_sums(entry, task_class, len(tasks))
@@ -184,7 +187,7 @@ class Ledger:
         """Put back everything the operation overwrote."""
         layout, columns = self.layout, entry.columns
         self.books[: layout.changing, columns] = entry.saved_columns
-        self.log.extend(entry.rows)
+        self.log.add(entry.rows)
         for counts, saved in entry.saved_counts:
             counts[:] = saved
         for sums, saved in entry.saved_sums:
@@ -210,7 +213,7 @@ class Ledger:
 
     def _add_to_nodes(self, rows: Sequence[int], effect: Effect) -> tuple[Index | int, NDArray[np.int64]]:
         changing = self.books[: self.layout.changing]
-        self.log.extend(rows)
+        self.log.add(rows)
         if len(rows) == 1:
             row = rows[0]
             saved = changing[:, row].copy()
@@ -223,14 +226,20 @@ class Ledger:
 
     def _is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
         """Whether a row that was just written has less than nothing left, now or later, of what the class asks for."""
-        books, layout, later = self.books, self.layout, status is TaskStatus.PIPELINED
-        for dimension, _ in task_class.request:
-            left = books[dimension, columns]
-            if later:
-                left = left + books[layout.releasing + dimension, columns] - books[layout.pipelined + dimension, columns]
-            if left < 0 if isinstance(columns, int) else left.min() < 0:
-                return True
-        return False
+        books, asked = self.books, self._asked_by(task_class)
+        left = books[asked, columns] if isinstance(columns, int) else books[asked[:, None], columns]
+        if status is TaskStatus.PIPELINED:
+            releasing, pipelined = self.layout.releasing + asked, self.layout.pipelined + asked
+            left = left + (books[releasing][:, columns] - books[pipelined][:, columns])
+        return bool(left.min() < 0)
+
+    def _asked_by(self, task_class: TaskClass) -> Index:
+        """The dimensions of a class's request."""
+        known = self._dimensions.get(task_class.number)
+        if known is None:
+            known = np.array([dimension for dimension, _ in task_class.request], dtype=np.int64)
+            self._dimensions[task_class.number] = known
+        return known
 
     def _count(
         self,

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.framework.status import Condition
@@ -93,7 +95,7 @@ def make_plan(
     after = world.snapshot()
     return Plan(
         cycles=decided,
-        groups={key: _group(session, world, after, after.jobs[key]) for key in sorted(after.jobs)},
+        groups=_groups(session, world, after),
         queues=_queues(session),
         warnings=list(dict.fromkeys([*program.configuration.warnings, *session.warnings])),
         session=session,
@@ -114,9 +116,22 @@ def _decisions(session: Session) -> CyclePlan:
     return CyclePlan(dict(sorted(binds.items())), dict(sorted(pipelined.items())), dict(sorted(evictions.items())))
 
 
-def _group(session: Session, world: World, after: Snapshot, job: Job) -> GroupPlan:
+def _groups(session: Session, world: World, after: Snapshot) -> dict[str, GroupPlan]:
+    places = _places(after)
+    return {key: _group(session, world, after.jobs[key], places) for key in sorted(after.jobs)}
+
+
+def _places(after: Snapshot) -> list[str]:
+    """The node that each task stands on, by the task's row; empty for none."""
+    names = (*after.nodes.names, "")
+    occupying = np.isin(after.status, OCCUPYING_STATUSES)
+    return [names[row] for row in np.where(occupying, after.node_of, -1).tolist()]
+
+
+def _group(session: Session, world: World, job: Job, places: Sequence[str]) -> GroupPlan:
     status = session.statuses.get(job.key)
     phase = world.phase(job)
+    nodes = Counter(places[task.row] for task in job.tasks.values() if places[task.row])
     return GroupPlan(
         phase=phase,
         queue=job.queue,
@@ -127,13 +142,8 @@ def _group(session: Session, world: World, after: Snapshot, job: Job) -> GroupPl
         conditions=status.conditions if status else [],
         reasons=status.sentences if status else [],
         codes=list(dict.fromkeys(reason.code.value for reason in status.reasons)) if status else [],
-        nodes=_nodes(after, job),
+        nodes=dict(sorted(nodes.items())),
     )
-
-
-def _nodes(after: Snapshot, job: Job) -> dict[str, int]:
-    rows = (int(after.node_of[task.row]) for task in job.tasks.values() if after.status[task.row] in OCCUPYING_STATUSES)
-    return dict(sorted(Counter(after.nodes.names[row] for row in rows if row >= 0).items()))
 
 
 def _queues(session: Session) -> dict[str, QueuePlan]:

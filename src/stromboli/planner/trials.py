@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.kube import KubeObject
+from stromboli.model.task import TaskStatus
 from stromboli.planner.changes import Change
-from stromboli.planner.plan import STARTED
 from stromboli.planner.world import World
 
 #: A job that holds a room waits for others to leave it; this many cycles more are granted for that.
@@ -27,11 +27,15 @@ class Goal:
     job: str
     all_pods: bool
 
-    def is_reached(self, world: World) -> bool:
-        job = world.snapshot().jobs.get(self.job)
-        if job is None or world.phase(job) not in STARTED:
+    def is_reached(self, session: Session) -> bool:
+        """Whether what the cycle decided is enough, once it is true."""
+        job = session.jobs.get(self.job)
+        if job is None:
             return False
-        return not (self.all_pods and job.pending_count)
+        counts = job.counts
+        placed = job.scheduled_count + counts[TaskStatus.BINDING] + counts[TaskStatus.RELEASING]
+        left = counts[TaskStatus.PENDING] + counts[TaskStatus.PIPELINED]
+        return placed >= max(job.min_available, 1) and not (self.all_pods and left)
 
 
 class Trials:
@@ -45,7 +49,7 @@ class Trials:
         cycles: int = 1,
         seed: int = 0,
         scheduler_names: Sequence[str],
-        most_work: int = 3_000_000,
+        most_work: int = 600_000,
     ) -> None:
         self.objects = objects
         self.scheduler_names = scheduler_names
@@ -67,15 +71,16 @@ class Trials:
         self.count += 1
         self._work_left -= max(len(self.objects), 1) * self._cycles
         world = self._world(change.apply(self.objects) if change else self.objects)
-        for cycle in range(1, self._cycles + _CYCLES_TO_RELEASE + 1):
-            session = world.run_cycle()
-            if cycle < self._cycles:
-                continue
-            if goal.is_reached(world):
+        for _ in range(self._cycles - 1):
+            world.run_cycle()
+        for _ in range(1 + _CYCLES_TO_RELEASE):
+            session = world.decide()
+            if goal.is_reached(session):
                 return True
             job = session.jobs.get(goal.job)
             if job is None or not job.pipelined_count:
                 return False
+            world.realise(session)
         return False
 
     def order_of_jobs(self) -> dict[str, int]:

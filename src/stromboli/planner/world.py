@@ -49,9 +49,19 @@ class World:
 
     def run_cycle(self) -> Session:
         """One cycle; what it decides becomes true in this world."""
+        session = self.decide()
+        self.realise(session)
+        return session
+
+    def decide(self) -> Session:
+        """One cycle that has not changed anything yet."""
         self._cycle += 1
         session = Session(self.snapshot(), self._program, uid=f"cycle-{self._cycle}", seed=self._seed)
         session.run()
+        return session
+
+    def realise(self, session: Session) -> None:
+        """Make true what a cycle decided."""
         for key, status in session.statuses.items():
             self._cluster.set_phase(key, status.phase)
         for statement in session.decisions.binds:
@@ -59,7 +69,6 @@ class World:
                 self._run(bind)
         for eviction in session.decisions.evictions:
             self._cluster.remove(self._cluster.pod(eviction.task.uid))
-        return session
 
     def _run(self, bind: Bind) -> None:
         pod = self._cluster.pod(bind.task.uid)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from stromboli.framework.session import Session
 
 _HIGHEST = 100.0
-#: An array without dimensions: NumPy takes it faster than a Python number.
-_NOTHING: Amount = np.array(0, dtype=np.int64)
 
 
 class Binpack(Plugin):

@@ -28,7 +28,9 @@ class Drf(Plugin):
 
     def unanswered(self) -> frozenset[str]:
         """Without a tree there is nothing to say about queues."""
-        return frozenset() if self.hierarchy else frozenset(("queue_order", "reclaimable", "on_allocate", "on_deallocate"))
+        return (
+            frozenset() if self.hierarchy else frozenset(("queue_order", "reclaimable", "on_allocate", "on_deallocate"))
+        )
 
     def open(self, session: Session) -> None:
         self._session = session

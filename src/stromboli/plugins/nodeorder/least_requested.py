@@ -11,7 +11,7 @@ from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Mask, Vector
 from stromboli.model.resources import CPU, MEMORY
 from stromboli.model.task_class import TaskClass
-from stromboli.plugins.nodeorder.requested import NOTHING, scored_request
+from stromboli.plugins.nodeorder.requested import ALL, scored_request
 from stromboli.plugins.nodeorder.weighted import WeightedScorer
 
 
@@ -22,19 +22,18 @@ class LeastRequested(WeightedScorer):
 
     def __init__(self, weight: int) -> None:
         super().__init__(weight)
+        self._top = np.array(self.top)
         self._half = np.array(self.top / 2)
         self._requests = ClassMemory(scored_request)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         cpu, memory = self._requests.of(task_class, ledger)
-        shares = _share_left(rows, CPU, cpu)
-        shares += _share_left(rows, MEMORY, memory)
-        shares *= self._half
-        return shares
+        used = _share_used(rows, CPU, cpu)
+        used += _share_used(rows, MEMORY, memory)
+        used *= self._half
+        return np.subtract(self._top, used, out=used)
 
 
-def _share_left(rows: Rows, dimension: int, request: Amount) -> Vector:
-    left = rows.allocatable(dimension) - rows.scored_use(dimension)
-    left -= request
-    np.maximum(left, NOTHING, out=left)
-    return left / rows.capacity(dimension)
+def _share_used(rows: Rows, dimension: int, request: Amount) -> Vector:
+    share = (rows.scored_use(dimension) + request) / rows.capacity(dimension)
+    return np.minimum(share, ALL, out=share)

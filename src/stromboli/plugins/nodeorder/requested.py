@@ -6,11 +6,13 @@ import numpy as np
 
 from stromboli.model.books import Amount
 from stromboli.model.ledger import Ledger
+from stromboli.model.nodes import Vector
 from stromboli.model.resources import CPU, MEMORY
 from stromboli.model.task_class import TaskClass
 
 #: An array without dimensions: NumPy takes it faster than a Python number.
 NOTHING: Amount = np.array(0, dtype=np.int64)
+ALL: Vector = np.array(1.0)
 
 
 def scored_request(task_class: TaskClass, ledger: Ledger) -> tuple[Amount, Amount]:

@@ -18,7 +18,6 @@ from stromboli.plugins.predicates.host_ports import HostPorts
 from stromboli.plugins.predicates.node_affinity import NodeAffinity
 from stromboli.plugins.predicates.pod_affinity import PodAffinity
 from stromboli.plugins.predicates.pod_anti_affinity import PodAntiAffinity
-from stromboli.plugins.predicates.pod_count import PodCount
 from stromboli.plugins.predicates.taints import Taints
 from stromboli.plugins.predicates.topology_spread import TopologySpread
 
@@ -31,7 +30,6 @@ _RULES: tuple[tuple[str | None, Callable[[], NodeFilter]], ...] = (
     ("predicate.NodeAffinityEnable", NodeAffinity),
     ("predicate.TaintTolerationEnable", Taints),
     ("predicate.NodePortsEnable", HostPorts),
-    (None, PodCount),
     ("predicate.PodAffinityEnable", PodAffinity),
     ("predicate.PodAffinityEnable", PodAntiAffinity),
     ("predicate.PodAffinityEnable", ExistingAntiAffinity),

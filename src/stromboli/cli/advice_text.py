@@ -1,0 +1,172 @@
+"""Why a job waits and what would help, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import click
+
+from stromboli.cli.output import tame
+from stromboli.cli.plan_text import amounts_in_words, counted, nodes_in_words
+from stromboli.cli.tables import Table, aligned, line_width, on_terminal
+
+if TYPE_CHECKING:
+    from stromboli.planner.advice import Advice
+    from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
+    from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueStanding
+    from stromboli.planner.plan import GroupPlan
+    from stromboli.planner.remedies import Remedies
+
+_MOST_NAMES = 4
+_MOST_AHEAD = 8
+
+
+def echo_advice(advice: Advice) -> None:
+    """Headlines stand out on a terminal; `click.echo` removes the colour elsewhere."""
+    explanation = advice.explanation
+    _echo_headline(_headline(explanation))
+    if not explanation.group.waiting:
+        return
+    _echo_section("Why", _findings(explanation))
+    _echo_section("Pods that wait", _classes(explanation.classes))
+    _echo_section(_queue_title(explanation.queue), _amounts(explanation.queue))
+    _echo_section("Served before it in the same queue", _ahead(explanation.ahead))
+    _echo_section(_remedy_title(explanation.group), _remedies(advice.remedies))
+
+
+def _echo_headline(text: str) -> None:
+    for line in wrap(tame(text), line_width()):
+        click.echo(click.style(line, bold=True) if on_terminal() else line)
+
+
+def _echo_section(title: str, lines: Iterator[str]) -> None:
+    """The lines of a section are indented already; those that are too long go on below their own beginning."""
+    content = list(lines)
+    if not content:
+        return
+    click.echo(f"\n  {tame(title)}")
+    for line in content:
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        for part in wrap(tame(line), line_width() - 4, subsequent_indent=indent[2:], drop_whitespace=True) or [""]:
+            click.echo(f"    {part}")
+
+
+def _headline(explanation: Explanation) -> str:
+    group = explanation.group
+    if not group.waiting:
+        return f"{explanation.job} does not wait: it is {group.phase} on {nodes_in_words(group.nodes)}."
+    if group.has_started:
+        left = group.pods - group.ready
+        return f"{explanation.job} runs with {group.ready} of {counted(group.pods, 'pod')}; {left} more wait."
+    have = f"{group.ready} of {counted(group.pods, 'pod')} {'has' if group.ready == 1 else 'have'} a place"
+    return f"{explanation.job} waits: {have}, and {group.min_member} must start together."
+
+
+def _findings(explanation: Explanation) -> Iterator[str]:
+    if not explanation.findings:
+        yield "It was not served in this cycle."
+    for finding in explanation.findings:
+        yield from _finding(finding)
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    facts = finding.facts
+    yield f"{finding.code.value}: {'; '.join(finding.sentences)}"
+    yield f"  {facts.meaning} {facts.advice}"
+    yield f"  {facts.remedy.value.capitalize()}; it may be cured when {_listed([c.value for c in facts.cures], 'or')}."
+
+
+def _classes(classes: Sequence[ClassExplanation]) -> Iterator[str]:
+    for entry in classes:
+        role = f" of role {entry.role}" if entry.role else ""
+        yield f"{counted(len(entry.pods), 'pod')}{role}, each asking for {amounts_in_words(entry.request)}"
+        yield f"  {_names(entry.pods)}"
+        yield from (f"  {line}" for line in _attempt(entry))
+        yield from (f"    {_refusal(refusal)}" for refusal in entry.refusals)
+
+
+def _attempt(entry: ClassExplanation) -> Iterator[str]:
+    if entry.gated:
+        yield f"{entry.gated} held back by scheduling gates"
+    if entry.placed:
+        yield f"{entry.placed} had a place in the attempt, which was given up because more must start together"
+    if entry.reason:
+        yield f"not placed because {entry.reason}"
+    if entry.found_no_node:
+        yield f"{'the next one' if entry.placed else 'one'} could run on {entry.open_nodes} of {entry.nodes} nodes:"
+    else:
+        yield f"{entry.open_nodes} of {entry.nodes} nodes could take one at the end of the cycle" + (
+            ":" if entry.refusals else ""
+        )
+
+
+def _refusal(refusal: NodeRefusal) -> str:
+    text = f"{len(refusal.nodes)} {refusal.reason}: {_names(refusal.nodes)}"
+    if refusal.largest_free is None:
+        return text
+    resource, amount, node = refusal.largest_free
+    return f"{text} (largest free: {resource} {amount} on {node})"
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    left = len(names) - _MOST_NAMES
+    return shown if left <= 0 else f"{shown} and {left} more"
+
+
+def _queue_title(queue: QueueStanding) -> str:
+    if not queue.exists:
+        return f"Queue {queue.name}: does not exist"
+    admitted = "has been let in" if queue.admitted else "has not been let in yet"
+    return f"Queue {queue.name} ({queue.state}, weight {queue.weight}); the job {admitted}"
+
+
+def _amounts(queue: QueueStanding) -> Iterator[str]:
+    table = Table(
+        ("RESOURCE", "JOB ASKS", "ALLOCATED", "DESERVED", "CAPABILITY"),
+        right=("JOB ASKS", "ALLOCATED", "DESERVED", "CAPABILITY"),
+    )
+    for amount in queue.amounts:
+        unlimited = amount.capability or "no limit"
+        table.add(amount.resource, amount.asked, amount.allocated, amount.deserved or "-", unlimited)
+    if table.rows:
+        yield from aligned(table)
+    elif not queue.exists:
+        yield "Jobs of a queue that does not exist are never served."
+
+
+def _ahead(ahead: Sequence[Ahead]) -> Iterator[str]:
+    table = Table(("JOB", "PRIORITY", "IN THIS CYCLE"), right=("PRIORITY",))
+    for entry in ahead[:_MOST_AHEAD]:
+        outcome = [f"{counted(entry.bound, 'pod')} placed"] if entry.bound else []
+        outcome += ["waits"] if entry.waiting else []
+        table.add(entry.job, str(entry.priority), ", ".join(outcome))
+    if table.rows:
+        yield from aligned(table)
+    if len(ahead) > _MOST_AHEAD:
+        yield f"and {counted(len(ahead) - _MOST_AHEAD, 'more job')}"
+
+
+def _remedy_title(group: GroupPlan) -> str:
+    goal = "place all its pods" if group.has_started else "let it start"
+    return f"The smallest change that would {goal}"
+
+
+def _remedies(remedies: Remedies) -> Iterator[str]:
+    if remedies.starts_by_itself:
+        yield "none: it starts once the pods that are being released are gone"
+    elif remedies.smallest is not None:
+        yield remedies.smallest.sentence
+    elif remedies.stopped_early:
+        yield f"none was found in {counted(remedies.trials, 'trial')}; the search ended there"
+    else:
+        yield f"nothing small was found in {counted(remedies.trials, 'trial')}"
+    yield from (f"or {change.sentence}" for change in remedies.alternatives)
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"

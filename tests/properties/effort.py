@@ -1,0 +1,25 @@
+"""How hard the properties are tried.
+
+By default every run tries the same few examples, so that a failure is always the change's own. To look for more,
+`PROPERTY_EFFORT=50 pytest tests/properties` tries fifty times as many, and new ones in every run.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+EFFORT = int(os.environ.get("PROPERTY_EFFORT", "0"))
+
+settings.register_profile(
+    "properties",
+    deadline=None,
+    derandomize=not EFFORT,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+
+
+def examples(number: int) -> settings:
+    """Settings for a property that is tried on so many examples in an ordinary run."""
+    return settings(settings.get_profile("properties"), max_examples=number * max(EFFORT, 1))
