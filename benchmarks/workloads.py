@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from benchmarks import worlds
-from benchmarks.measuring import Result, best_of, finished, new_program, run_cycle
+from benchmarks.measuring import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
 from stromboli.controllers.queues import standard_queues
@@ -104,7 +104,7 @@ def _without_minimum(objects: Iterator[kube.KubeObject]) -> Iterator[kube.KubeOb
 
 def _first_cycle(make: Callable[[], Cluster]) -> Result:
     """A cycle in which nothing is remembered from an earlier one."""
-    session, seconds, phases = run_cycle(make(), new_program())
+    session, seconds, phases = run_cycle(prepared(make()), new_program())
     placed = sum(len(statement) for statement in session.decisions.binds)
     return Result("backlog-first", {}, seconds, placed, placed / seconds, phases)
 

@@ -1,7 +1,7 @@
 """Clusters and jobs of any size, as objects a cache can read.
 
-Nodes come in four shapes, ten pools and with a taint on every tenth; jobs are made from templates that differ in request, selector, affinity
-and tolerations, so that nothing can be answered once for all of them.
+Nodes come in four shapes, ten pools and with a taint on every tenth; jobs are made from templates that differ in
+request, selector, affinity and tolerations, so that nothing can be answered once for all of them.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from stromboli.kube.constraints import (
     NodeSelectorTerm,
     Toleration,
 )
-from stromboli.kube.meta import ObjectMeta, Requirement
+from stromboli.kube.meta import ObjectMeta, Requirement, Resources
 from stromboli.kube.pod import Container, PodSpec, PodStatus, ResourceRequirements
 from stromboli.kube.volcano import PodGroupSpec, PodGroupStatus, QueueSpec
 
@@ -28,7 +28,7 @@ _SHAPES = ((32, 128, 8), (64, 256, 8), (96, 384, 8), (16, 64, 0))
 
 def node(number: int) -> kube.Node:
     cpu, memory, gpus = _SHAPES[number % len(_SHAPES)]
-    offered = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": "110", "ephemeral-storage": "500Gi"}
+    offered: Resources = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": "110", "ephemeral-storage": "500Gi"}
     if gpus:
         offered["nvidia.com/gpu"] = str(gpus)
     labels = {"pool": f"pool-{number % 10}", "zone": f"zone-{number % 3}", "disk": "ssd" if number % 2 else "hdd"}
@@ -41,7 +41,7 @@ def node(number: int) -> kube.Node:
 
 
 def plain_node(number: int, cpu: int) -> kube.Node:
-    offered = {"cpu": str(cpu), "memory": f"{cpu * 4}Gi", "pods": "1000"}
+    offered: Resources = {"cpu": str(cpu), "memory": f"{cpu * 4}Gi", "pods": "1000"}
     return kube.Node(
         metadata=ObjectMeta(name=f"node-{number:06}", uid=f"n{number}"), status=NodeStatus(allocatable=offered)
     )
@@ -101,7 +101,7 @@ def job(
         )
 
 
-def _minimum(spec: PodSpec, pods: int) -> dict[str, str | int | float]:
+def _minimum(spec: PodSpec, pods: int) -> Resources:
     containers = spec.containers or []
     requests = containers[0].resources.requests if containers and containers[0].resources else None
     cpu = str((requests or {}).get("cpu", "0"))

@@ -70,6 +70,9 @@ def _check_some_rows(scorer: NodeScorer, world: World, each: Kind, data: st.Data
     some = scorer.scores(task_class, ledger.rows(index), ledger, None)
     assert np.isfinite(everywhere).all()
     assert some.tobytes() == everywhere[index].tobytes()
+    roomy = np.array([row for row in index if copies_that_fit(world, each, row)], dtype=np.int64)
+    sure = scorer.scores(task_class, ledger.rows(roomy, certain=True), ledger, None)
+    assert sure.tobytes() == everywhere[roomy].tobytes()
 
 
 def _check_imagined_rows(plugin: Plugin, scorer: NodeScorer, world: World, each: Kind, data: st.DataObject) -> None:

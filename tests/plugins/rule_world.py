@@ -1,7 +1,7 @@
 """Small worlds for rules about nodes: nodes, kinds of pods, and where some of them stand.
 
-A `Kind` is a task class with the labels of its pods; the world numbers the terms, fills the books and the tallies and
-gives every kind its class, as the cache does from manifests.
+A `Kind` is a task class with the labels of its pods; the world numbers the terms, fills the books and the
+tallies and gives every kind its class, as the cache does from manifests.
 """
 
 from __future__ import annotations

@@ -334,13 +334,12 @@ def test_rules_over_the_cluster_follow_placements_and_their_undo(rule: type[Node
 def test_one_set_of_rules_serves_every_cycle(world: World) -> None:
     """What rules keep about classes belongs to one ledger: another cycle must not see it."""
     rules = [rule for rule in build(Predicates).node_filters() if rule.locality is Locality.CLUSTER]
-    empty = World(world.machines, world.kinds)
-    empty.classes = world.classes
+    smaller = World(world.machines[:1], world.kinds)
+    smaller.classes = world.classes
     for each in world.kinds:
         for rule in rules:
-            first = world.mask(rule, each)
-            assert world.mask(type(rule)(), each).tolist() == first.tolist()
-            assert empty.mask(rule, each).tolist() == empty.mask(type(rule)(), each).tolist()
+            assert world.mask(rule, each).tolist() == world.mask(type(rule)(), each).tolist()
+            assert smaller.mask(rule, each).tolist() == smaller.mask(type(rule)(), each).tolist()
 
 
 def test_ports_of_rows_as_they_would_be() -> None:

@@ -203,9 +203,11 @@ def running(places: str, cpu: object = 1, *, name: str = "old", minimum: int = 0
     return gang_of(*members, name=name, minimum=minimum, **{"phase": "Running", **of_group})
 
 
-def foreign(place: str, cpu: object = 1, *, name: str = "stranger", **facts: Any) -> Manifest:
+def foreign(
+    place: str, cpu: object = 1, memory: object = None, *, name: str = "stranger", **facts: Any
+) -> Manifest:
     """A pod of another scheduler that is on a node already."""
-    return pod(cpu, name=name, nodeName=place, schedulerName="default-scheduler", **facts)
+    return pod(cpu, memory, name=name, nodeName=place, schedulerName="default-scheduler", **facts)
 
 
 # -- the rest -----------------------------------------------------------------------------------------------------

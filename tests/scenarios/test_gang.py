@@ -40,9 +40,10 @@ WHOLE_OR_NOTHING = [
         reasons={"gang": ["0/1 nodes are available: 1 Insufficient cpu."]}, codes={"gang": ["InsufficientResource"]},
     ),
     Case(
-        "with another of the class, known to fail, nobody is tried twice",
+        "who asks for the same in vain hears the same",
         nodes(2, 2), gang(1, cpu=3, name="first"), gang(1, cpu=3, name="second"), binds="- -",
         reasons={name: ["0/2 nodes are available: 2 Insufficient cpu."] for name in ("first", "second")},
+        codes={name: ["InsufficientResource"] for name in ("first", "second")},
     ),
 ]  # fmt: skip
 

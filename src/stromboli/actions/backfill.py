@@ -12,7 +12,7 @@ from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
-from stromboli.model.reasons import Code, Reason
+from stromboli.model.reasons import Reason
 from stromboli.model.task import Task, TaskStatus
 
 
@@ -58,6 +58,8 @@ class Backfill(Action):
         if rows:
             session.allocate(task, rows[0])
             return
-        nodes = session.search.refusals(task.task_class) if reason is None else None
-        given = reason or Reason(Code.TOO_MANY_PODS, str(nodes))
-        session.refusal_of(job).add_task(TaskRefusal(task.key, task.task_class.number, given, nodes))
+        nodes = None
+        if reason is None:
+            nodes = session.search.refusals(task.task_class)
+            reason = Reason(nodes.code, str(nodes))
+        session.refusal_of(job).add_task(TaskRefusal(task.key, task.task_class.number, reason, nodes))

@@ -30,7 +30,7 @@ class Enqueue(Action):
             session.blame(job, error)
             return
         if refusal is None:
-            session.ledger.enqueue(job, job.missing_minimum(session.snapshot.size))
+            session.ledger.enqueue(job, job.missing_minimum())
             session.job_enqueued(job)
         else:
             session.refuse(job, refusal)

@@ -13,7 +13,7 @@ Share = tuple[Amounts, Amounts, Amounts, Amounts]
 
 def _promised_room(job: Job, size: int) -> Amounts:
     """What an admitted job may still take of its minimum."""
-    return job.missing_minimum(size) if _is_promised(job) else [0] * size
+    return dense(job.missing_minimum() if _is_promised(job) else (), size)
 
 
 def _is_promised(job: Job) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from stromboli.cli.output import tame
 from stromboli.cli.plan_text import amounts_in_words, counted, nodes_in_words
-from stromboli.cli.tables import Table, aligned, line_width, on_terminal
+from stromboli.cli.tables import Table, aligned, bold, line_width
 
 if TYPE_CHECKING:
     from stromboli.planner.advice import Advice
@@ -24,7 +24,6 @@ _MOST_AHEAD = 8
 
 
 def echo_advice(advice: Advice) -> None:
-    """Headlines stand out on a terminal; `click.echo` removes the colour elsewhere."""
     explanation = advice.explanation
     _echo_headline(_headline(explanation))
     if not explanation.group.waiting:
@@ -33,30 +32,30 @@ def echo_advice(advice: Advice) -> None:
     _echo_section("Pods that wait", _classes(explanation.classes))
     _echo_section(_queue_title(explanation.queue), _amounts(explanation.queue))
     _echo_section("Served before it in the same queue", _ahead(explanation.ahead))
-    _echo_section(_remedy_title(explanation.group), _remedies(advice.remedies))
+    _echo_section(_remedy_title(explanation.group), _remedies(explanation.group, advice.remedies))
 
 
 def _echo_headline(text: str) -> None:
     for line in wrap(tame(text), line_width()):
-        click.echo(click.style(line, bold=True) if on_terminal() else line)
+        click.echo(bold(line))
 
 
 def _echo_section(title: str, lines: Iterator[str]) -> None:
-    """The lines of a section are indented already; those that are too long go on below their own beginning."""
-    content = list(lines)
-    if not content:
-        return
-    click.echo(f"\n  {tame(title)}")
+    """Lines that are too long go on below their own beginning, a little further in."""
+    content = [tame(line) for line in lines]
+    if content:
+        click.echo(f"\n  {bold(tame(title))}")
     for line in content:
-        indent = " " * (len(line) - len(line.lstrip()) + 4)
-        for part in wrap(tame(line), line_width() - 4, subsequent_indent=indent[2:], drop_whitespace=True) or [""]:
+        further = " " * (len(line) - len(line.lstrip()) + 2)
+        for part in wrap(line, max(line_width() - 4, 20), subsequent_indent=further):
             click.echo(f"    {part}")
 
 
 def _headline(explanation: Explanation) -> str:
     group = explanation.group
     if not group.waiting:
-        return f"{explanation.job} does not wait: it is {group.phase} on {nodes_in_words(group.nodes)}."
+        places = f"on {nodes_in_words(group.nodes)}" if group.nodes else "and has no pod on a node"
+        return f"{explanation.job} does not wait: it is {group.phase} {places}."
     if group.has_started:
         left = group.pods - group.ready
         return f"{explanation.job} runs with {group.ready} of {counted(group.pods, 'pod')}; {left} more wait."
@@ -73,9 +72,9 @@ def _findings(explanation: Explanation) -> Iterator[str]:
 
 def _finding(finding: Finding) -> Iterator[str]:
     facts = finding.facts
-    yield f"{finding.code.value}: {'; '.join(finding.sentences)}"
+    yield f"{finding.code.value} ({facts.remedy.value}): {'; '.join(finding.sentences)}"
     yield f"  {facts.meaning} {facts.advice}"
-    yield f"  {facts.remedy.value.capitalize()}; it may be cured when {_listed([c.value for c in facts.cures], 'or')}."
+    yield f"  May change when: {'; '.join(cure.value for cure in facts.cures)}."
 
 
 def _classes(classes: Sequence[ClassExplanation]) -> Iterator[str]:
@@ -154,19 +153,17 @@ def _remedy_title(group: GroupPlan) -> str:
     return f"The smallest change that would {goal}"
 
 
-def _remedies(remedies: Remedies) -> Iterator[str]:
+def _remedies(group: GroupPlan, remedies: Remedies) -> Iterator[str]:
     if remedies.starts_by_itself:
         yield "none: it starts once the pods that are being released are gone"
     elif remedies.smallest is not None:
         yield remedies.smallest.sentence
+    elif not group.pods:
+        yield f"its pods: none exists, and {group.min_member} must start together"
+    elif remedies.stopped_early and not remedies.trials:
+        yield "not searched, as this plan is large: ask `stromboli explain` about the job alone"
     elif remedies.stopped_early:
         yield f"none was found in {counted(remedies.trials, 'trial')}; the search ended there"
     else:
         yield f"nothing small was found in {counted(remedies.trials, 'trial')}"
     yield from (f"or {change.sentence}" for change in remedies.alternatives)
-
-
-def _listed(words: Sequence[str], last: str) -> str:
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} {last} {words[-1]}"

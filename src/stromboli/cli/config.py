@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stromboli.cli.scenario import read_configuration_text, read_registry
+
 if TYPE_CHECKING:
     from stromboli.framework.arguments import Argument, Arguments
     from stromboli.framework.configuration import Configuration, ConfigurationError, PluginOption
@@ -38,40 +40,15 @@ def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
     """
     from stromboli.framework.configuration import ConfigurationError, parse_configuration
 
-    registry = _registry(plugins)
+    registry = read_registry(plugins)
     source = "standard input" if file == "-" else file
     try:
-        configuration = parse_configuration(_read(file), registry, source)
+        configuration = parse_configuration(read_configuration_text(file), registry, source)
     except ConfigurationError as error:
         _report(error, output)
         sys.exit(1)
     show = _as_json if output == "json" else _as_text
     click.echo(show(configuration, registry))
-
-
-def _registry(plugins: tuple[str, ...]) -> Registry:
-    from stromboli.cli.registry import built_in_registry
-    from stromboli.framework.registry import RegistrationError
-
-    try:
-        return built_in_registry(plugins)
-    except RegistrationError as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _read(file: str) -> str:
-    """The text, or of a huge file just more than a configuration may have.
-
-    Bytes that are not UTF-8 are passed on: the parser refuses them too, and names the line.
-    """
-    from stromboli.framework.yaml_lines import MAXIMUM_BYTES
-
-    try:
-        with click.open_file(file, "rb") as stream:
-            content: bytes = stream.read(MAXIMUM_BYTES + 1)
-    except OSError as error:
-        raise click.ClickException(f"cannot read {file}: {error.strerror}") from error
-    return content.decode("utf-8", "surrogateescape")
 
 
 def _report(error: ConfigurationError, output: str) -> None:

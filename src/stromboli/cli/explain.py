@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.output import echo_json, fail, warn
+from stromboli.cli.output import Failure, echo_json, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def _find(made: Plan, name: str) -> str:
     if len(meant) == 1:
         return meant.pop()
     if meant:
-        fail(f"several jobs are called {name}: {', '.join(sorted(meant))}; give the namespace, too")
-    fail(_unknown(name, list(made.groups)))
+        raise Failure(f"several jobs are called {name}: {', '.join(sorted(meant))}; give the namespace, too")
+    raise Failure(_unknown(name, list(made.groups)))
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import IO, Any
 
 import click
 
 _BIDI = (*range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *_BIDI)
 _REMOVED = dict.fromkeys(_CONTROLS)
-_REMOVED_BUT_NEWLINES = {code: None for code in _CONTROLS if code != ord("\n")}
 #: What JSON allows in a string as it is, and a terminal may take for a command.
 _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
 
@@ -20,11 +19,6 @@ def tame(text: str) -> str:
     manifests that anybody may have written.
     """
     return text if text.isprintable() else text.translate(_REMOVED)
-
-
-def tame_lines(text: str) -> str:
-    """The same for text of several lines."""
-    return text.translate(_REMOVED_BUT_NEWLINES)
 
 
 def echo_json(value: object) -> None:
@@ -45,8 +39,12 @@ def warn(warnings: Iterable[str]) -> None:
         click.echo(f"warning: {tame(warning)}", err=True)
 
 
-def fail(error: object) -> NoReturn:
-    """End with exit code 1 and a sentence: what the user gave cannot be used."""
-    for line in str(error).splitlines() or [type(error).__name__]:
-        click.echo(f"error: {tame(line)}", err=True)
-    click.get_current_context().exit(1)
+class Failure(click.ClickException):
+    """Ends the command with exit code 1 and a sentence: what the user gave cannot be used."""
+
+    def __init__(self, problem: object) -> None:
+        super().__init__(str(problem) or type(problem).__name__)
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        for line in self.message.splitlines():
+            click.echo(f"error: {tame(line)}", file=file, err=True)

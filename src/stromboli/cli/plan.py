@@ -33,7 +33,7 @@ Exit codes:
     "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
     help="For people, or for programs.",
 )  # fmt: skip
-@click.option("--explain", is_flag=True, help="Below the table, explain every job that waits.")
+@click.option("--explain", is_flag=True, help="Also explain every job that waits, and say what would let it start.")
 def plan(output: str, explain: bool, **options: Any) -> None:
     """Show what the scheduler would do with some manifests.
 
@@ -45,7 +45,7 @@ def plan(output: str, explain: bool, **options: Any) -> None:
     if output == "table":
         _echo_table(scenario, made, explain)
     else:
-        _echo_report(scenario, made, output)
+        _echo_report(scenario, made, explain, output)
     if not made.is_complete:
         click.get_current_context().exit(WAITING)
 
@@ -56,17 +56,20 @@ def _echo_table(scenario: Scenario, made: Plan, explain: bool) -> None:
 
     warn([*scenario.warnings, *made.warnings])
     echo_plan(made)
-    waiting = [key for key, group in made.groups.items() if group.waiting]
-    for advice in scenario.advise(made, waiting) if explain else ():
+    for advice in scenario.advise(made, made.waiting) if explain else ():
         echo_advice(advice)
         click.echo()
     echo_closing(made)
 
 
-def _echo_report(scenario: Scenario, made: Plan, output: str) -> None:
+def _echo_report(scenario: Scenario, made: Plan, explain: bool, output: str) -> None:
+    from stromboli.planner.explanation_report import advice_as_plain
     from stromboli.planner.report import report_of
 
     report = report_of(made, scenario.warnings)
+    if explain:
+        advice = scenario.advise(made, made.waiting)
+        report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
     if output == "json":
         echo_json(report)
     else:

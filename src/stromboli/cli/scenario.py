@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from stromboli.cli.output import fail
+from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
     from stromboli.framework.configuration import Configuration
@@ -26,11 +26,11 @@ WAITING = 3
 
 _OPTIONS = (
     click.option(
-        "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH",
+        "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH", type=click.Path(allow_dash=True),
         help="Manifests: a file, a folder, or - for the standard input. May be given several times.",
     ),
     click.option(
-        "--conf", metavar="FILE",
+        "--conf", metavar="FILE", type=click.Path(allow_dash=True),
         help="The scheduler's configuration: a volcano-scheduler.conf or the ConfigMap that holds it. "
         "Without it the default configuration holds.",
     ),
@@ -84,7 +84,7 @@ class Scenario:
                 scheduler_names=self.scheduler_names,
             )
         except PluginFailure as error:
-            fail(error)
+            raise Failure(error) from error
 
     def advise(self, plan: Plan, jobs: Sequence[str]) -> list[Advice]:
         """Explain jobs of the plan, and try out what would help."""
@@ -98,7 +98,7 @@ class Scenario:
         try:
             return advise(plan, trials, jobs)
         except PluginFailure as error:
-            fail(error)
+            raise Failure(error) from error
 
 
 def read_scenario(
@@ -120,7 +120,7 @@ def read_scenario(
     try:
         manifests = read_manifests(paths, sys.stdin)
     except ManifestError as error:
-        fail(error)
+        raise Failure(error) from error
     warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
     program = Program(configuration, registry)
     return Scenario(manifests.objects, program, cycles, seed, scheduler_names, warnings)
@@ -133,7 +133,7 @@ def read_registry(plugins: Sequence[str]) -> Registry:
     try:
         return built_in_registry(plugins)
     except RegistrationError as error:
-        fail(error)
+        raise Failure(error) from error
 
 
 def read_configuration_text(file: str) -> str:
@@ -147,7 +147,7 @@ def read_configuration_text(file: str) -> str:
         with click.open_file(file, "rb") as stream:
             content: bytes = stream.read(MAXIMUM_BYTES + 1)
     except OSError as error:
-        fail(f"cannot read {file}: {error.strerror}")
+        raise Failure(f"cannot read {file}: {error.strerror}") from error
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -160,4 +160,4 @@ def _configuration(conf: str | None, registry: Registry) -> Configuration:
     try:
         return parse_configuration(read_configuration_text(conf), registry, source)
     except ConfigurationError as error:
-        fail(error)
+        raise Failure(error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,11 @@ class Table:
 
 def on_terminal() -> bool:
     return sys.stdout.isatty()
+
+
+def bold(text: str) -> str:
+    """Stands out on a terminal whose owner likes that."""
+    return click.style(text, bold=True) if on_terminal() and not os.environ.get("NO_COLOR") else text
 
 
 def line_width() -> int:

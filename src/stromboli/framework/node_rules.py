@@ -3,9 +3,9 @@
 A rule says how far its answer reaches, and the framework keeps the answer fresh accordingly:
 
 * STATIC: a function of the facts of nodes (labels, taints). Asked once per class and table of nodes.
-* ROW: a function of a node's own amounts (idle, used, ports). The rule is given rows: all nodes, only those that changed, or
-  nodes as they would be after more copies of the class. It must use operations that are exact entry by entry
-  (+ - * / sqrt, comparisons), never sums or products over entries, so that all three agree to the last bit.
+* ROW: a function of a node's own amounts (idle, used, ports). The rule is given rows: all nodes, only those that
+  changed, or nodes as they would be after more copies of the class. It must use operations that are exact entry by
+  entry (+ - * / sqrt, comparisons), never sums or products over entries, so that all three agree to the last bit.
 * CLUSTER: depends on what stands elsewhere (spreading, affinity between pods). Asked again after each placement.
 """
 
@@ -63,5 +63,8 @@ class NodeScorer(ABC):
 
     @abstractmethod
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        """A number per node. `candidates` are the nodes left to choose from, for rules that reach over the cluster; None
-        for rules of a row. Static rules get the nodes that no static rule refuses."""
+        """A number per node.
+
+        `candidates` are the nodes left to choose from, for rules that reach over the cluster, and the nodes that no
+        static rule refuses, for static ones; rules of a row get None.
+        """

@@ -74,10 +74,7 @@ class Questions:
         combining.tell_all(self._flat["job_enqueued"], job)
 
     def job_ready(self, job: Job) -> bool:
-        for answer in self._job_ready:
-            if not answer(job):
-                return False
-        return True
+        return combining.all_agree(self._job_ready, job)
 
     def tasks_until_ready(self, job: Job) -> int:
         """At least this many more tasks must be placed before the job can be ready; never less than one."""

@@ -1,10 +1,11 @@
 """What was refused in a cycle, and why, kept so that it can be told in words everywhere alike."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from stromboli.model.nodes import Index
-from stromboli.model.reasons import Reason
+from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import TaskStatus
 
 
@@ -15,12 +16,20 @@ class NodeRefusals:
     total: int
     groups: tuple[tuple[Reason, Index], ...]
 
+    @property
+    def code(self) -> Code:
+        """The reason that all nodes have in common, if there is one."""
+        codes = {reason.code for reason, _ in self.groups}
+        return codes.pop() if len(codes) == 1 else Code.GANG_SHORT if codes else Code.NO_NODES
+
     def __str__(self) -> str:
         """The words that people search for: `0/5 nodes are available: 3 Insufficient cpu, ...`."""
         if not self.total:
             return "0/0 nodes are available: the cluster has no nodes."
-        counted = sorted(((len(nodes), reason.detail) for reason, nodes in self.groups), key=lambda g: (-g[0], g[1]))
-        words = ", ".join(f"{count} {detail}" for count, detail in counted)
+        counts: Counter[str] = Counter()
+        for reason, nodes in self.groups:
+            counts[reason.detail] += len(nodes)
+        words = ", ".join(f"{counts[detail]} {detail}" for detail in sorted(counts, key=lambda d: (-counts[d], d)))
         return f"0/{self.total} nodes are available: {words}."
 
 

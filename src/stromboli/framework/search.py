@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from stromboli.framework.class_view import REFUSED, ClassView
+from stromboli.framework.class_view import GRID, REFUSED, ClassView
 from stromboli.framework.combining import first_answer
 from stromboli.framework.greedy import place_copies
 from stromboli.framework.program import Program
@@ -83,7 +83,7 @@ class NodeSearch:
         scores = view.evaluate_later()
         for scorer in view.cluster_scorers:
             admitted = scores > REFUSED
-            scores = scores + scorer.scores(task.task_class, ledger.all_rows, ledger, admitted)
+            scores = scores + np.rint(scorer.scores(task.task_class, ledger.all_rows, ledger, admitted) * GRID)
         return self._choose(task, _inside(scores, within))
 
     def _one(self, view: ClassView, task: Task, scores: Vector, within: Mask | None) -> int:
@@ -134,7 +134,7 @@ class NodeSearch:
         groups = list(view.static.groups)
         left = view.static.admitted.copy()
         groups.extend(self._short_of(task_class, left))
-        left &= view.fits_later(ledger.all_rows)
+        left &= view.fits(ledger.all_rows) if task_class.best_effort else view.fits_later(ledger.all_rows)
         for rule in (*view.row_filters, *view.cluster_filters):
             refused = left & ~rule.admits(task_class, ledger.all_rows, ledger)
             if refused.any():
@@ -143,8 +143,11 @@ class NodeSearch:
         return NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, within)))
 
     def _short_of(self, task_class: TaskClass, left: Mask) -> Iterator[tuple[Reason, Index]]:
+        """Tasks that ask for nothing are not made to wait for a slot: for them only what is idle counts."""
+        rows = self._ledger.all_rows
+        room = rows.idle if task_class.best_effort else rows.future_idle
         for dimension, amount in task_class.request:
-            short = left & (self._ledger.all_rows.future_idle(dimension) < amount)
+            short = left & (room(dimension) < amount)
             if short.any():
                 yield self._shortage(dimension), np.flatnonzero(short)
 

@@ -5,7 +5,8 @@ The words and their form are part of the contract with tools that read them from
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stromboli.framework.refusals import histogram
@@ -16,11 +17,14 @@ from stromboli.model.task import FINISHED_STATUSES, Task, TaskStatus
 if TYPE_CHECKING:
     from stromboli.framework.session import Session
 
+_RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value, TaskStatus.FAILED.value
+_RELEASING = TaskStatus.RELEASING.value
+
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
 READY_REASON = "tasks in gang are ready to be scheduled"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Condition:
     type: str
     status: str
@@ -35,22 +39,23 @@ class JobStatus:
     running: int = 0
     succeeded: int = 0
     failed: int = 0
-    conditions: list[Condition] = field(default_factory=list)
-    reasons: list[Reason] = field(default_factory=list)
-    sentences: list[str] = field(default_factory=list)
+    conditions: Sequence[Condition] = ()
+    reasons: Sequence[Reason] = ()
+    sentences: Sequence[str] = ()
 
 
 def status_of(session: Session, job: Job) -> JobStatus:
     """The status of a job as the session leaves it."""
-    conditions = _conditions(session, job)
+    condition = _condition(session, job)
+    unschedulable = condition is not None and condition.type == "Unschedulable"
     status = JobStatus(
-        phase_of(job, unschedulable=any(c.type == "Unschedulable" for c in conditions)),
-        job.counts[TaskStatus.RUNNING],
-        job.counts[TaskStatus.SUCCEEDED],
-        job.counts[TaskStatus.FAILED],
-        conditions,
+        phase_of(job, unschedulable=unschedulable),
+        job.counts[_RUNNING],
+        job.counts[_SUCCEEDED],
+        job.counts[_FAILED],
+        () if condition is None else (condition,),
     )
-    if (conditions and conditions[0].type == "Unschedulable") or job.pending_count:
+    if unschedulable or job.pending_count or job.pipelined_count:
         status.reasons, status.sentences = _reasons(session, job)
     return status
 
@@ -62,28 +67,24 @@ def phase_of(job: Job, *, unschedulable: bool) -> str:
     place in the queue.
     """
     counts = job.counts
-    if unschedulable and counts[TaskStatus.RUNNING]:
+    if unschedulable and counts[_RUNNING]:
         return "Unknown"
-    scheduled = job.scheduled_count + counts[TaskStatus.RELEASING]
+    scheduled = job.scheduled_count + counts[_RELEASING]
     if scheduled and scheduled >= job.min_available:
         finished = sum(counts[status] for status in FINISHED_STATUSES)
         return "Completed" if scheduled == finished else "Running"
     return "Inqueue" if job.phase == "Inqueue" else "Pending"
 
 
-def _conditions(session: Session, job: Job) -> list[Condition]:
-    if not job.tasks and job.key not in session.refusals:
-        return []
-    if job.is_ready and job.key not in session.refusals:
-        return [Condition("Scheduled", "True", READY_REASON, "", session.uid)]
+def _condition(session: Session, job: Job) -> Condition | None:
     if job.is_ready and job.tasks:
-        return [Condition("Scheduled", "True", READY_REASON, "", session.uid)]
-    if _is_only_ending(job):
-        return []
+        return Condition("Scheduled", "True", READY_REASON, "", session.uid)
+    if (not job.tasks and job.key not in session.refusals) or _is_only_ending(job):
+        return None
     refusal = session.refusals.get(job.key)
     first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
-    return [Condition("Unschedulable", "True", reason, _message(session, job), session.uid)]
+    return Condition("Unschedulable", "True", reason, _message(session, job), session.uid)
 
 
 def condition_reason(code: Code) -> str:

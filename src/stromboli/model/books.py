@@ -30,7 +30,8 @@ class Layout:
     """
 
     __slots__ = (
-        "allocatable", "changing", "height", "idle", "pipelined", "port", "ports", "releasing", "resources", "scored", "used",
+        "allocatable", "changing", "height", "idle", "pipelined", "port", "ports", "releasing", "resources", "scored",
+        "used",
     )  # fmt: skip
 
     def __init__(self, resources: int, ports: tuple[HostPort, ...] = ()) -> None:
@@ -176,7 +177,7 @@ class Rows:
         known = self._fractions.get(dimension) if self.index is not None else None
         if known is None:
             needed = self.used(dimension) + amount
-            if not self.certain:
+            if not (self.certain and amount):  # room says nothing about what the class does not ask for
                 np.minimum(needed, self.allocatable(dimension), out=needed)
             known = self._fractions[dimension] = needed / self.capacity(dimension)
         return known

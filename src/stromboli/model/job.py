@@ -8,7 +8,7 @@ pending tasks that ask for nothing: those never hold a job back.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stromboli.model.resources import Amounts, Request, dense, exceeding
+from stromboli.model.resources import Amounts, Request
 from stromboli.model.selectors import EVERYTHING, LabelSelector
 from stromboli.model.task import Task, TaskStatus
 
@@ -201,16 +201,11 @@ class Job:
     def is_starving(self) -> bool:
         return ready_in(self.counts) + self.counts[_PIPELINED] < self.spec.min_available
 
-    def missing_minimum(self, size: int) -> Amounts:
+    def missing_minimum(self) -> Request:
         """What the job needs of its minimum and does not hold yet; not what gated pods will ask for."""
-        if self.spec.min_resources is None:
-            return [0] * size
-        missing = exceeding(dense(self.spec.min_resources, size), self.allocated)
-        for task in self.tasks.values():
-            if task.gated:
-                for dimension, amount in task.task_class.request:
-                    missing[dimension] = max(missing[dimension] - amount, 0)
-        return missing
+        missing = [(d, max(amount - self.allocated[d], 0)) for d, amount in self.spec.min_resources or ()]
+        gated = [task for task in self.tasks.values() if task.gated]
+        return _less_gated(missing, gated) if gated else tuple(missing)
 
     # -- minimum per role and per group of sub-jobs -------------------------------------------------------------
 
@@ -255,6 +250,15 @@ class Job:
         return all(
             ready_in(self.role_counts.get(role, empty_counts())) >= minimums.get(role, 0) for role in failed_roles
         )
+
+
+def _less_gated(missing: list[tuple[int, int]], gated: Sequence[Task]) -> Request:
+    left = dict(missing)
+    for task in gated:
+        for dimension, amount in task.task_class.request:
+            if dimension in left:
+                left[dimension] = max(left[dimension] - amount, 0)
+    return tuple(left.items())
 
 
 def role_ready(counts: Counts) -> int:

@@ -18,7 +18,7 @@ from stromboli.model.changes import ChangeLog
 from stromboli.model.job import PENDING_BEST_EFFORT, Counts, Job
 from stromboli.model.nodes import Index
 from stromboli.model.queue import QueueBooks
-from stromboli.model.resources import Amounts
+from stromboli.model.resources import Amounts, Request, add_request
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import TRANSITIONS, Task, TaskStatus
 from stromboli.model.task_class import TaskClass
@@ -144,8 +144,9 @@ class Ledger:
         """Start releasing a placed task."""
         job = self.own(task.job)
         task_class, before, row = task.task_class, self.status_of(task), self.row_of(task)
-        if TaskStatus.RELEASING not in TRANSITIONS.get(before, ()):
-            raise BrokenBooks(f"{task.key} is {before.word} and cannot be evicted")
+        if TaskStatus.RELEASING not in TRANSITIONS.get(before, ()) or row < 0:
+            where = self.node_name(task) or "no known node"
+            raise BrokenBooks(f"{task.key} is {before.word} on {where} and cannot be evicted")
         columns, saved_columns = self._add_to_nodes([row], self.layout.effect_of_eviction(task_class))
         entry = self._count(job, [task], [row], before, TaskStatus.RELEASING, columns, saved_columns)
         self._add_to_sums(entry, task_class, -1)
@@ -156,6 +157,8 @@ class Ledger:
 
     def unpipeline(self, task: Task) -> Entry:
         """Give up a held room; the task is pending again."""
+        if self.status_of(task) is not TaskStatus.PIPELINED:
+            raise BrokenBooks(f"{task.key} is {self.status_of(task).word} and holds no room to give up")
         job = self.own(task.job)
         task_class, row = task.task_class, self.row_of(task)
         columns, saved_columns = self._add_to_nodes([row], -self.effect(task_class, TaskStatus.PIPELINED))
@@ -176,12 +179,12 @@ class Ledger:
         for task in tasks:
             codes[task.row] = _BINDING
 
-    def enqueue(self, job: Job, room: Sequence[int]) -> None:
+    def enqueue(self, job: Job, room: Request) -> None:
         """Admit a job: its queue and every ancestor promise it this much room."""
         job.phase = "Inqueue"
         books = self.queues.get(job.queue)
         for queue in books.chain if books else ():
-            queue.inqueue = [a + b for a, b in zip(queue.inqueue, room, strict=True)]
+            add_request(queue.inqueue, room)
 
     def undo(self, entry: Entry) -> None:
         """Put back everything the operation overwrote."""
@@ -225,9 +228,13 @@ class Ledger:
         return columns, saved
 
     def _is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
-        """Whether a row that was just written has less than nothing left, now or later, of what the class asks for."""
+        """Whether a row that was just written has less than nothing left, now or later, of what the class asks
+        for.
+        """
         books, asked = self.books, self._asked_by(task_class)
-        left = books[asked, columns] if isinstance(columns, int) else books[asked[:, None], columns]
+        if isinstance(columns, int) and status is TaskStatus.ALLOCATED:
+            return any(books.item(dimension, columns) < 0 for dimension, _ in task_class.request)
+        left = books[asked][:, columns]
         if status is TaskStatus.PIPELINED:
             releasing, pipelined = self.layout.releasing + asked, self.layout.pipelined + asked
             left = left + (books[releasing][:, columns] - books[pipelined][:, columns])

@@ -74,7 +74,8 @@ _ROOM = (Cure.POD_REMOVED, Cure.NODE_ADDED, Cure.NODE_CHANGED)
 
 CODES: dict[Code, CodeFacts] = {
     Code.INSUFFICIENT_RESOURCE: CodeFacts(
-        "The node has not enough of a resource left.", Remedy.WAIT, "Wait for pods to end, ask for less, or add nodes.", _ROOM
+        "The node has not enough of a resource left.", Remedy.WAIT,
+        "Wait for pods to end, ask for less, or add nodes.", _ROOM,
     ),
     Code.TOO_MANY_PODS: CodeFacts(
         "The node already runs as many pods as it may.", Remedy.WAIT, "Wait for pods to end or add nodes.", _ROOM
@@ -103,7 +104,8 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.POD_AFFINITY: CodeFacts(
         "No pod that this one must be near stands in the node's domain.", Remedy.CHANGE_REQUEST,
-        "Start the pods it refers to, or change the pod affinity.", (Cure.POD_ADDED, Cure.NODE_CHANGED, Cure.NODE_ADDED),
+        "Start the pods it refers to, or change the pod affinity.",
+        (Cure.POD_ADDED, Cure.NODE_CHANGED, Cure.NODE_ADDED),
     ),
     Code.POD_ANTI_AFFINITY: CodeFacts(
         "A pod that this one must stay away from stands in the node's domain.", Remedy.WAIT,

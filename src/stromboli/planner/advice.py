@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stromboli.planner.explanation import Explanation, explain_job, jobs_ahead
+from stromboli.planner.explanation import Explanation, ahead_of, explain_job, lines_of
 from stromboli.planner.plan import Plan
 from stromboli.planner.remedies import Remedies, find_remedies
 from stromboli.planner.situation import situations_of
@@ -26,8 +26,8 @@ def advise(plan: Plan, trials: Trials, jobs: Sequence[str]) -> list[Advice]:
     advice = {key: Advice(explain_job(plan, key)) for key in jobs}
     waiting = [key for key in jobs if plan.groups[key].waiting]
     situations = situations_of(plan, trials.objects, waiting, trials.scheduler_names)
-    order = trials.order_of_jobs() if waiting else {}
+    lines = lines_of(plan, trials.order_of_jobs()) if waiting else {}
     for key, situation in situations.items():
-        advice[key].explanation.ahead = jobs_ahead(plan, key, order)
+        advice[key].explanation.ahead = ahead_of(key, lines[situation.job.queue])
         advice[key].remedies = find_remedies(situation, trials)
     return list(advice.values())

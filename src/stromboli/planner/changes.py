@@ -49,7 +49,7 @@ class Edit:
     def as_plain(self) -> dict[str, Any]:
         before, after = msgspec.to_builtins(self.before), msgspec.to_builtins(self.after)
         if not self.path:
-            after = {key: value for key, value in after.items() if key != "status" or value}
+            after = {**after, "metadata": {k: v for k, v in after["metadata"].items() if k != "uid"}}
         return {"object": self.object_name, "field": self.field, "from": before, "to": after}
 
 
@@ -80,12 +80,12 @@ class Change:
         return {"kind": self.kind, "sentence": self.sentence, **edits[0], "edits": edits}
 
 
-def together(changes: Sequence[Change]) -> Change:
+def together(changes: Sequence[Change], kind: str = "several") -> Change:
     """Several changes as one."""
     if len(changes) == 1:
         return changes[0]
-    sentence = ", and ".join(change.sentence for change in changes)
-    return Change("several", sentence, tuple(edit for change in changes for edit in change.edits))
+    sentence = "; ".join(change.sentence for change in changes)
+    return Change(kind, sentence, tuple(edit for change in changes for edit in change.edits))
 
 
 def _edited(entry: KubeObject | None, edits: Iterable[Edit]) -> KubeObject:

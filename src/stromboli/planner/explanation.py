@@ -6,8 +6,9 @@ tried out afterwards does not change an explanation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
@@ -120,20 +121,22 @@ def _standing(session: Session, job: Job) -> QueueStanding:
     return QueueStanding(queue.name, True, queue.state, queue.weight, job.phase != "Pending", amounts)
 
 
-def jobs_ahead(plan: Plan, key: str, order: Mapping[str, int]) -> list[Ahead]:
-    """The jobs of the same queue that came before this one and were placed, or wait as well."""
-    own = plan.groups[key]
-    bound = _bound_in_last_cycle(plan)
-    before = sorted(
-        (place, other)
-        for other, place in order.items()
-        if place < order.get(key, len(order)) and plan.groups[other].queue == own.queue
-    )
-    return [
-        Ahead(other, plan.session.jobs[other].priority, bound.get(other, 0), plan.groups[other].waiting)
-        for _, other in before
-        if bound.get(other) or plan.groups[other].waiting
-    ]
+def lines_of(plan: Plan, order: Mapping[str, int]) -> dict[str, list[Ahead]]:
+    """For every queue the jobs that were placed in the last cycle or wait, in the order in which they were
+    served.
+    """
+    bound, lines = _bound_in_last_cycle(plan), dict[str, list[Ahead]]()
+    for key in sorted(order, key=lambda key: order[key]):
+        group = plan.groups[key]
+        if bound.get(key) or group.waiting:
+            entry = Ahead(key, plan.session.jobs[key].priority, bound.get(key, 0), group.waiting)
+            lines.setdefault(group.queue, []).append(entry)
+    return lines
+
+
+def ahead_of(key: str, line: Sequence[Ahead]) -> list[Ahead]:
+    """The part of the line that came before a job."""
+    return list(takewhile(lambda entry: entry.job != key, line))
 
 
 def _bound_in_last_cycle(plan: Plan) -> dict[str, int]:

@@ -78,6 +78,11 @@ class Plan:
         return self.cycles[-1].pipelined if self.cycles else {}
 
     @property
+    def waiting(self) -> list[str]:
+        """The jobs that do not have what they asked for."""
+        return [key for key, group in self.groups.items() if group.waiting]
+
+    @property
     def is_complete(self) -> bool:
         """Whether every job has what it asked for."""
         return not any(group.waiting for group in self.groups.values())
@@ -139,8 +144,8 @@ def _group(session: Session, world: World, job: Job, places: Sequence[str]) -> G
         ready=job.ready_count,
         pods=len(job.tasks),
         waiting=bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available)),
-        conditions=status.conditions if status else [],
-        reasons=status.sentences if status else [],
+        conditions=list(status.conditions) if status else [],
+        reasons=list(status.sentences) if status else [],
         codes=list(dict.fromkeys(reason.code.value for reason in status.reasons)) if status else [],
         nodes=dict(sorted(nodes.items())),
     )

@@ -60,7 +60,7 @@ class _Search:
         self.found: list[Change] = []
 
     def run(self) -> None:
-        if self._works(()):
+        if self._situation.holds_room and self._works(()):
             self.remedies.starts_by_itself = True
             return
         candidates = list(candidates_for(self._situation))

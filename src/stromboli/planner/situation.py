@@ -19,7 +19,7 @@ from stromboli.planner.trials import Goal
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A pod of the job that waits, with the task that stands for it."""
+    """A pod of the job, with the task that stands for it."""
 
     pod: kube.Pod
     task: Task
@@ -34,6 +34,8 @@ class Situation:
     #: None for plain pods, whose group nobody wrote.
     group: kube.PodGroup | None
     pods: tuple[kube.Pod, ...]
+    #: Those that were given no node by anybody before the plan, and those of them that the plan gave none either.
+    unplaced: tuple[Member, ...]
     waiting: tuple[Member, ...]
     queue_name: str
     #: The object and what became of it; either may be missing.
@@ -43,6 +45,11 @@ class Situation:
     nodes: tuple[kube.Node, ...]
     node_facts: tuple[Node, ...]
     axis: ResourceAxis
+
+    @property
+    def holds_room(self) -> bool:
+        """Whether pods of the job only wait for others to leave."""
+        return self.job.pipelined_count > 0
 
     @property
     def pods_needed(self) -> int:
@@ -83,14 +90,16 @@ class _Surroundings:
 def _situation(plan: Plan, surroundings: _Surroundings, key: str) -> Situation:
     session, job = plan.session, plan.session.jobs[key]
     pods = surroundings.pods.get(key, [])
-    tasks = {task.key: task for task in job.tasks.values() if session.ledger.is_pending(task)}
+    tasks = {task.key: task for task in job.tasks.values()}
+    unplaced = [Member(pod, tasks[pod.key]) for pod in pods if pod.key in tasks and not pod.spec.node_name]
     books = session.ledger.queues.get(job.queue)
     return Situation(
         goal=Goal(key, all_pods=plan.groups[key].has_started),
         job=job,
         group=surroundings.groups.get(key),
         pods=tuple(pods),
-        waiting=tuple(Member(pod, tasks[pod.key]) for pod in pods if pod.key in tasks),
+        unplaced=tuple(unplaced),
+        waiting=tuple(member for member in unplaced if session.ledger.is_pending(member.task)),
         queue_name=job.queue,
         queue_object=surroundings.queues.get(job.queue),
         queue=session.queues.get(job.queue),

@@ -49,7 +49,7 @@ class Trials:
         cycles: int = 1,
         seed: int = 0,
         scheduler_names: Sequence[str],
-        most_work: int = 600_000,
+        most_work: int = 400_000,
     ) -> None:
         self.objects = objects
         self.scheduler_names = scheduler_names

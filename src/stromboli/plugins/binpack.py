@@ -71,7 +71,9 @@ class _Part(NamedTuple):
 
 
 class Packing(NodeScorer):
-    """The weighted mean of the fractions in use with the pod on the node; a resource that would not suffice gives 0."""
+    """The weighted mean of the fractions in use with the pod on the node; a resource that would not suffice
+    gives 0.
+    """
 
     locality = Locality.ROW
 

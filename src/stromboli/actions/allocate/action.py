@@ -13,7 +13,7 @@ from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
 from stromboli.model.ledger import BrokenBooks
 from stromboli.model.queue import Queue
-from stromboli.model.reasons import Code, Reason
+from stromboli.model.reasons import Reason
 
 PREDICATE_CACHE = Argument(
     "predicateErrorCacheEnable", bool, True, "Volcano's cache of refusals per role.",
@@ -98,7 +98,7 @@ class Allocate(Action):
             return False
         if len(run) < len(worksheet) and job.can_go_on_without([run[0].role]):
             return False
-        reason = Reason(Code.GANG_SHORT, str(view.refusal))
+        reason = Reason(view.refusal.code, str(view.refusal))
         number = run[0].task_class.number
         session.refusal_of(job).add_task(TaskRefusal(run[0].key, number, reason, view.refusal, room))
         return True

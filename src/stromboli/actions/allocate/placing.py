@@ -12,6 +12,7 @@ from stromboli.model.job import Job, SubJob
 from stromboli.model.nodes import Mask
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
+from stromboli.model.task_class import TaskClass
 
 
 class Placing:
@@ -74,7 +75,12 @@ class Placing:
         placed = self._place(run)
         if placed == len(run):
             return True
-        return self._lost(run[placed], lambda: self._no_node(run[placed]), placed)
+        return self._lost(run[placed], lambda: self._no_node(run[placed]), self._placed_of(task_class))
+
+    def _placed_of(self, task_class: TaskClass) -> int:
+        """How many tasks of the class have a place in this attempt, those of earlier runs included."""
+        entries = (operation.entry for operation in self._statement.operations)
+        return sum(len(entry.tasks) for entry in entries if entry.tasks[0].task_class is task_class)
 
     def _place(self, run: Sequence[Task]) -> int:
         """How many tasks of the run got a node or a held room."""
@@ -121,9 +127,7 @@ class Placing:
 
     def _no_node(self, task: Task) -> tuple[Reason, NodeRefusals]:
         nodes = self._search.refusals(task.task_class, self._within)
-        codes = {reason.code for reason, _ in nodes.groups}
-        code = codes.pop() if len(codes) == 1 else Code.GANG_SHORT if codes else Code.NO_NODES
-        return Reason(code, str(nodes)), nodes
+        return Reason(nodes.code, str(nodes)), nodes
 
     def _not_allowed(self, task: Task, reason: Reason | None) -> None:
         given = reason or Reason(Code.QUEUE_SHARE, f"queue {self._queue.name} may not take more")

@@ -10,8 +10,6 @@ from stromboli.planner.candidates.admission import (
     larger_capability,
     larger_weight,
     missing_queue,
-    overstated_minimum_resources,
-    smaller_minimum_resources,
 )
 from stromboli.planner.candidates.candidate import Candidate
 from stromboli.planner.candidates.capacity import more_nodes, uncordoned_nodes
@@ -23,6 +21,7 @@ from stromboli.planner.candidates.membership import (
     smaller_sub_group_minimums,
     without_gates,
 )
+from stromboli.planner.candidates.minimum_resources import overstated_minimum_resources, smaller_minimum_resources
 from stromboli.planner.candidates.placement import (
     more_tolerations,
     without_node_affinity,
@@ -40,10 +39,10 @@ _FAMILIES = (
     missing_queue,
     missing_group,
     missing_pods,
-    without_gates,
     smaller_minimum,
     smaller_role_minimums,
     smaller_sub_group_minimums,
+    without_gates,
     overstated_minimum_resources,
     more_tolerations,
     without_node_selectors,

@@ -1,4 +1,4 @@
-"""Changes to the queue, and to what a job must be promised before it is let in."""
+"""Changes to the queue of a job."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from stromboli import kube
-from stromboli.model.resources import PODS, add_request
+from stromboli.model.resources import PODS
 from stromboli.planner.candidates.amounts import step_of
 from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
 from stromboli.planner.changes import Change
@@ -73,45 +73,3 @@ def _raise_weight(given: kube.Queue, weight: int, size: int) -> Change:
     raised = edit(given, ("spec", "weight"), given.spec.weight, weight + size)
     sentence = f"raise the weight of queue {given.key} from {weight} to {weight + size}"
     return Change("raise-weight", sentence, (raised,))
-
-
-def overstated_minimum_resources(situation: Situation) -> Iterator[Candidate]:
-    """A group that wants more promised than the pods that must start ask for."""
-    group, minimum = situation.group, dict(situation.job.min_resources or ())
-    if group is None or not minimum or not situation.waiting:
-        return
-    asked = list(situation.job.allocated)
-    for member in situation.waiting[: situation.pods_needed]:
-        add_request(asked, member.task.task_class.request)
-    lowered = {d: asked[d] for d, amount in minimum.items() if asked[d] < amount and d != PODS}
-    if lowered:
-        change = _lower_minimum_resources(situation, group, lowered)
-        yield Candidate(change.kind, 1, lambda _: change)
-
-
-def smaller_minimum_resources(situation: Situation) -> Iterator[Candidate]:
-    """Less promised than the pods ask for: the job is let in sooner, and may then wait for room."""
-    group, minimum = situation.group, dict(situation.job.min_resources or ())
-    if group is not None and any(minimum.values()):
-        yield Candidate(
-            "lower-min-resources", _SIXTEENTHS, partial(_lower_by_sixteenths, situation, group, minimum)
-        )  # fmt: skip
-
-
-def _lower_by_sixteenths(situation: Situation, group: kube.PodGroup, minimum: dict[int, int], size: int) -> Change:
-    lowered = {}
-    for dimension, amount in minimum.items():
-        step = step_of(situation.axis.names[dimension], amount)
-        lowered[dimension] = amount * (_SIXTEENTHS - size) // _SIXTEENTHS // step * step
-    return _lower_minimum_resources(situation, group, lowered)
-
-
-def _lower_minimum_resources(situation: Situation, group: kube.PodGroup, lowered: dict[int, int]) -> Change:
-    axis, given = situation.axis, group.spec.min_resources or {}
-    edits, words = [], []
-    for dimension, amount in lowered.items():
-        name, text = axis.names[dimension], axis.format(dimension, amount)
-        edits.append(edit(group, ("spec", "minResources", name), given[name], text))
-        words.append(f"{name} from {given[name]} to {text}")
-    sentence = f"lower minResources of PodGroup {group.key}: {', '.join(words)}"
-    return Change("lower-min-resources", sentence, tuple(edits))

@@ -55,7 +55,7 @@ def _copies(situation: Situation, node: kube.Node, request: Request) -> int:
         offered = situation.axis.parse(node.status.allocatable)
     except ValueError:
         return 0
-    return min(offered.get(dimension, 0) // amount for dimension, amount in request if dimension != PODS or offered)
+    return min((offered.get(dimension, 0) // amount for dimension, amount in request if dimension != PODS), default=1)
 
 
 def _shape(node: kube.Node) -> bytes:
@@ -73,8 +73,10 @@ def _add_nodes(situation: Situation, pattern: kube.Node, size: int) -> Change:
 
 
 def _like(pattern: kube.Node, name: str) -> kube.Node:
+    """A fresh node of the same shape; that the pattern has troubles of its own does not matter."""
     labels = dict(pattern.metadata.labels or {})
     if _HOSTNAME in labels:
         labels[_HOSTNAME] = name
     metadata = msgspec.structs.replace(pattern.metadata, name=name, uid=f"Node/{name}", labels=labels)
-    return kube.Node("v1", "Node", metadata, pattern.spec, pattern.status)
+    status = kube.NodeStatus(allocatable=pattern.status.allocatable, capacity=pattern.status.capacity)
+    return kube.Node("v1", "Node", metadata, pattern.spec, status)

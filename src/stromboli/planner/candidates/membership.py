@@ -12,7 +12,8 @@ from stromboli import kube
 from stromboli.cache.classes import role_of
 from stromboli.model.job import valid_in
 from stromboli.planner.candidates.candidate import Candidate, creation, edit, pods_in_words, single
-from stromboli.planner.changes import Change, Path
+from stromboli.planner.candidates.minimum_resources import lower_minimum_resources
+from stromboli.planner.changes import Change, Path, together
 from stromboli.planner.situation import Situation
 
 _NUMBERED = re.compile(r"(.*?)-?(\d*)", re.DOTALL)
@@ -71,9 +72,22 @@ def _clones(pattern: kube.Pod, number: int, pods: Sequence[kube.Pod]) -> Iterato
 
 
 def smaller_minimum(situation: Situation) -> Iterator[Candidate]:
+    """Fewer members that must start together and, if that alone is no help, also less promised to them."""
     group = situation.group
-    if group is not None and (group.spec.min_member or 0) > 1:
-        yield _lowered(group, "lower-min-member", ("spec", "minMember"), group.spec.min_member or 0, floor=1)
+    minimum = (group and group.spec.min_member) or 0
+    if group is None or minimum < 2:
+        return
+    alone = _lowered(group, "lower-min-member", ("spec", "minMember"), minimum, floor=1)
+    yield alone
+    if situation.job.min_resources:
+        yield Candidate(alone.kind, alone.sizes, partial(_lower_with_resources, situation, group, alone, minimum))
+
+
+def _lower_with_resources(
+    situation: Situation, group: kube.PodGroup, alone: Candidate, minimum: int, size: int
+) -> Change:
+    resources = {d: amount * (minimum - size) // minimum for d, amount in situation.job.min_resources or ()}
+    return together([alone.make(size), lower_minimum_resources(situation, group, resources)], kind=alone.kind)
 
 
 def smaller_role_minimums(situation: Situation) -> Iterator[Candidate]:

@@ -2,82 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from stromboli import kube
 from stromboli.model.quantity import parse_quantity
-from stromboli.model.resources import PODS, ResourceAxis, counts_in_milli
+from stromboli.model.resources import PODS, counts_in_milli
 from stromboli.planner.candidates.amounts import below
 from stromboli.planner.candidates.candidate import Candidate, edit, pods_in_words
 from stromboli.planner.changes import Change, Edit, Path
-from stromboli.planner.situation import Situation
+from stromboli.planner.situation import Member, Situation
 
 _MOST_CLASSES = 3
 
 
 def smaller_requests(situation: Situation) -> Iterator[Candidate]:
-    """One resource less per pod, class by class."""
-    classes: dict[int, list[kube.Pod]] = {}
-    for member in situation.waiting:
-        classes.setdefault(member.task.task_class.number, []).append(member.pod)
-    requests = {m.task.task_class.number: m.task.task_class.request for m in situation.waiting}
-    for number, pods in list(classes.items())[:_MOST_CLASSES]:
-        for dimension, amount in requests[number]:
-            step, sizes = below(situation.axis.names[dimension], amount)
-            if dimension != PODS and sizes > 0 and _lowered(pods[0], situation.axis, dimension, amount, step):
-                make = partial(_ask_for_less, situation, pods, dimension, amount, step)
-                yield Candidate("lower-request", sizes, make)
+    """One resource less per pod, class by class: for those that wait and, if that is no help, for all that do not
+    run yet.
+    """
+    waiting, unplaced = _by_class(situation.waiting), _by_class(situation.unplaced)
+    for number, members in list(waiting.items())[:_MOST_CLASSES]:
+        for dimension, _ in members[0].task.task_class.request:
+            if dimension != PODS:
+                yield from _smaller(situation, members, dimension)
+                if len(unplaced[number]) > len(members):
+                    yield from _smaller(situation, unplaced[number], dimension)
+
+
+def _by_class(members: Iterable[Member]) -> dict[int, list[Member]]:
+    classes: dict[int, list[Member]] = {}
+    for member in members:
+        classes.setdefault(member.task.task_class.number, []).append(member)
+    return classes
+
+
+def _smaller(situation: Situation, members: Sequence[Member], dimension: int) -> Iterator[Candidate]:
+    """Size 1 is the largest round amount below what the first pod asks for."""
+    name = situation.axis.names[dimension]
+    largest = _largest_request(members[0].pod, name)
+    step, sizes = below(name, largest.amount) if largest else (1, 0)
+    if largest is not None and sizes > 0:
+        make = partial(_ask_for_less, situation, [m.pod for m in members], dimension, largest.amount, step)
+        yield Candidate("lower-request", sizes, make)
 
 
 def _ask_for_less(
     situation: Situation, pods: Sequence[kube.Pod], dimension: int, amount: int, step: int, size: int
 ) -> Change:
-    """The largest round amount below what is asked for is size 1."""
     axis, target = situation.axis, (-(-amount // step) - size) * step
-    edits = [_lowered(pod, axis, dimension, amount, target) for pod in pods]
-    promised = _promised_less(situation, dimension, amount - target)
+    edits = [_lowered(situation, pod, dimension, amount - target) for pod in pods]
+    edits.append(_promised_less(situation, dimension, amount - target))
     name, old, new = axis.names[dimension], axis.format(dimension, amount), axis.format(dimension, target)
     sentence = f"ask for {name} {new} instead of {old} in {pods_in_words(pods)}"
-    return Change("lower-request", sentence, tuple(entry for entry in (*edits, promised) if entry))
+    return Change("lower-request", sentence, tuple(entry for entry in edits if entry))
 
 
-def _lowered(pod: kube.Pod, axis: ResourceAxis, dimension: int, amount: int, target: int) -> Edit | None:
-    """The edit after which the pod asks for `target` instead of `amount`: in the request for the whole pod, or
-    in the container that asks for most.
-    """
-    name = axis.names[dimension]
-    place, given = _largest_request(pod, name)
-    if given is None:
+def _lowered(situation: Situation, pod: kube.Pod, dimension: int, difference: int) -> Edit | None:
+    """The pod asks for so much less: in the request for the whole pod, or in the container that asks for most."""
+    name = situation.axis.names[dimension]
+    largest = _largest_request(pod, name)
+    if largest is None or largest.amount < difference:
         return None
-    left = parse_quantity(given, milli=counts_in_milli(name)) - (amount - target)
-    if left < 0:
-        return None
-    return edit(pod, (*place, "requests", name), given, axis.format(dimension, left))
+    after = situation.axis.format(dimension, largest.amount - difference)
+    return edit(pod, (*largest.place, "requests", name), largest.written, after)
 
 
-def _largest_request(pod: kube.Pod, name: str) -> tuple[Path, str | int | float | None]:
-    whole = pod.spec.resources
-    if whole is not None and name in (whole.requests or {}):
-        return ("spec", "resources"), (whole.requests or {})[name]
-    milli = counts_in_milli(name)
-    asked = [
-        (-parse_quantity(given, milli=milli), place, given)
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Where a pod asks for a resource: `written` is None where a limit stands for the request."""
+
+    place: Path
+    amount: int
+    written: str | int | float | None
+
+
+def _largest_request(pod: kube.Pod, name: str) -> _Request | None:
+    whole = _request(("spec", "resources"), pod.spec.resources, name)
+    if whole is not None and whole.written is not None:
+        return whole
+    containers = (
+        _request(("spec", "containers", place, "resources"), container.resources, name)
         for place, container in enumerate(pod.spec.containers or ())
-        if (given := _request(container, name)) is not None
-    ]
-    if not asked:
-        return (), None
-    _, place, given = min(asked, key=lambda entry: entry[:2])
-    return ("spec", "containers", place, "resources"), given
+    )
+    return max((found for found in containers if found), key=lambda request: request.amount, default=None)
 
 
-def _request(container: kube.Container, name: str) -> str | int | float | None:
-    """A limit without a request is also the request."""
-    resources = container.resources
-    if resources is None:
-        return None
-    return (resources.requests or {}).get(name, (resources.limits or {}).get(name))
+def _request(place: Path, resources: kube.ResourceRequirements | None, name: str) -> _Request | None:
+    written = ((resources and resources.requests) or {}).get(name)
+    limit = ((resources and resources.limits) or {}).get(name)
+    given = limit if written is None else written
+    return None if given is None else _Request(place, parse_quantity(given, milli=counts_in_milli(name)), written)
 
 
 def _promised_less(situation: Situation, dimension: int, difference: int) -> Edit | None:
@@ -88,6 +103,5 @@ def _promised_less(situation: Situation, dimension: int, difference: int) -> Edi
         return None
     name = axis.names[dimension]
     left = max(minimum[dimension] - difference * situation.pods_needed, 0)
-    return edit(
-        group, ("spec", "minResources", name), (group.spec.min_resources or {})[name], axis.format(dimension, left)
-    )
+    before = (group.spec.min_resources or {})[name]
+    return edit(group, ("spec", "minResources", name), before, axis.format(dimension, left))

@@ -135,13 +135,13 @@ class Proportion(Plugin):
                     number, tightest = max(room, 0), dimension
         if number >= wanted:
             return None
-        return Allowance(number, self._no_more(queue, standing, tightest))
+        return Allowance(number, self._no_more(queue, standing, tightest, number, wanted))
 
-    def _no_more(self, queue: Queue, standing: Standing, dimension: int) -> Reason:
+    def _no_more(self, queue: Queue, standing: Standing, dimension: int, number: int, wanted: int) -> Reason:
         name, amount = self._axis.names[dimension], self._axis.format
         deserved, has = amount(dimension, standing.deserved[dimension]), standing.books.allocated[dimension]
         detail = f"queue {queue.name} deserves {name} {deserved} and has {amount(dimension, has)}"
-        return Reason(Code.QUEUE_SHARE, detail)
+        return Reason(Code.QUEUE_SHARE, f"{detail}: room for {number} of {wanted} pods" if number else detail)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         for task in tasks:
