@@ -136,7 +136,7 @@ class Books(RuleBasedStateMachine):
         if not pending:
             return
         first = data.draw(st.sampled_from(pending))
-        alike = [task for task in pending if (task.job, task.task_class) == (first.job, first.task_class)]
+        alike = [task for task in pending if _kin(task) == _kin(first)]
         chosen: list[int] = []
         for _ in alike[: data.draw(st.integers(1, 4))]:
             fitting = [row for row in self.rows if self.room(first, row, later=False, taken=chosen.count(row))]
@@ -215,13 +215,14 @@ class Books(RuleBasedStateMachine):
     @precondition(lambda self: self.opened)
     @rule(data=st.data())
     def too_much(self, data: st.DataObject) -> None:
-        pairs = [
-            (t, r) for t in self.in_status(TaskStatus.PENDING) for r in self.rows if not self.room(t, r, later=True)
-        ]
-        if pairs:
-            task, row = data.draw(st.sampled_from(pairs))
+        tasks = self.in_status(TaskStatus.PENDING)
+        pairs = [(task, row) for task in tasks for row in self.rows if not self.room(task, row, later=True)]
+        if not pairs:
+            return
+        task, row = data.draw(st.sampled_from(pairs))
+        self.refuses(self.youngest.statement.pipeline, task, row)
+        if any(self.ledger.all_rows.idle(dimension)[row] < amount for dimension, amount in task.task_class.request):
             self.refuses(self.youngest.statement.allocate, [task], [row])
-            self.refuses(self.youngest.statement.pipeline, task, row)
 
     @precondition(lambda self: self.opened)
     @rule(data=st.data())
@@ -262,6 +263,11 @@ class Books(RuleBasedStateMachine):
         while getattr(self, "opened", None):
             self.discard()
             self.books_are_what_counting_says()
+
+
+def _kin(task: Task) -> tuple[object, ...]:
+    """What tasks must share to be placed in one operation."""
+    return task.job, task.sub_job, task.task_class
 
 
 TestBooks = Books.TestCase

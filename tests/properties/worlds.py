@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 from hypothesis import strategies as st
 
 from stromboli import kube
@@ -49,6 +50,11 @@ class SmallWorld:
     @property
     def objects(self) -> list[kube.KubeObject]:
         return [*self.nodes, *self.queues, *self.priorities, *self.groups, *self.pods]
+
+    def __repr__(self) -> str:
+        """The objects as they would be on the wire, without what is not said."""
+        lines = (f"{type(entry).__name__} {msgspec.json.encode(entry).decode()}" for entry in self.objects)
+        return "\n".join(("SmallWorld", *lines))
 
 
 def chance(draw: st.DrawFn, one_in: int) -> bool:

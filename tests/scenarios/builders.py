@@ -24,11 +24,14 @@ LONG_AGO = "2020-01-01T00:00:00Z"
 
 def manifest(kind: str, name: str, version: str = "v1", namespace: str = "", **fields: Any) -> Manifest:
     """Any object; fields that are None are left out, and `metadata` may add to the name."""
-    key = f"{namespace}/{name}" if namespace else name
-    metadata = {"name": name, "uid": f"{kind}/{key}", **(fields.pop("metadata", None) or {})}
+    metadata = {"name": name, "uid": uid_of(kind, namespace, name), **(fields.pop("metadata", None) or {})}
     if namespace:
         metadata["namespace"] = namespace
     return {"apiVersion": version, "kind": kind, "metadata": given(**metadata), **given(**fields)}
+
+
+def uid_of(kind: str, namespace: str, name: str) -> str:
+    return "-".join(part for part in (kind.lower(), namespace, name) if part)
 
 
 def given(**fields: Any) -> Manifest:
@@ -178,8 +181,8 @@ def _member(pod_manifest: Manifest, group_name: str, namespace: str, place: int)
     metadata = pod_manifest["metadata"]
     annotations = {**metadata["annotations"], GROUP_NAME: group_name}
     name = f"{group_name}-{annotations.get(ROLE, 'task')}-{place}"
-    naming = {"name": name, "namespace": namespace, "uid": f"Pod/{namespace}/{name}", "annotations": annotations}
-    return {**pod_manifest, "metadata": {**metadata, **naming}}
+    naming = {"name": name, "namespace": namespace, "uid": uid_of("Pod", namespace, name)}
+    return {**pod_manifest, "metadata": {**metadata, **naming, "annotations": annotations}}
 
 
 _OF_GROUPS = frozenset(

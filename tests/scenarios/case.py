@@ -122,7 +122,7 @@ class Case:
         decided = {
             "binds": self.binds(plan),
             "evicts": sorted(key.partition("/")[2] for key in plan.evictions),
-            "warnings": plan.warnings,
+            "warnings": list(plan.warnings),
             "phases": _of_groups(plan, self.expected["phases"], "phase"),
             "reasons": _of_groups(plan, self.expected["reasons"], "reasons"),
             "codes": _of_groups(plan, self.expected["codes"], "codes"),
@@ -157,7 +157,8 @@ def _letter(plan: Plan, key: str) -> str:
 def _of_groups(plan: Plan, wanted: Mapping[str, Any] | None, fact: str) -> dict[str, Any]:
     """A fact of the wanted groups, by name; their namespace is `default` unless it is said."""
     keys = {name: name if "/" in name else f"default/{name}" for name in wanted or ()}
-    return {name: getattr(plan.groups[key], fact) if key in plan.groups else None for name, key in keys.items()}
+    facts = {name: getattr(plan.groups[key], fact) if key in plan.groups else None for name, key in keys.items()}
+    return {name: list(found) if isinstance(found, tuple) else found for name, found in facts.items()}
 
 
 def story(plan: Plan) -> str:

@@ -7,6 +7,7 @@ the list of commands is told from the table below.
 import click
 
 from stromboli import __version__
+from stromboli.cli.collection import tune_collection
 from stromboli.cli.lazy import LazyCommand, LazyGroup
 
 COMMANDS = {
@@ -27,3 +28,4 @@ COMMANDS = {
 @click.version_option(__version__, "-V", "--version", prog_name="stromboli", message="%(prog)s %(version)s")
 def main() -> None:
     """A batch scheduler for Kubernetes: gangs, fair queues, and a reason for every refusal."""
+    tune_collection()

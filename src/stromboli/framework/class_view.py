@@ -8,7 +8,7 @@ cycle.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +34,16 @@ class StaticAnswer:
     #: Sum of static scores, minus infinity where a static rule refuses.
     scores: Vector
     admitted: Mask
-    groups: list[tuple[Reason, Index]] = field(default_factory=list)
+    #: Which rule refused which nodes; the words are made when somebody asks for them.
+    refused_by: Sequence[tuple[NodeFilter, Mask]] = ()
+    _groups: list[tuple[Reason, Index]] | None = None
+
+    def groups(self, task_class: TaskClass, ledger: Ledger) -> list[tuple[Reason, Index]]:
+        """Why nodes were refused, each reason with its nodes."""
+        if self._groups is None:
+            given = (rule.refusals(task_class, ledger, refused) for rule, refused in self.refused_by)
+            self._groups = [group for groups in given for group in groups]
+        return self._groups
 
 
 class ClassView:
@@ -164,15 +173,15 @@ def _ask_statics(
 ) -> StaticAnswer:
     rows = ledger.all_rows
     admitted = np.ones(len(rows), dtype=np.bool_)
-    groups: list[tuple[Reason, Index]] = []
+    refused_by = []
     for rule in filters:
         if rule.locality is Locality.STATIC:
             refused = admitted & ~rule.admits(task_class, rows, ledger)
             if refused.any():
-                groups.extend(rule.refusals(task_class, ledger, refused))
+                refused_by.append((rule, refused))
                 admitted &= ~refused
     scores = np.zeros(len(rows))
     for scorer in scorers:
         if scorer.locality is Locality.STATIC:
             scores = scores + scorer.scores(task_class, rows, ledger, admitted)
-    return StaticAnswer(np.where(admitted, scores, REFUSED), admitted, groups)
+    return StaticAnswer(np.where(admitted, scores, REFUSED), admitted, refused_by)

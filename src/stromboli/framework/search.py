@@ -76,8 +76,7 @@ class NodeSearch:
     def place_later(self, task: Task, within: Mask | None = None) -> int:
         """The row to wait on: the best that fits once everything that is being released is gone; -1 for none."""
         ledger = self._ledger
-        start, size = ledger.layout.releasing, ledger.layout.resources
-        if not ledger.books[start : start + size].any():
+        if not ledger.is_waiting_for_release:
             return -1
         view = self.view(task.task_class)
         scores = view.evaluate_later()
@@ -131,10 +130,9 @@ class NodeSearch:
         view, ledger = self.view(task_class), self._ledger
         if not len(ledger.nodes):
             return NodeRefusals(0, ())
-        groups = list(view.static.groups)
-        left = view.static.admitted.copy()
-        groups.extend(self._short_of(task_class, left))
-        left &= view.fits(ledger.all_rows) if task_class.best_effort else view.fits_later(ledger.all_rows)
+        groups = list(view.static.groups(task_class, ledger))
+        short, left = self._short_of(task_class, view.static.admitted)
+        groups.extend(short)
         for rule in (*view.row_filters, *view.cluster_filters):
             refused = left & ~rule.admits(task_class, ledger.all_rows, ledger)
             if refused.any():
@@ -142,14 +140,19 @@ class NodeSearch:
                 left &= ~refused
         return NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, within)))
 
-    def _short_of(self, task_class: TaskClass, left: Mask) -> Iterator[tuple[Reason, Index]]:
-        """Tasks that ask for nothing are not made to wait for a slot: for them only what is idle counts."""
-        rows = self._ledger.all_rows
-        room = rows.idle if task_class.best_effort else rows.future_idle
+    def _short_of(self, task_class: TaskClass, admitted: Mask) -> tuple[list[tuple[Reason, Index]], Mask]:
+        """What the admitted nodes are short of, a node perhaps of several things, and which nodes are short of nothing.
+
+        Tasks that ask for nothing are not made to wait for a slot: for them only what is idle counts.
+        """
+        rows, left, groups = self._ledger.all_rows, admitted.copy(), []
+        room = rows.idle if task_class.best_effort or not self._ledger.is_waiting_for_release else rows.future_idle
         for dimension, amount in task_class.request:
-            short = left & (room(dimension) < amount)
+            short = admitted & (room(dimension) < amount)
             if short.any():
-                yield self._shortage(dimension), np.flatnonzero(short)
+                groups.append((self._shortage(dimension), np.flatnonzero(short)))
+                left &= ~short
+        return groups, left
 
     def _shortage(self, dimension: int) -> Reason:
         if dimension == PODS:

@@ -114,6 +114,12 @@ class Ledger:
             known = self._effects[key] = self.layout.effect(task_class, status)
         return known
 
+    @property
+    def is_waiting_for_release(self) -> bool:
+        """Whether anything is being released anywhere: otherwise waiting for room is in vain."""
+        layout = self.layout
+        return bool(self.books[layout.releasing : layout.allocatable].any())
+
     def tally(self, number: int) -> NDArray[np.int32] | None:
         """Pods counted per node for a term; None when there are none anywhere."""
         return self._tallies.get(number)

@@ -37,9 +37,9 @@ class GroupPlan:
     ready: int
     pods: int
     waiting: bool
-    conditions: list[Condition] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
-    codes: list[str] = field(default_factory=list)
+    conditions: Sequence[Condition] = ()
+    reasons: Sequence[str] = ()
+    codes: Sequence[str] = ()
     #: How many of its pods stand on each node.
     nodes: dict[str, int] = field(default_factory=dict)
 
@@ -146,7 +146,7 @@ def _group(session: Session, world: World, job: Job, places: Sequence[str]) -> G
         waiting=bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available)),
         conditions=list(status.conditions) if status else [],
         reasons=list(status.sentences) if status else [],
-        codes=list(dict.fromkeys(reason.code.value for reason in status.reasons)) if status else [],
+        codes=tuple(dict.fromkeys(reason.code.value for reason in status.reasons)) if status else (),
         nodes=dict(sorted(nodes.items())),
     )
 

@@ -36,8 +36,8 @@ def _group(group: GroupPlan) -> dict[str, Any]:
         "nodes": group.nodes,
         "waiting": group.waiting,
         "conditions": [condition_as_plain(condition) for condition in group.conditions],
-        "reasons": group.reasons,
-        "codes": group.codes,
+        "reasons": list(group.reasons),
+        "codes": list(group.codes),
     }
 
 

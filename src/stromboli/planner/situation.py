@@ -42,6 +42,9 @@ class Situation:
     queue_object: kube.Queue | None
     queue: Queue | None
     queue_allocated: Amounts
+    #: Pods of anybody that are being deleted.
+    leaving: tuple[kube.Pod, ...]
+    priority_classes: tuple[kube.PriorityClass, ...]
     nodes: tuple[kube.Node, ...]
     node_facts: tuple[Node, ...]
     axis: ResourceAxis
@@ -79,6 +82,10 @@ class _Surroundings:
     def __init__(self, objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> None:
         self.groups = {entry.key: entry for entry in objects if isinstance(entry, kube.PodGroup)}
         self.queues = {entry.key: entry for entry in objects if isinstance(entry, kube.Queue)}
+        self.leaving = tuple(
+            entry for entry in objects if isinstance(entry, kube.Pod) and entry.metadata.deletion_timestamp
+        )
+        self.priority_classes = tuple(entry for entry in objects if isinstance(entry, kube.PriorityClass))
         self.nodes = tuple(entry for entry in objects if isinstance(entry, kube.Node))
         self.pods: dict[str, list[kube.Pod]] = {}
         for entry in objects:
@@ -104,6 +111,8 @@ def _situation(plan: Plan, surroundings: _Surroundings, key: str) -> Situation:
         queue_object=surroundings.queues.get(job.queue),
         queue=session.queues.get(job.queue),
         queue_allocated=books.allocated[:] if books else [0] * len(session.axis),
+        leaving=surroundings.leaving,
+        priority_classes=surroundings.priority_classes,
         nodes=surroundings.nodes,
         node_facts=session.nodes.nodes,
         axis=session.axis,

@@ -29,6 +29,7 @@ from stromboli.planner.candidates.placement import (
     without_pod_affinity,
     without_spreading,
 )
+from stromboli.planner.candidates.priority import higher_priority
 from stromboli.planner.candidates.requests import smaller_requests
 from stromboli.planner.situation import Situation
 
@@ -50,6 +51,7 @@ _FAMILIES = (
     without_pod_affinity,
     without_spreading,
     uncordoned_nodes,
+    higher_priority,
     larger_capability,
     larger_weight,
     smaller_requests,

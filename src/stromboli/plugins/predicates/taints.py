@@ -28,10 +28,11 @@ class Taints(NodeFilter):
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         """One group per taint in the way: the first of each node, which is the one to deal with."""
-        distinct = taint_lists(ledger.nodes)
-        groups: dict[str, list[int]] = {}
-        for code in np.unique(distinct.codes[refused]).tolist():
+        distinct, rows = taint_lists(ledger.nodes), np.flatnonzero(refused)
+        codes = distinct.codes[rows]
+        groups: dict[str, list[Index]] = {}
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
             taint = first_untolerated(task_class.tolerations, distinct.lists[code])
-            groups.setdefault(f"node(s) had untolerated taint {taint}", []).append(code)
-        for words, codes in groups.items():
-            yield Reason(Code.TAINT, words), np.flatnonzero(refused & np.isin(distinct.codes, codes))
+            groups.setdefault(f"node(s) had untolerated taint {taint}", []).append(rows[codes == code])
+        for words, parts in groups.items():
+            yield Reason(Code.TAINT, words), np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]

@@ -1,0 +1,48 @@
+"""Making a proposed change as a program would that knows nothing but its JSON."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from stromboli.kube import KubeObject
+
+Documents = dict[str, dict[str, Any]]
+
+_STEP = re.compile(r"([A-Za-z_]\w*)|\[([^]]+)\]")
+
+
+def documents_of(objects: Iterable[KubeObject]) -> Documents:
+    """The objects as plain documents by kind and name, without what a manifest may leave out."""
+    return {f"{type(entry).__name__} {entry.key}": _tidy(msgspec.to_builtins(entry)) for entry in objects}
+
+
+def apply_edits(documents: Documents, edits: Sequence[dict[str, Any]]) -> Documents:
+    edited = copy.deepcopy(documents)
+    for edit in edits:
+        if edit["field"]:
+            _set(edited[edit["object"]], [name or key for name, key in _STEP.findall(edit["field"])], edit["to"])
+        else:
+            edited[edit["object"]] = _tidy(edit["to"])
+    return edited
+
+
+def _set(place: Any, steps: list[str], value: Any) -> None:
+    """Go to the field and give it its value; None takes it away."""
+    *way, last = steps
+    for step in way:
+        place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})
+    if value is None:
+        place.pop(last, None)
+    else:
+        place[last] = value
+
+
+def _tidy(document: dict[str, Any]) -> dict[str, Any]:
+    metadata = {key: value for key, value in document["metadata"].items() if key != "uid"}
+    named = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
+    return {"spec": {}, "status": {}, **named, "metadata": metadata}

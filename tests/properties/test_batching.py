@@ -1,0 +1,192 @@
+"""Many at once is one by one, only faster: the same nodes in the same order, the same books to the last byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.framework import greedy, ranking
+from stromboli.framework.plugin import Plugin
+from stromboli.framework.program import Program
+from stromboli.framework.ranking import BlockedRanking, Ranking
+from stromboli.framework.session import Session
+from stromboli.kube import KubeObject
+from stromboli.model.job import Job
+from stromboli.model.task import Task
+from stromboli.planner.report import report_of
+from tests.properties import objects
+from tests.properties.effort import examples
+from tests.properties.engine import default_program, plan_of, program_of, session_of, with_plugin
+from tests.properties.weightings import WEIGHTINGS, weighted_program
+from tests.properties.worlds import SmallWorld, Traits, templates, worlds
+
+ALONE = Traits(pod_rules=False, sub_groups=False)
+weightings = st.sampled_from(sorted(WEIGHTINGS))
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> list[KubeObject]:
+    """A world with a few jobs of many equal pods, so that there is something to place at once."""
+    world = draw(worlds(ALONE))
+    crowds = [
+        objects.gang(f"crowd-{number}", draw(st.integers(2, 40)), draw(templates(ALONE)))
+        for number in range(draw(st.integers(1, 3)))
+    ]
+    return [*world.objects, *(entry for crowd in crowds for entry in crowd)]
+
+
+#: (which class, how many of it) to be placed one after the other; far more than fit is fine.
+steps = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 40)), min_size=1, max_size=6)
+
+
+def pending_classes(session: Session) -> list[list[Task]]:
+    """Tasks that may be placed in one operation, in a fixed order."""
+    found: dict[tuple[str, int], list[Task]] = {}
+    for key in sorted(session.jobs):
+        for task in session.pending(session.jobs[key]):
+            found.setdefault((key, task.task_class.number), []).append(task)
+    return list(found.values())
+
+
+def place(session: Session, tasks: Sequence[Task], most: int) -> Iterator[list[int]]:
+    """Place tasks of one class, at most so many at a time, and tell where each operation put them."""
+    statement, placed = session.statement(), 0
+    while placed < len(tasks):
+        rows = session.search.places(tasks[placed], min(most, len(tasks) - placed))
+        if not rows:
+            break
+        statement.allocate(tasks[placed : placed + len(rows)], rows)
+        session.search.settle(tasks[placed].task_class, rows)
+        placed += len(rows)
+        yield rows
+    statement.keep()
+
+
+def chosen_rows(session: Session, wanted: Sequence[tuple[int, int]], most: int) -> list[list[int]]:
+    classes = pending_classes(session)
+    chosen = []
+    for place_of_class, number in wanted if classes else ():
+        tasks = [task for task in classes[place_of_class % len(classes)] if session.ledger.is_pending(task)]
+        chosen.append([row for rows in place(session, tasks[:number], most) for row in rows])
+    return chosen
+
+
+def compare_batches(world: Sequence[KubeObject], program: Program, wanted: Sequence[tuple[int, int]]) -> None:
+    at_once, one_by_one = session_of(world, program), session_of(world, program)
+    assert chosen_rows(at_once, wanted, most=1000) == chosen_rows(one_by_one, wanted, most=1)
+    assert at_once.ledger.fingerprint() == one_by_one.ledger.fingerprint()
+
+
+@examples(150)
+@given(crowded(), weightings, steps)
+def test_copies_at_once_are_copies_one_by_one(
+    world: list[KubeObject], weighting: str, wanted: list[tuple[int, int]]
+) -> None:
+    compare_batches(world, weighted_program(weighting), wanted)
+
+
+@examples(60)
+@given(crowded(), weightings, steps)
+def test_a_first_look_that_is_too_shallow_is_repeated(
+    world: list[KubeObject], weighting: str, wanted: list[tuple[int, int]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(greedy, "_SHALLOW", 0)
+        patch.setattr(ranking, "_FEW", 2)
+        compare_batches(world, weighted_program(weighting), wanted)
+
+
+@examples(60)
+@given(crowded(), weightings, steps)
+def test_scores_kept_fresh_are_scores_made_anew(
+    world: list[KubeObject], weighting: str, wanted: list[tuple[int, int]]
+) -> None:
+    session = session_of(world, weighted_program(weighting))
+    classes = pending_classes(session)
+    views = [session.search.view(tasks[0].task_class) for tasks in classes]
+    for view in views:
+        view.refresh()
+    for step, (number, count) in enumerate(wanted if classes else ()):
+        tasks = [task for task in classes[number % len(classes)] if session.ledger.is_pending(task)]
+        mark = session.statement()
+        list(islice(place(session, tasks[:count], most=count), 1 + step % 2))
+        for view in views[step % 2 :]:
+            kept, anew = view.refresh().scores, view.evaluate(session.ledger.all_rows)
+            assert kept.tobytes() == anew.tobytes()
+        mark.discard()
+
+
+class TaskByTask(Plugin):
+    """Has to be asked after every task whether the job is ready, and always says yes: no gang is placed in one go."""
+
+    name = "task-by-task"
+
+    def job_ready(self, job: Job) -> bool:
+        return True
+
+
+TASK_BY_TASK = program_of(with_plugin("task-by-task"), [TaskByTask])
+
+
+def report(world: SmallWorld, program: Program) -> dict[str, object]:
+    return report_of(plan_of(world.objects, program, cycles=2))
+
+
+@examples(150)
+@given(worlds())
+def test_plans_do_not_depend_on_batching(world: SmallWorld) -> None:
+    assert report(world, default_program()) == report(world, TASK_BY_TASK)
+
+
+@examples(40)
+@given(worlds(Traits(most_nodes=12)))
+def test_plans_do_not_depend_on_blocks(world: SmallWorld) -> None:
+    flat = report(world, default_program())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "_MANY", 1)
+        patch.setattr(BlockedRanking, "BLOCK", 4)
+        assert report(world, default_program()) == flat
+
+
+# -- rankings ---------------------------------------------------------------------------------------------------------
+
+REFUSED = float("-inf")
+scores = st.sampled_from([REFUSED, 0.0, 1.0, 1.0, 2.0, 3.0])
+
+
+@st.composite
+def rewrites(draw: st.DrawFn) -> tuple[list[float], list[dict[int, float]]]:
+    """Scores, and some of them again and again."""
+    first = draw(st.lists(scores, min_size=1, max_size=20))
+    rows = st.integers(0, len(first) - 1)
+    return first, draw(st.lists(st.dictionaries(rows, scores, max_size=5), max_size=6))
+
+
+def best_by_sorting(values: Sequence[float], wanted: int) -> list[int]:
+    ordered = sorted((-value, row) for row, value in enumerate(values) if value > REFUSED)
+    return sorted(row for _, row in ordered[:wanted])
+
+
+@pytest.mark.parametrize("few", [0, 24], ids=["by partition", "by maximum"])
+@pytest.mark.parametrize("kind", [Ranking, BlockedRanking])
+@examples(80)
+@given(given_scores=rewrites(), wanted=st.integers(1, 8))
+def test_rankings_find_the_best(
+    kind: type[Ranking], few: int, given_scores: tuple[list[float], list[dict[int, float]]], wanted: int
+) -> None:
+    values, changes = given_scores
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "_FEW", few)
+        patch.setattr(BlockedRanking, "BLOCK", 3)
+        ranked = kind(np.array(values))
+        for change in [{}, *changes]:
+            ranked.replace(np.array(list(change), dtype=np.int64), np.array(list(change.values()), dtype=np.float64))
+            values = [change.get(row, value) for row, value in enumerate(values)]
+            assert ranked.first() == next(iter(best_by_sorting(values, 1)), -1)
+            assert ranked.best(wanted).tolist() == best_by_sorting(values, wanted)
+            assert ranked.scores.tolist() == values
