@@ -151,6 +151,18 @@ SUB_GROUPS = [
         nodes(5, 1), gang_of(*parts("000"), *parts("111"), minimum=4, policies=[policy(2, 2)]), binds="aaa aa-",
     ),
     Case(
+        "all members of a part are needed, more than its size",
+        nodes(4, 1), gang_of(*parts("0000"), policies=[policy(2, 1)]), binds="aaaa",
+    ),
+    Case(
+        "a part is of size 1 unless it says otherwise",
+        nodes(4, 1), gang_of(*parts("0011"), policies=[policy(None, 1)]), binds="aaaa",
+    ),
+    Case(
+        "parts that have their size take turns until the group has its minimum",
+        nodes(4, 1), gang_of(*parts("000"), *parts("111"), minimum=4, policies=[policy(1, 1)]), binds="aa- aa-",
+    ),
+    Case(
         "parts wait for room that is being released",
         nodes(2, 1), running("a", cpu=2, releasing=True), gang_of(*parts("01"), policies=[policy(1, 2)]), binds="AA",
     ),

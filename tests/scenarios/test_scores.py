@@ -84,9 +84,11 @@ NODES = [
          conf=BY_TAINTS, binds="b"),
     Case("a node with the image", node("a"), node("b", images={"train:1": 800}), gang(1, image="train:1"),
          conf=BY_IMAGES, binds="b"),
-    Case("the larger image", node("a", images={"tiny": 30}), node("b", images={"train:1": 800}),
-         gang_of(pod(containers=[{"image": "tiny"}, {"image": "train:1"}])), conf=BY_IMAGES, binds="b"),
-    Case("an image too small to matter", node("a"), node("b", images={"tiny": 20}), gang(1, image="tiny"),
+    Case("the larger image", node("a", images={"tiny:1": 30}), node("b", images={"train:1": 800}),
+         gang_of(pod(containers=[{"image": "tiny:1"}, {"image": "train:1"}])), conf=BY_IMAGES, binds="b"),
+    Case("an image without a tag is the latest", node("a"), node("b", images={"train:latest": 800}),
+         gang(1, image="train"), conf=BY_IMAGES, binds="b"),
+    Case("an image too small to matter", node("a"), node("b", images={"tiny:1": 20}), gang(1, image="tiny:1"),
          conf=BY_IMAGES, binds="a"),
 ]  # fmt: skip
 

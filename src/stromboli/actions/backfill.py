@@ -33,20 +33,18 @@ class Backfill(Action):
 
     def _tasks(self, session: Session, job: Job) -> list[Task]:
         waiting = (TaskStatus.PENDING, TaskStatus.PIPELINED)
-        tasks = [
+        return [
             task
             for task in job.tasks.values()
             if task.task_class.best_effort and not task.gated and session.ledger.status_of(task) in waiting
         ]
-        return sorted(tasks, key=session.task_order_key)
 
     def _serve(self, session: Session, job: Job) -> None:
-        for task in self._tasks(session, job):
-            try:
+        try:
+            for task in sorted(self._tasks(session, job), key=session.task_order_key):
                 self._place(session, job, task)
-            except Exception as error:
-                session.blame(job, error)
-                return
+        except Exception as error:
+            session.blame(job, error)
 
     def _place(self, session: Session, job: Job, task: Task) -> None:
         if session.ledger.status_of(task) is TaskStatus.PIPELINED:

@@ -26,12 +26,12 @@ class Enqueue(Action):
     def _consider(self, session: Session, job: Job) -> None:
         try:
             refusal = None if job.min_resources is None else session.job_enqueueable(job)
+            if refusal is None:
+                session.ledger.enqueue(job, job.missing_minimum())
+                session.job_enqueued(job)
         except Exception as error:
             session.blame(job, error)
             return
-        if refusal is None:
-            session.ledger.enqueue(job, job.missing_minimum())
-            session.job_enqueued(job)
-        else:
+        if refusal is not None:
             session.refuse(job, refusal)
             session.refuse(job, Reason(Code.NOT_ADMITTED, "the job is not let into its queue yet"))

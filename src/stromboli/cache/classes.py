@@ -32,6 +32,11 @@ class PodFacts:
     annotations: tuple[tuple[str, str], ...]
 
 
+def image_name(name: str) -> str:
+    """The name under which nodes report an image: one without tag or digest means the latest."""
+    return name if ":" in name.rpartition("/")[2] or "@" in name else f"{name}:latest"
+
+
 def role_of(pod: kube.Pod) -> str:
     metadata = pod.metadata
     return (metadata.annotations or {}).get(ROLE) or (metadata.labels or {}).get(ROLE) or ""
@@ -70,7 +75,7 @@ class Classifier:
             scored_request(pod, request),
             role_of(pod),
             constraints,
-            tuple(sorted({container.image for container in containers if container.image})),
+            tuple(sorted(image_name(container.image) for container in containers if container.image)),
             len(containers),
             _chosen(pod.metadata.labels, self._labels),
             _chosen(pod.metadata.annotations, self._annotations),

@@ -81,7 +81,7 @@ class _Reader:
             preferred_node_terms=preferred_nodes,
             tolerations=self._tolerations(),
             ports=self._ports(),
-            affinity=affinity,
+            affinity=_jointly(affinity),
             anti_affinity=anti_affinity,
             preferred_affinity=(*preferred, *avoided),
             spread=self._spread(),
@@ -217,6 +217,17 @@ class _Reader:
         self._requirements += more
         if self._requirements > MOST_REQUIREMENTS:
             raise ConstraintError(f"{field}: more than {MOST_REQUIREMENTS} selector clauses in one pod; use fewer")
+
+
+def _jointly(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
+    """Required affinity is about pods that match all its terms at once, near by the measure of each."""
+    if len(terms) < 2:
+        return terms
+    clauses = {clause for entry in terms for clause in entry.term.selector.requirements}
+    limited = [entry.term.namespaces for entry in terms if entry.term.namespaces is not None]
+    namespaces = frozenset.intersection(*limited) if limited else None
+    joint = PodTerm(LabelSelector(tuple(sorted(clauses, key=repr))), namespaces)
+    return tuple(AffinityTerm(joint, entry.topology_key) for entry in terms)
 
 
 def selector_of(wire: WireSelector, field: str, count: object = None) -> LabelSelector:

@@ -96,6 +96,8 @@ def _overrides(plugin: Plugin, question: str) -> bool:
 
 def filters_of(plugin: Plugin) -> list[NodeFilter]:
     rules = list(plugin.node_filters())
+    for rule in rules:
+        rule.name = plugin.name
     if _overrides(plugin, "predicate"):
         rules.append(_LiftedFilter(plugin))
     return rules
@@ -103,6 +105,8 @@ def filters_of(plugin: Plugin) -> list[NodeFilter]:
 
 def scorers_of(plugin: Plugin) -> list[NodeScorer]:
     rules = list(plugin.node_scorers())
+    for rule in rules:
+        rule.name = plugin.name
     if _overrides(plugin, "node_order"):
         rules.append(_LiftedScorer(plugin))
     if _overrides(plugin, "batch_node_order"):

@@ -20,7 +20,7 @@ from stromboli.framework.search import NodeSearch
 from stromboli.framework.statement import Statement
 from stromboli.framework.status import JobStatus, status_of
 from stromboli.model.job import Job
-from stromboli.model.ledger import Entry, Ledger
+from stromboli.model.ledger import BrokenBooks, Entry, Ledger
 from stromboli.model.nodes import Node
 from stromboli.model.queue import Queue
 from stromboli.model.reasons import Code, Reason
@@ -126,7 +126,11 @@ class Session(questions.Questions):
             self.refuse(job, fault)
             return
         self.admissible.append(job)
-        invalid = self.job_valid(job)
+        try:
+            invalid = self.job_valid(job)
+        except Exception as error:
+            self.blame(job, error)
+            return
         if invalid is None:
             self.waiting.append(job)
         else:
@@ -146,6 +150,10 @@ class Session(questions.Questions):
                 action.initialize(self)
                 try:
                     action.execute(self)
+                except (BrokenBooks, PluginFailure):
+                    raise
+                except Exception as error:
+                    raise PluginFailure(f"action {action.name} failed: {type(error).__name__}: {error}") from error
                 finally:
                     action.uninitialize(self)
         self.close()

@@ -119,21 +119,20 @@ class Statement:
 
     def discard(self) -> None:
         """Undo everything, in reverse."""
-        while self.operations:
-            operation = self.operations.pop()
+        for operation in reversed(self.operations):
             self._session.remember_last_transaction(operation.entry, operation.after_eviction)
-            self._undo(operation)
+        self.rollback(0)
         self._ledger.freed = self._freed_before  # the books are what they were: so is all that was known of them
         self._close()
 
     def rollback(self, mark: int) -> None:
         """Undo the operations made since there were `mark` of them."""
-        while len(self.operations) > mark:
-            self._undo(self.operations.pop())
-
-    def _undo(self, operation: Operation) -> None:
-        self._ledger.undo(operation.entry)
-        self._session.tell(operation.entry, not _allocates(operation.kind))
+        undone = self.operations[mark:][::-1]
+        for operation in undone:
+            self._ledger.undo(operation.entry)
+        del self.operations[mark:]
+        for operation in undone:  # a handler that fails must not keep the books from being put right
+            self._session.tell(operation.entry, not _allocates(operation.kind))
 
     def _close(self) -> None:
         self.operations = []

@@ -26,7 +26,10 @@ class Turns:
         self._session = session
         self._lines: dict[str, _Line] = {}
         for job in jobs:
-            self._lines.setdefault(job.queue, []).append((session.job_order_key(job), job))
+            try:
+                self._lines.setdefault(job.queue, []).append((session.job_order_key(job), job))
+            except Exception as error:
+                session.blame(job, error)
         for line in self._lines.values():
             heapq.heapify(line)
         self._live = session.queue_order_reaches_others

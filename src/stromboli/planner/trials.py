@@ -30,7 +30,7 @@ class Goal:
     def is_reached(self, session: Session) -> bool:
         """Whether what the cycle decided is enough, once it is true."""
         job = session.jobs.get(self.job)
-        if job is None:
+        if job is None or not job.is_ready:
             return False
         counts = job.counts
         placed = job.scheduled_count + counts[TaskStatus.BINDING] + counts[TaskStatus.RELEASING]

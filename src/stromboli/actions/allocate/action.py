@@ -45,9 +45,13 @@ class Allocate(Action):
                 if not admits:
                     continue
                 job.phase = "Inqueue"
-            worksheet = Worksheet(session.pending(job))
-            if worksheet:
-                worksheets[job.key] = worksheet
+            try:
+                tasks = session.pending(job)
+            except Exception as error:
+                session.blame(job, error)
+                continue
+            if tasks:
+                worksheets[job.key] = Worksheet(tasks)
         return worksheets
 
     def _take_turn(self, session: Session, turns: Turns, queue: Queue, worksheets: dict[str, Worksheet]) -> None:

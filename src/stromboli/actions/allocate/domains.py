@@ -53,12 +53,15 @@ class DomainSearch:
         if not self._job.spec.policies:
             Placing(self._session, statement, self._job, within=domain.inside).run(Worksheet(tasks))
             return
-        for sub_job in self._in_order():
-            waiting = [task for task in tasks if task.sub_job == sub_job.key]
-            if waiting:
-                self._place_sub_job(statement, sub_job, waiting, domain)
-            if statement.operations and self._session.job_ready(self._job):
-                return
+        before = -1
+        while len(statement.operations) > before:
+            before = len(statement.operations)
+            for sub_job in self._in_order():
+                waiting = [t for t in tasks if t.sub_job == sub_job.key and self._session.ledger.is_pending(t)]
+                if waiting:
+                    self._place_sub_job(statement, sub_job, waiting, domain)
+                if statement.operations and self._session.job_ready(self._job):
+                    return
 
     def _in_order(self) -> list[SubJob]:
         """Sub-jobs that are needed for the minimum of their group first, then the others."""

@@ -1,8 +1,7 @@
 """Required affinity: a pod goes only where the pods it needs already are.
 
-Kubernetes counts pods that match *all* terms together. Here each term has a tally of its own, which is the same
-for one term, and for several terms that select the same pods under different topology keys. When terms select
-different pods, each of them must be satisfied in the node's domain, but not necessarily by the same pod.
+Kubernetes counts the pods that match all terms together. The cache has joined the terms of a class accordingly: each
+counts the same pods, under a topology key of its own.
 """
 
 from __future__ import annotations

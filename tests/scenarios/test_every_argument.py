@@ -1,0 +1,156 @@
+"""Every argument of every plugin and action matters, or says that it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from stromboli.actions import ACTIONS
+from stromboli.framework.argument_values import declaration_of
+from stromboli.framework.arguments import Argument
+from stromboli.plugins import PLUGINS
+from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, running
+from tests.scenarios.case import Case, configuration, plugin
+
+DECLARED: dict[str, tuple[Argument, ...]] = {owner.name: owner.arguments for owner in (*PLUGINS, *ACTIONS)}
+
+
+class Row:
+    """An argument, a value that is not its default, and where the pods go by the default and by that value."""
+
+    def __init__(
+        self,
+        owner: str,
+        key: str,
+        value: object,
+        *world: Any,
+        default: str,
+        changed: str,
+        given: Mapping[str, object] | None = None,
+    ) -> None:
+        declared = declaration_of(key, DECLARED[owner])
+        assert declared is not None
+        self.owner, self.key, self.value, self.declared = owner, key, value, declared
+        self.default, self.changed = default, changed
+        self.given = dict(given or {})
+        self.case = Case(key, *world, binds="")
+
+    def __str__(self) -> str:
+        return f"{self.key} of {self.owner}"
+
+    def binds(self, **arguments: object) -> str:
+        names = dict.fromkeys(("gang", "predicates", self.owner))
+        own = plugin(self.owner, {**self.given, **arguments})
+        conf = configuration(*(own if name == self.owner else name for name in names))
+        return self.case.binds(self.case.plan(conf))
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+HOSTS = [node(name, 8, "8Gi", labels={"host": name}) for name in "ab"]
+WEB = {"app": "web"}
+NEAR_WEB = {"labelSelector": {"matchLabels": WEB}, "topologyKey": "host"}
+ON_B = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
+GPU = "nvidia.com/gpu"
+PORT = [{"containerPort": 80, "hostPort": 80}]
+#: Makes node b the worse one by what is free there.
+CROWD = foreign("b", 2, "2Gi", name="crowd")
+
+
+def affinity(kind: str, strength: str, terms: Any) -> Manifest:
+    return {"affinity": {kind: {strength: terms}}}
+
+
+def spread(when: str) -> Manifest:
+    constraint = {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": when, "labelSelector": {"matchLabels": WEB}}
+    return {"labels": WEB, "topologySpreadConstraints": [constraint]}
+
+
+NODEORDER = [
+    Row("nodeorder", "leastrequested.weight", 0, HOSTS, foreign("a"), gang(1), default="b", changed="a",
+        given={"balancedresource.weight": 0}),
+    Row("nodeorder", "mostrequested.weight", 3, HOSTS, CROWD, gang(1, memory="1Gi"), default="a", changed="b"),
+    Row("nodeorder", "balancedresource.weight", 0, node("a", 4, "8Gi"), node("b", 8, "8Gi"), gang(1, 2, memory="2Gi"),
+        default="b", changed="a", given={"leastrequested.weight": 0}),
+    Row("nodeorder", "nodeaffinity.weight", 0, HOSTS, CROWD, gang(1, **affinity("nodeAffinity", PREFERRED,
+        [{"weight": 1, "preference": ON_B}])), default="b", changed="a"),
+    Row("nodeorder", "podaffinity.weight", 0, HOSTS, CROWD, foreign("b", 0, labels=WEB), gang(1, **affinity(
+        "podAffinity", PREFERRED, [{"weight": 1, "podAffinityTerm": NEAR_WEB}])), default="b", changed="a"),
+    Row("nodeorder", "tainttoleration.weight", 0, node("a", 8, "8Gi", taints=["spot:PreferNoSchedule"]),
+        node("b", 8, "8Gi"), CROWD, gang(1), default="b", changed="a"),
+    Row("nodeorder", "imagelocality.weight", 0, node("a"), node("b", images={"train:1": 900}), gang(1, image="train:1"),
+        default="b", changed="a"),
+    Row("nodeorder", "podtopologyspread.weight", 0, HOSTS, CROWD, foreign("a", 0, labels=WEB),
+        gang(1, **spread("ScheduleAnyway")), default="b", changed="a"),
+]  # fmt: skip
+
+ROOM = nodes(8, 2, memory="8Gi")
+
+BINPACK = [
+    Row("binpack", "binpack.weight", 0, ROOM, CROWD, gang(1), default="b", changed="a"),
+    Row("binpack", "binpack.cpu", 5, ROOM, foreign("a", 0, "4Gi"), CROWD, gang(1, memory="1Gi"), default="a",
+        changed="b"),
+    Row("binpack", "binpack.memory", 5, ROOM, foreign("a", 6), CROWD, gang(1, memory="1Gi"), default="a", changed="b"),
+    Row("binpack", "binpack.resources", GPU, nodes(8, 2, gpu=4), foreign("b", 0, gpu=2), gang(1, gpu=1), default="a",
+        changed="b"),
+    Row("binpack", f"binpack.resources.{GPU}", 5, nodes(8, 2, gpu=4), foreign("a", 4), foreign("b", 0, gpu=1,
+        name="other"), gang(1, gpu=1), default="a", changed="b", given={"binpack.resources": GPU}),
+]  # fmt: skip
+
+OTHERS = [
+    Row("overcommit", "overcommit-factor", 2.0, nodes(10, 1), gang(1, resources={"cpu": 15}), default="-", changed="a"),
+    Row("predicates", "predicate.NodeAffinityEnable", False, nodes(4, 2), gang(1, **affinity("nodeAffinity", REQUIRED,
+        {"nodeSelectorTerms": [ON_B]})), default="b", changed="a"),
+    Row("predicates", "predicate.TaintTolerationEnable", False, node("a", taints=["gpu:NoSchedule"]), node("b"), gang(1),
+        default="b", changed="a"),
+    Row("predicates", "predicate.NodePortsEnable", False, nodes(4, 2), running("a", ports=PORT), gang(1, ports=PORT),
+        default="b", changed="a"),
+    Row("predicates", "predicate.PodAffinityEnable", False, HOSTS, foreign("b", labels=WEB), gang(1, **affinity(
+        "podAffinity", REQUIRED, [NEAR_WEB])), default="b", changed="a"),
+    Row("predicates", "predicate.PodTopologySpreadEnable", False, HOSTS, foreign("a", labels=WEB),
+        gang(1, **spread("DoNotSchedule")), default="b", changed="a"),
+]  # fmt: skip
+
+#: What an argument switches off beside the rule in its row.
+ALSO = [
+    Row("predicates", "predicate.NodeAffinityEnable", False, nodes(4, 1), gang(1, nodeSelector={"disk": "ssd"}),
+        default="-", changed="a"),
+    Row("predicates", "predicate.PodAffinityEnable", False, HOSTS, foreign("a", labels=WEB), gang(1, **affinity(
+        "podAntiAffinity", REQUIRED, [NEAR_WEB])), default="b", changed="a"),
+    Row("predicates", "predicate.PodAffinityEnable", False, HOSTS, foreign("a", **affinity("podAntiAffinity", REQUIRED,
+        [NEAR_WEB])), gang(1, labels=WEB), default="b", changed="a"),
+    Row("predicates", "predicate.TaintTolerationEnable", "false", nodes(4, 1, taints=["gpu:NoSchedule"]), gang(1),
+        default="-", changed="a"),
+]  # fmt: skip
+
+ROWS = [*NODEORDER, *BINPACK, *OTHERS, *ALSO]
+IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_the_argument_alone_decides(row: Row) -> None:
+    assert row.default != row.changed
+    assert (row.binds(), row.binds(**{row.key: row.value})) == (row.default, row.changed)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_the_default_can_be_written_out(row: Row) -> None:
+    assert row.binds(**{row.key: row.declared.default}) == row.default
+
+
+@pytest.mark.parametrize(("owner", "argument"), IGNORED, ids=[f"{a.key} of {owner}" for owner, a in IGNORED])
+def test_an_argument_without_effect_says_so(owner: str, argument: Argument) -> None:
+    value = {argument.key: argument.default}
+    if owner in (action.name for action in ACTIONS):
+        conf, kind = configuration("gang", arguments={owner: value}), "action"
+    else:
+        conf, kind = configuration("gang", plugin(owner, value)), "plugin"
+    [warning] = Case("", nodes(1, 1), gang(1), binds="a").plan(conf).warnings
+    assert warning.endswith(f"argument {argument.key!r} of {kind} {owner!r} has no effect: {argument.ignored}")
+
+
+def test_every_argument_has_its_row() -> None:
+    declared = {(owner, each.key) for owner, arguments in DECLARED.items() for each in arguments if not each.ignored}
+    assert {(row.owner, row.declared.key) for row in ROWS} == declared
