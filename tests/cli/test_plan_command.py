@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +12,11 @@ from click.testing import CliRunner, Result
 
 from stromboli.cli import main
 from stromboli.framework.configuration import DEFAULT_TEXT
+from tests.cli.conftest import Run
 from tests.scenarios.builders import foreign, gang, nodes, pod, queue, running
-
-Run = Callable[..., Result]
 
 FITS = [*nodes(4, 2), *gang(3, 2)]
 WAITS = [*nodes(4, 2), *gang(3, 4)]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command on manifests, which are in the folder `cluster` and on the standard input."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "cluster").mkdir()
-
-    def invoke(manifests: list[Any], *arguments: str, command: str = "plan", file: str = "cluster") -> Result:
-        text = json.dumps(manifests)
-        Path("cluster/objects.json").write_text(text)
-        return CliRunner().invoke(main, [command, "-f", file, *arguments], input=text)
-
-    return invoke
 
 
 def planned(result: Result) -> dict[str, Any]:
@@ -40,11 +24,11 @@ def planned(result: Result) -> dict[str, Any]:
     return report
 
 
-# -- for programs -------------------------------------------------------------------------------------------------------
+# -- for programs -----------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_as_json(run: Run) -> None:
-    result = run(FITS, "-o", "json")
+    result = run("plan", FITS, "-o", "json")
     report = planned(result)
     binds = {"default/gang-task-0": "a", "default/gang-task-1": "b", "default/gang-task-2": "a"}
     assert (result.exit_code, result.stderr) == (0, "")
@@ -57,7 +41,7 @@ def test_a_plan_as_json(run: Run) -> None:
 
 
 def test_a_group_that_waits_as_json(run: Run) -> None:
-    result = run(WAITS, "-o", "json")
+    result = run("plan", WAITS, "-o", "json")
     group = planned(result)["podGroups"]["default/gang"]
     assert result.exit_code == 3
     assert (group["phase"], group["minMember"], group["ready"], group["pods"]) == ("Inqueue", 3, 0, 3)
@@ -70,11 +54,11 @@ def test_a_group_that_waits_as_json(run: Run) -> None:
 
 
 def test_yaml_says_the_same(run: Run) -> None:
-    assert yaml.safe_load(run(WAITS, "-o", "yaml").stdout) == planned(run(WAITS, "-o", "json"))
+    assert yaml.safe_load(run("plan", WAITS, "-o", "yaml").stdout) == planned(run("plan", WAITS, "-o", "json"))
 
 
 def test_explanations_for_programs(run: Run) -> None:
-    report = planned(run(WAITS, "-o", "json", "--explain"))
+    report = planned(run("plan", WAITS, "-o", "json", "--explain"))
     change = report["explanations"]["default/gang"]["smallestChange"]
     assert (change["object"], change["field"], change["from"], change["to"]) == (
         "PodGroup default/gang", "spec.minMember", 3, 2,
@@ -82,41 +66,41 @@ def test_explanations_for_programs(run: Run) -> None:
 
 
 def test_several_cycles(run: Run) -> None:
-    report = planned(run([*nodes(4, 1), *gang(2), *gang(3, name="next")], "-o", "json", "--cycles", "3"))
+    report = planned(run("plan", [*nodes(4, 1), *gang(2), *gang(3, name="next")], "-o", "json", "--cycles", "3"))
     assert [len(cycle["binds"]) for cycle in report["cycles"]] == [2, 0, 0]
     assert len(report["binds"]) == 2
     assert report["podGroups"]["default/next"]["conditions"][0]["transitionID"] == "cycle-3"
 
 
 def test_a_room_that_is_held(run: Run) -> None:
-    report = planned(run([*nodes(2, 1), *running("a", 2, releasing=True), *gang(1, 2)], "-o", "json"))
+    report = planned(run("plan", [*nodes(2, 1), *running("a", 2, releasing=True), *gang(1, 2)], "-o", "json"))
     assert (report["binds"], report["pipelined"]) == ({}, {"default/gang-task-0": "a"})
 
 
 def test_only_pods_of_this_scheduler_are_placed(run: Run) -> None:
     objects = [*nodes(4, 1), pod(name="ours"), pod(name="theirs", schedulerName="other"), foreign("a")]
-    assert list(planned(run(objects, "-o", "json"))["binds"]) == ["default/ours"]
-    assert list(planned(run(objects, "-o", "json", "--scheduler-name", "other"))["binds"]) == ["default/theirs"]
+    assert list(planned(run("plan", objects, "-o", "json"))["binds"]) == ["default/ours"]
+    assert list(planned(run("plan", objects, "-o", "json", "--scheduler-name", "other"))["binds"]) == ["default/theirs"]
 
 
-# -- what is read -------------------------------------------------------------------------------------------------------
+# -- what is read -----------------------------------------------------------------------------------------------------
 
 
 def test_the_standard_input(run: Run) -> None:
-    assert run(FITS, file="-").stdout == run(FITS).stdout
+    assert run("plan", FITS, file="-").stdout == run("plan", FITS).stdout
 
 
 def test_a_bad_object_is_told_and_does_not_stop_the_others(run: Run) -> None:
     bad = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd"}, "spec": {"containers": 5}}]
     bad.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}})
-    result = run([*FITS, *bad])
+    result = run("plan", [*FITS, *bad])
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         "warning: cluster/objects.json: Pod odd: spec.containers: expected a list, got an integer; "
         "write a list, one item per dash",
         "warning: skipped 1 object of unknown kind apps/v1 Deployment",
     ]
-    assert planned(run([*FITS, *bad], "-o", "json"))["warnings"][0].startswith("cluster/objects.json: Pod odd")
+    assert planned(run("plan", [*FITS, *bad], "-o", "json"))["warnings"][0].startswith("cluster/objects.json: Pod odd")
 
 
 def config_map(text: str) -> dict[str, Any]:
@@ -129,18 +113,18 @@ def config_map(text: str) -> dict[str, Any]:
 
 
 def test_a_configuration_among_the_manifests_is_not_used(run: Run) -> None:
-    assert run([*FITS, config_map("actions: nonsense")]).exit_code == 0
+    assert run("plan", [*FITS, config_map("actions: nonsense")]).exit_code == 0
 
 
 def test_the_configuration_file_may_be_a_config_map(run: Run) -> None:
     Path("conf.yaml").write_text(json.dumps(config_map(DEFAULT_TEXT.replace("allocate, ", ""))))
-    assert planned(run(FITS, "--conf", "conf.yaml", "-o", "json"))["binds"] == {}
+    assert planned(run("plan", FITS, "--conf", "conf.yaml", "-o", "json"))["binds"] == {}
 
 
 FAILURES = [
     ("no manifests", ["plan"], 2, "Missing option '-f'"),
     ("no such path", ["plan", "-f", "nowhere"], 1, "error: nowhere: no such file or folder; check the path\n"),
-    ("not YAML", ["plan", "-f", "bad.yaml"], 1, "error: bad.yaml: line 1, column 2: "),
+    ("not YAML", ["plan", "-f", "bad.yaml"], 1, "error: bad.yaml: line 1, column 1: "),
     ("no such form", ["plan", "-f", "cluster", "-o", "xml"], 2, "Invalid value for '-o'"),
     ("no cycle at all", ["plan", "-f", "cluster", "--cycles", "0"], 2, "Invalid value for '--cycles'"),
     ("no such configuration", ["plan", "-f", "cluster", "--conf", "none"], 1, "error: cannot read none: No such file"),
@@ -153,9 +137,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "code", "message"), FAILURES, ids=[case[0] for case in FAILURES])
-def test_a_failure_is_a_sentence_and_a_code(
-    name: str, arguments: list[str], code: int, message: str, run: Run
-) -> None:
+def test_a_failure_is_a_sentence_and_a_code(name: str, arguments: list[str], code: int, message: str, run: Run) -> None:
     Path("cluster/objects.json").write_text(json.dumps(FITS))
     Path("bad.yaml").write_text("}{")
     Path("bad.conf").write_text("actions: alocate\ntiers:\n- plugins:\n  - name: gnag\n")
@@ -173,17 +155,17 @@ def test_a_plugin_that_breaks_ends_the_plan_with_a_sentence(
     (tmp_path / "broken_policy_of_mine.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     Path("conf").write_text("actions: allocate\ntiers: [plugins: [name: broken]]")
-    result = run(FITS, "--conf", "conf", "--plugin", "broken_policy_of_mine:Broken")
+    result = run("plan", FITS, "--conf", "conf", "--plugin", "broken_policy_of_mine:Broken")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "error: plugin broken failed: ValueError: no luck today\n"
 
 
-# -- for people ---------------------------------------------------------------------------------------------------------
+# -- for people -------------------------------------------------------------------------------------------------------
 
 TABLE = """\
-GROUP         QUEUE    PHASE    READY  MIN  PODS  NODES         WHY IT WAITS
-default/gang  default  Running      2    2     4  a ×1, b ×1    queue default deserves cpu 8 and has 8
-default/rest  other    Pending      0    1     1  -             queue 'other' does not exist
+GROUP         QUEUE    PHASE    READY  MIN  PODS  NODES       WHY IT WAITS
+default/gang  default  Running      2    2     4  a ×1, b ×1  queue default deserves cpu 8 and has 8
+default/rest  other    Pending      0    1     1  -           queue 'other' does not exist
 
 QUEUE    ALLOCATED  DESERVED  SHARE
 default  cpu 8      cpu 8      100%
@@ -193,36 +175,34 @@ default  cpu 8      cpu 8      100%
 
 
 def test_a_table_for_people(run: Run) -> None:
-    result = run([*nodes(4, 2), *gang(4, 4, minimum=2), *gang(1, name="rest", queue="other")])
-    assert (result.exit_code, result.stderr) == (3, "")
-    assert result.stdout.split() == TABLE.split()
-    assert len({line.index("other") for line in result.stdout.splitlines() if line.startswith("default/rest")}) == 1
+    result = run("plan", [*nodes(4, 2), *gang(4, 4, minimum=2), *gang(1, name="rest", queue="other")])
+    assert (result.exit_code, result.stdout, result.stderr) == (3, TABLE, "")
 
 
 def test_everything_placed_is_said(run: Run) -> None:
-    assert run(FITS).stdout.endswith("3 pods bound in 1 cycle; every job has what it asked for.\n")
-    assert run(nodes(4, 1)).stdout.endswith("0 pods bound in 1 cycle; there are no jobs.\n")
+    assert run("plan", FITS).stdout.endswith("3 pods bound in 1 cycle; every job has what it asked for.\n")
+    assert run("plan", nodes(4, 1)).stdout.endswith("0 pods bound in 1 cycle; there are no jobs.\n")
 
 
 def test_explanations_under_the_table(run: Run) -> None:
-    output = run(WAITS, "--explain").stdout
+    output = run("plan", WAITS, "--explain").stdout
     assert "default/gang waits: 0 of 3 pods have a place, and 3 must start together.\n" in output
     assert "    lower minMember of PodGroup default/gang from 3 to 2\n" in output
     assert output.endswith("0 pods bound in 1 cycle; 1 job waits.\n")
 
 
 def test_names_cannot_steer_the_terminal(run: Run) -> None:
-    evil = "\x1b[2J\x9b31mred\u202e\nnext"
+    evil = "\x1b[2J\x9b31mred\nnext"
     objects = [*nodes(4, 1), *gang(1, queue=evil), *nodes(1, 1, taints=[f"{evil}:NoSchedule"])]
     for form in ("table", "json", "yaml"):
-        result = run(objects, "-o", form, "--explain")
+        result = run("plan", objects, "-o", form, "--explain")
         text = result.stdout + result.stderr
         assert result.exit_code == 3
-        assert not set(text) & {"\x1b", "\x9b", "\u202e"}, form
+        assert not set(text) & {"\x1b", "\x9b"}, form
 
 
 def test_a_large_plan(run: Run) -> None:
     groups = [entry for number in range(600) for entry in gang(1, name=f"job-{number}")]
-    lines = run([*nodes(400, 1), queue("unused"), *groups]).stdout.splitlines()
-    assert lines[-1] == "110 pods bound in 1 cycle; 490 jobs wait." or "bound in 1 cycle" in lines[-1]
+    lines = run("plan", [*nodes(400, 1), queue("unused"), *groups]).stdout.splitlines()
+    assert lines[-1] == "400 pods bound in 1 cycle; 200 jobs wait."
     assert sum(line.startswith("default/job-") for line in lines) == 600

@@ -212,6 +212,12 @@ WARNINGS = [
         "5: 'enableNamespaceOrder' of plugin 'drf' has no effect: the question is not asked",
     ),
     (
+        "two notions of a fair share",
+        one_plugin("- name: proportion\n- name: drf\n  enableHierarchy: true"),
+        "5: plugin 'drf' with enableHierarchy conflicts with plugin 'proportion' in the same tier (line 4): "
+        "the first of them orders the queues; put them into different tiers",
+    ),
+    (
         "a tier without plugins",
         one_plugin("- name: gang") + "\n- plugins:",
         "5: the tier lists no plugins and has no effect",

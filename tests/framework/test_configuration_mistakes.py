@@ -97,12 +97,6 @@ MISTAKES = [
         "'enabledJobOrder' of plugin 'gang' is given in two spellings with different values; remove one",
     ),
     ("switch twice", one_plugin("- name: gang\n  enableJobOrder: on\n  enableJobOrder: on"), 6, "is given twice"),
-    (
-        "drf and proportion",
-        one_plugin("- name: proportion\n- name: drf\n  enableHierarchy: true"),
-        5,
-        "conflicts with plugin 'proportion' in the same tier (line 4); put them into different tiers",
-    ),
     # arguments
     ("arguments as a list", one_plugin("- name: gang\n  arguments: []"), 5, "must be a mapping, not a list"),
     (

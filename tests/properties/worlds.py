@@ -26,8 +26,8 @@ TAINTS = ("team=red:NoSchedule", "dusty:PreferNoSchedule", "old=yes:NoExecute")
 class Traits:
     """What may occur in a world."""
 
-    #: Affinity, anti-affinity and spreading between pods.
-    pod_rules: bool = True
+    #: One in so many templates has rules about other pods: affinity, anti-affinity, spreading; 0 for none.
+    pod_rules: int = 5
     sub_groups: bool = True
     #: Pods that name no group.
     plain_pods: bool = True
@@ -64,10 +64,10 @@ def chance(draw: st.DrawFn, one_in: int) -> bool:
 
 # -- nodes ------------------------------------------------------------------------------------------------------------
 
-cpus = st.sampled_from(["4", "2", "8", "1", "3500m"])
-memories = st.sampled_from(["8Gi", "4Gi", "16Gi", "2Gi", "7000Mi"])
+cpus = st.sampled_from(["8", "4", "16", "2", "3500m"])
+memories = st.sampled_from(["16Gi", "8Gi", "32Gi", "4Gi", "7000Mi"])
 #: None stands for a node that does not say how many pods it takes.
-pod_slots = st.sampled_from(["110", "110", "3", "2", None])
+pod_slots = st.sampled_from(["110", "110", "110", "3", None])
 devices = st.sampled_from([None, None, "1", "2", "4"])
 
 
@@ -82,7 +82,7 @@ def nodes(draw: st.DrawFn, name: str) -> kube.Node:
         name,
         {resource: amount for resource, amount in offered.items() if amount},
         labels={key: value for key, value in labels.items() if value},
-        taints=[objects.taint(text) for text in TAINTS if chance(draw, 6)],
+        taints=[objects.taint(text) for text in TAINTS if chance(draw, 9)],
         unschedulable=chance(draw, 12),
         ready=draw(st.sampled_from([None, None, None, True, False])) if chance(draw, 4) else None,
     )
@@ -113,8 +113,8 @@ def queues(draw: st.DrawFn, name: str) -> kube.Queue:
 requests = st.fixed_dictionaries(
     {},
     optional={
-        "cpu": st.sampled_from(["1", "500m", "2", "4", "333m"]),
-        "memory": st.sampled_from(["1Gi", "2Gi", "4Gi", "700Mi"]),
+        "cpu": st.sampled_from(["1", "500m", "333m", "2", "4"]),
+        "memory": st.sampled_from(["1Gi", "700Mi", "2Gi", "4Gi"]),
         GPU: st.sampled_from(["1", "2"]),
         NIC: st.just("1"),
     },
@@ -176,7 +176,7 @@ def templates(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
     affinity = kube.Affinity()
     if chance(draw, 6):
         affinity.node_affinity = kube.NodeAffinity(required=kube.NodeSelector(node_selector_terms=draw(node_terms)))
-    if traits.pod_rules and chance(draw, 5):
+    if traits.pod_rules and chance(draw, traits.pod_rules):
         affinity.pod_affinity = draw(pod_rules()) if draw(st.booleans()) else None
         affinity.pod_anti_affinity = draw(pod_rules()) if affinity.pod_affinity is None else None
     return objects.template(
@@ -185,12 +185,27 @@ def templates(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
         node_selector={DISK: "ssd"} if chance(draw, 6) else None,
         tolerations=draw(tolerations) if chance(draw, 3) else None,
         affinity=affinity,
-        topology_spread_constraints=[draw(spreads)] if traits.pod_rules and chance(draw, 6) else None,
+        topology_spread_constraints=[draw(spreads)] if traits.pod_rules and chance(draw, traits.pod_rules) else None,
     )
 
 
+@dataclass(frozen=True)
+class Kind:
+    """Pods that are alike."""
+
+    spec: kube.PodSpec
+    role: str
+    labels: dict[str, str]
+
+
+@st.composite
+def kinds(draw: st.DrawFn, traits: Traits) -> Kind:
+    labels = draw(st.sampled_from([{}, {APP: "web"}, {APP: "db"}]))
+    return Kind(draw(templates(traits)), draw(st.sampled_from(["", "worker", "master"])), labels)
+
+
 #: Takes most of a node, so that others have to wait for it to leave.
-HEAVY = objects.template({"cpu": "3", "memory": "3Gi"})
+HEAVY = objects.template({"cpu": "6", "memory": "5Gi"})
 
 
 def standing(spec: kube.PodSpec, node: str) -> kube.PodSpec:
@@ -203,41 +218,26 @@ def standing(spec: kube.PodSpec, node: str) -> kube.PodSpec:
 @st.composite
 def fates(draw: st.DrawFn, spec: kube.PodSpec, names: list[str]) -> tuple[kube.PodSpec, str, bool]:
     """A pod that has been placed before: its spec with the node, its phase, and whether it is being removed."""
-    phase = draw(st.sampled_from(["Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown"]))
+    phase = draw(
+        st.sampled_from(["Running", "Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown"])
+    )
     return standing(spec, draw(st.sampled_from(names))), phase, draw(st.booleans())
 
 
 @st.composite
-def lone_pods(draw: st.DrawFn, traits: Traits, names: list[str], number: int) -> kube.Pod:
+def lone_pods(draw: st.DrawFn, traits: Traits, kind: Kind, names: list[str], number: int) -> kube.Pod:
     """A pod that names no group: it runs already, or one is made for it."""
-    spec, name = draw(templates(traits)), f"plain-{number}"
-    labels = draw(st.sampled_from([{}, {APP: "web"}]))
-    if traits.plain_pods and names and draw(st.booleans()):
+    name = f"plain-{number}"
+    if traits.plain_pods and draw(st.booleans()):
         owner = draw(st.sampled_from(["", "set-a", "set-b"]))
-        return objects.pod(name, spec, owner=owner, labels=labels, created=draw(st.sampled_from(TIMES)))
-    if not names:
-        return objects.pod(name, spec, labels=labels)
-    placed, phase, leaving = draw(fates(spec if draw(st.booleans()) else HEAVY, names))
-    placed.scheduler_name = draw(st.sampled_from(["stromboli", "default-scheduler"]))
-    return objects.pod(name, placed, phase=phase, leaving=leaving, labels=labels)
+        created = draw(st.sampled_from(TIMES))
+        return objects.pod(name, kind.spec, owner=owner, labels=kind.labels, created=created)
+    spec, phase, leaving = draw(fates(kind.spec if draw(st.booleans()) else HEAVY, names))
+    spec.scheduler_name = draw(st.sampled_from(["stromboli", "default-scheduler"]))
+    return objects.pod(name, spec, phase=phase, leaving=leaving, labels=kind.labels)
 
 
 # -- jobs -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Pods of a job that are alike."""
-
-    spec: kube.PodSpec
-    role: str
-    labels: dict[str, str]
-
-
-@st.composite
-def kinds(draw: st.DrawFn, traits: Traits, role: str) -> Kind:
-    labels = draw(st.sampled_from([{}, {APP: "web"}, {APP: "db"}]))
-    return Kind(draw(templates(traits)), draw(st.sampled_from(["", role])), labels)
 
 
 @st.composite
@@ -245,11 +245,11 @@ def members(draw: st.DrawFn, job: str, place: int, kind: Kind, names: list[str])
     name = f"{job}-{kind.role or 'task'}-{place}"
     labels = {**kind.labels, RANK: str(place % 2)}
     created = draw(st.sampled_from(TIMES)) if chance(draw, 6) else None
-    if names and chance(draw, 10):
+    if chance(draw, 10):
         spec, phase, leaving = draw(fates(kind.spec, names))
         return objects.pod(name, spec, group=job, role=kind.role, labels=labels, phase=phase, leaving=leaving)
     spec, nominated = kind.spec, None
-    if names and chance(draw, 20):
+    if chance(draw, 20):
         nominated = draw(st.sampled_from(names))
     if chance(draw, 40):
         spec = kube.PodSpec(
@@ -261,10 +261,12 @@ def members(draw: st.DrawFn, job: str, place: int, kind: Kind, names: list[str])
 
 
 @st.composite
-def jobs(draw: st.DrawFn, traits: Traits, name: str, names: list[str]) -> tuple[kube.PodGroup, list[kube.Pod]]:
-    """A PodGroup with up to eight pods of one or two classes."""
+def jobs(
+    draw: st.DrawFn, traits: Traits, name: str, pool: list[Kind], names: list[str]
+) -> tuple[kube.PodGroup, list[kube.Pod]]:
+    """A PodGroup with up to eight pods of one or two kinds."""
     size = draw(st.integers(1, 8))
-    alike = [draw(kinds(traits, role)) for role in ("worker", "master")[: draw(st.integers(1, 2))]]
+    alike = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=2))
     pods = [draw(members(name, place, alike[place % len(alike)], names)) for place in range(size)]
     roles = {kind.role for kind in alike if kind.role}
     policies = None
@@ -277,7 +279,7 @@ def jobs(draw: st.DrawFn, traits: Traits, name: str, names: list[str]) -> tuple[
         created=draw(st.sampled_from(TIMES)),
         min_member=draw(st.one_of(st.just(size), st.integers(0, size))),
         min_task_member=minimums,
-        min_resources=draw(requests) if chance(draw, 3) else None,
+        min_resources=draw(requests) if chance(draw, 4) else None,
         queue=draw(st.sampled_from([None, "default", *QUEUES])),
         priority_class_name=draw(st.sampled_from([None, *PRIORITIES])),
         sub_group_policy=policies,
@@ -291,8 +293,11 @@ def jobs(draw: st.DrawFn, traits: Traits, name: str, names: list[str]) -> tuple[
 @st.composite
 def worlds(draw: st.DrawFn, traits: Traits = EVERYTHING) -> SmallWorld:
     names = [f"node-{number:02}" for number in range(draw(st.integers(1, traits.most_nodes)))]
-    lines = [draw(jobs(traits, f"job-{number}", names)) for number in range(draw(st.integers(1, 6)))]
-    lone = [draw(lone_pods(traits, names, number)) for number in range(draw(st.integers(0, 6)))]
+    pool = [draw(kinds(traits)) for _ in range(draw(st.integers(1, 4)))]  # jobs share them, and so their classes
+    lines = [draw(jobs(traits, f"job-{number}", pool, names)) for number in range(draw(st.integers(1, 6)))]
+    lone = [
+        draw(lone_pods(traits, draw(st.sampled_from(pool)), names, number)) for number in range(draw(st.integers(0, 6)))
+    ]
     return SmallWorld(
         nodes=[draw(nodes(name)) for name in names],
         queues=[draw(queues(name)) for name in QUEUES[1:]],

@@ -82,11 +82,15 @@ def _taint(text: str) -> Manifest:
 
 
 def tolerating(text: str) -> Manifest:
-    """`key=value:effect` tolerates that taint, `key:effect` every value of the key, `key` every effect, too."""
+    """`key=value:effect` tolerates that taint, `key<5:effect` smaller numbers, `key:effect` every value of the key,
+    `key` every effect, too, and an empty text everything.
+    """
     taint, _, effect = text.partition(":")
-    key, equals, value = taint.partition("=")
-    how = {"operator": "Equal", "value": value} if equals else {"operator": "Exists"}
-    return given(key=key or None, effect=effect or None, **how)
+    for sign, operator in (("=", "Equal"), ("<", "Lt"), (">", "Gt")):
+        key, found, value = taint.partition(sign)
+        if found:
+            return given(key=key, operator=operator, value=value, effect=effect or None)
+    return given(key=taint or None, operator="Exists", effect=effect or None)
 
 
 # -- pods ---------------------------------------------------------------------------------------------------------
@@ -206,9 +210,7 @@ def running(places: str, cpu: object = 1, *, name: str = "old", minimum: int = 0
     return gang_of(*members, name=name, minimum=minimum, **{"phase": "Running", **of_group})
 
 
-def foreign(
-    place: str, cpu: object = 1, memory: object = None, *, name: str = "stranger", **facts: Any
-) -> Manifest:
+def foreign(place: str, cpu: object = 1, memory: object = None, *, name: str = "stranger", **facts: Any) -> Manifest:
     """A pod of another scheduler that is on a node already."""
     return pod(cpu, memory, name=name, nodeName=place, schedulerName="default-scheduler", **facts)
 

@@ -15,8 +15,9 @@ OTHER = gang(2, name="other")
 def bad_job(name: str, *world: Any, fault: str, is_warned: bool = True, binds: str = "- aa") -> Case:
     """The job `gang` waits and says why, and the other one is placed."""
     return Case(
-        name, nodes(4, 1), world, OTHER, conf=STANDARD, binds=binds, codes={"gang": ["InvalidObject"]},
-        reasons={"gang": [fault]}, phases={"gang": "Pending", "other": "Running"}, warnings=[fault] if is_warned else [],
+        name,
+        nodes(4, 1), world, OTHER, conf=STANDARD, binds=binds, phases={"gang": "Pending", "other": "Running"},
+        codes={"gang": ["InvalidObject"]}, reasons={"gang": [fault]}, warnings=[fault] if is_warned else [],
     )  # fmt: skip
 
 
@@ -48,31 +49,57 @@ PODS = [
     bad_amount("1Zi", f'"1Zi" has an unknown suffix; {SUFFIXES}'),
     bad_amount("NaN", f'"NaN" {NO_QUANTITY}'),
     bad_pod("an overhead", f'spec.overhead.cpu: "much" {NO_QUANTITY}', overhead={"cpu": "much"}),
-    bad_pod("an init container", f'spec.initContainers[1].resources.requests.cpu: "much" {NO_QUANTITY}',
-            initContainers=[{"name": "one"}, {"name": "two", "resources": {"requests": {"cpu": "much"}}}]),
-    bad_pod("an operator that nobody knows",
-            "spec.affinity.nodeAffinity.required[0].matchExpressions[0].operator: 'Near' is not one of In, NotIn, "
-            "Exists, DoesNotExist, Gt, Lt",
-            affinity=required("nodeAffinity", {"nodeSelectorTerms": WHO_KNOWS})),
-    bad_pod("an affinity to nowhere", "spec.affinity.podAffinity.required[0].topologyKey: is missing; name a node label",
-            affinity=required("podAffinity", [{"labelSelector": {}}])),
-    bad_pod("a spread of nothing", "spec.topologySpreadConstraints[0].maxSkew: must be at least 1, got 0",
-            topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 0}]),
-    bad_job("one bad member keeps its whole gang waiting", gang_of(pod(), pod("two")), binds="-- aa",
-            fault=f'Pod default/gang-task-1: spec.containers[0].resources.requests.cpu: "two" {NO_QUANTITY}'),
+    bad_pod(
+        "an init container",
+        f'spec.initContainers[1].resources.requests.cpu: "much" {NO_QUANTITY}',
+        initContainers=[{"name": "one"}, {"name": "two", "resources": {"requests": {"cpu": "much"}}}],
+    ),
+    bad_pod(
+        "an operator that nobody knows",
+        "spec.affinity.nodeAffinity.required[0].matchExpressions[0].operator: 'Near' is not one of In, NotIn, "
+        "Exists, DoesNotExist, Gt, Lt",
+        affinity=required("nodeAffinity", {"nodeSelectorTerms": WHO_KNOWS}),
+    ),
+    bad_pod(
+        "an affinity to nowhere",
+        "spec.affinity.podAffinity.required[0].topologyKey: is missing; name a node label",
+        affinity=required("podAffinity", [{"labelSelector": {}}]),
+    ),
+    bad_pod(
+        "a spread of nothing",
+        "spec.topologySpreadConstraints[0].maxSkew: must be at least 1, got 0",
+        topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 0}],
+    ),
+    bad_job(
+        "one bad member keeps its whole gang waiting",
+        gang_of(pod(), pod("two")), binds="-- aa",
+        fault=f'Pod default/gang-task-1: spec.containers[0].resources.requests.cpu: "two" {NO_QUANTITY}',
+    ),
 ]  # fmt: skip
 
 GROUPS = [
-    bad_group("a group that needs a strange amount", f'spec.minResources.cpu: "lots" {NO_QUANTITY}',
-              resources={"cpu": "lots"}),
-    bad_group("a group that needs less than nobody", "spec.minMember: must not be negative, got -1; write 0 or more",
-              minimum=-1),
-    bad_group("a role that needs less than nobody",
-              "spec.minTaskMember.worker: must not be negative, got -1; write 0 or more", minimums={"worker": -1}),
-    bad_group("parts of nobody", "spec.subGroupPolicy[0].subGroupSize: must be at least 1, got 0",
-              policies=[{"matchLabelKeys": ["part"], "subGroupSize": 0}]),
-    bad_job("a group that does not exist", gang(1)[1:], is_warned=False,
-            fault="PodGroup default/gang: does not exist, but pods name it; create it or correct their annotation"),
+    bad_group(
+        "a group that needs a strange amount",
+        f'spec.minResources.cpu: "lots" {NO_QUANTITY}', resources={"cpu": "lots"},
+    ),
+    bad_group(
+        "a group that needs less than nobody",
+        "spec.minMember: must not be negative, got -1; write 0 or more", minimum=-1,
+    ),
+    bad_group(
+        "a role that needs less than nobody",
+        "spec.minTaskMember.worker: must not be negative, got -1; write 0 or more", minimums={"worker": -1},
+    ),
+    bad_group(
+        "parts of nobody",
+        "spec.subGroupPolicy[0].subGroupSize: must be at least 1, got 0",
+        policies=[{"matchLabelKeys": ["part"], "subGroupSize": 0}],
+    ),
+    bad_job(
+        "a group that does not exist",
+        gang(1)[1:], is_warned=False,
+        fault="PodGroup default/gang: does not exist, but pods name it; create it or correct their annotation",
+    ),
 ]  # fmt: skip
 
 
@@ -82,28 +109,51 @@ def told(name: str, *world: Any, warning: str, binds: str = "aa") -> Case:
 
 
 CLUSTER = [
-    told("a node with a strange amount is left out", node("b", cpu="lots"), gang(1, cpu=5), binds="- aa",
-         warning=f'Node b: status.allocatable.cpu: "lots" {NO_QUANTITY}; the node is left out'),
-    told("a pod that runs with a strange amount counts as a pod", foreign("a", cpu="lots"),
-         warning=f'Pod default/stranger: spec.containers[0].resources.requests.cpu: "lots" {NO_QUANTITY}'),
-    told("a queue with a strange limit takes nobody", queue("odd", capability={"cpu": "lots"}), gang(1, queue="odd"),
-         warning=f'Queue odd: spec.capability.cpu: "lots" {NO_QUANTITY}; the queue takes no jobs', binds="- aa"),
-    told("a queue with a strange guarantee", queue("odd", guarantee={"cpu": "-1"}), gang(1, queue="odd"), binds="- aa",
-         warning='Queue odd: spec.guarantee.resource.cpu: "-1" is negative; a quantity is zero or more; '
-                 "the queue takes no jobs"),
-    told("a queue without weight", queue("odd", weight=0), gang(1, queue="odd"), binds="- aa",
-         warning="Queue odd: spec.weight: must be at least 1, got 0; the queue takes no jobs"),
+    told(
+        "a node with a strange amount is left out",
+        node("b", cpu="lots"), gang(1, cpu=5), binds="- aa",
+        warning=f'Node b: status.allocatable.cpu: "lots" {NO_QUANTITY}; the node is left out',
+    ),
+    told(
+        "a pod that runs with a strange amount counts as a pod",
+        foreign("a", cpu="lots"),
+        warning=f'Pod default/stranger: spec.containers[0].resources.requests.cpu: "lots" {NO_QUANTITY}',
+    ),
+    told(
+        "a queue with a strange limit takes nobody",
+        queue("odd", capability={"cpu": "lots"}), gang(1, queue="odd"),
+        warning=f'Queue odd: spec.capability.cpu: "lots" {NO_QUANTITY}; the queue takes no jobs', binds="- aa",
+    ),
+    told(
+        "a queue with a strange guarantee",
+        queue("odd", guarantee={"cpu": "-1"}), gang(1, queue="odd"), binds="- aa",
+        warning='Queue odd: spec.guarantee.resource.cpu: "-1" is negative; a quantity is zero or more; '
+        "the queue takes no jobs",
+    ),
+    told(
+        "a queue without weight",
+        queue("odd", weight=0), gang(1, queue="odd"), binds="- aa",
+        warning="Queue odd: spec.weight: must be at least 1, got 0; the queue takes no jobs",
+    ),
 ]  # fmt: skip
 
 QUIET = [
-    Case("queues that are their own ancestors", nodes(4, 1), queue("left", parent="right"), queue("right", parent="left"),
-         gang(1, queue="left"), OTHER, conf=STANDARD, binds="a aa"),
-    Case("a queue below nowhere", nodes(4, 1), queue("left", parent="nowhere"), gang(1, queue="left"), conf=STANDARD,
-         binds="a"),
+    Case(
+        "queues that are their own ancestors",
+        nodes(4, 1), queue("left", parent="right"), queue("right", parent="left"), gang(1, queue="left"), OTHER,
+        conf=STANDARD, binds="a aa",
+    ),
+    Case(
+        "a queue below nowhere",
+        nodes(4, 1), queue("left", parent="nowhere"), gang(1, queue="left"), conf=STANDARD, binds="a",
+    ),
     Case("a pod that runs on a node that is gone", nodes(1, 1), foreign("z", cpu=9), gang(1), conf=STANDARD, binds="a"),
     Case("a node without any amounts", {**node("a"), "status": {}}, node("b"), gang(1), conf=STANDARD, binds="b"),
     Case("more pods than a node has room for", nodes(1, 2), foreign("a", cpu=9), gang(2), conf=STANDARD, binds="--"),
-    Case("a creation time that is no time", nodes(2, 1), gang(1, name="first", created="yesterday"), gang(1), binds="aa"),
+    Case(
+        "a creation time that is no time",
+        nodes(2, 1), gang(1, name="first", created="yesterday"), gang(1), binds="aa",
+    ),
 ]  # fmt: skip
 
 

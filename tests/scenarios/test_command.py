@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from stromboli.cli.plan import plan
-from tests.scenarios.builders import foreign, gang, node, nodes, priority_class, queue, running
+from tests.scenarios.builders import foreign, gang, nodes, priority_class, queue, running
 from tests.scenarios.case import PLAIN, STANDARD, Case, configuration
 
 Run = Callable[..., Result]
@@ -19,13 +19,21 @@ CASES = [
     Case("everyone fits", nodes(4, 2), gang(3, cpu=2), binds="aab"),
     Case("one short: nobody moves", nodes(4, 1), gang(3, cpu=2), binds="---"),
     Case("a room is held", nodes(2, 1), running("a", cpu=2, releasing=True), gang(1, cpu=2), binds="A"),
-    Case("shares", nodes(4, 1), queue("left", 3), queue("right"), gang(4, minimum=0, name="first", queue="left"),
-         gang(4, minimum=0, name="second", queue="right"), conf=STANDARD, binds="aaa- a---"),
-    Case("priorities", nodes(2, 1), priority_class("high", 9), gang(2, name="first"),
-         gang(2, name="second", priority="high"), conf=configuration("gang", "priority"), binds="-- aa"),
-    Case("a bad amount", nodes(2, 2), node("c", "lots"), gang(2), binds="aa", warnings=[
-        'Node c: status.allocatable.cpu: "lots" is not a quantity; write a number and a suffix, as in 500m, 2, 1.5 or '
-        "4Gi; the node is left out"]),
+    Case(
+        "shares",
+        nodes(4, 1), queue("left", 3), queue("right"), gang(4, minimum=0, name="first", queue="left"),
+        gang(4, minimum=0, name="second", queue="right"), conf=STANDARD, binds="aaa- a---",
+    ),
+    Case(
+        "priorities",
+        nodes(2, 1), priority_class("high", 9), gang(2, name="first"), gang(2, name="second", priority="high"),
+        conf=configuration("gang", "priority"), binds="-- aa",
+    ),
+    Case(
+        "something is wrong",
+        nodes(2, 2), queue("odd", weight=0), gang(2), binds="aa",
+        warnings=["Queue odd: spec.weight: must be at least 1, got 0; the queue takes no jobs"],
+    ),
     Case("two cycles", nodes(2, 1), foreign("a"), gang(1), cycles=2, binds="a"),
 ]  # fmt: skip
 

@@ -18,18 +18,24 @@ def wants(cpu: object, name: str = "gang", **facts: object) -> object:
 
 OVERCOMMIT = [
     Case("let in without a pod in existence", nodes(10, 1), wants(4), conf=ROOMY, binds="", phases={"gang": "Inqueue"}),
-    Case("who names no minResources is let in", nodes(10, 1), FULL, group("gang", 1), conf=TIGHT, binds="",
-         phases={"gang": "Inqueue"}),
-    Case("a little more than the cluster has", nodes(10, 1), wants(12), conf=ROOMY, binds="",
-         phases={"gang": "Inqueue"}),
+    Case(
+        "who names no minResources is let in",
+        nodes(10, 1), FULL, group("gang", 1), conf=TIGHT, binds="", phases={"gang": "Inqueue"},
+    ),
+    Case(
+        "a little more than the cluster has",
+        nodes(10, 1), wants(12), conf=ROOMY, binds="", phases={"gang": "Inqueue"},
+    ),
     Case(
         "too much",
         nodes(10, 1), gang(1, resources={"cpu": "12001m"}), conf=ROOMY, binds="-", phases={"gang": "Pending"},
         reasons={"gang": ["resource in cluster is overused: overused cpu", "the job is not let into its queue yet"]},
         codes={"gang": ["ClusterOvercommitted", "NotAdmitted"]},
     ),
-    Case("a factor of 1 is exactly the cluster", nodes(10, 1), wants(10, "first"), conf=TIGHT, binds="",
-         phases={"first": "Inqueue"}),
+    Case(
+        "a factor of 1 is exactly the cluster",
+        nodes(10, 1), wants(10, "first"), conf=TIGHT, binds="", phases={"first": "Inqueue"},
+    ),
     Case("and nothing beyond", nodes(10, 1), wants(11, "first"), conf=TIGHT, binds="", phases={"first": "Pending"}),
     Case(
         "a factor below 1 is read as 1.2",
@@ -94,8 +100,9 @@ QUEUES = [
         nodes(10, 1), queue("left", capability={"cpu": 4}), wants(3, "first", queue="left"),
         gang(2, name="second", queue="left", resources={"cpu": 2}), wants(1, "third", queue="left"), conf=SHARES,
         binds="--", phases={"first": "Inqueue", "second": "Pending", "third": "Inqueue"},
-        reasons={"second": ["queue resource quota insufficient: insufficient cpu",
-                            "the job is not let into its queue yet"]},
+        reasons={
+            "second": ["queue resource quota insufficient: insufficient cpu", "the job is not let into its queue yet"],
+        },
         codes={"second": ["QueueCapabilityExceeded", "NotAdmitted"]},
     ),
     Case(
@@ -116,15 +123,16 @@ QUEUES = [
     ),
     Case(
         "a closed queue lets nobody in",
-        nodes(10, 1), queue("left", state="Closed"), gang(1, queue="left", resources={"cpu": 1}), conf=SHARES, binds="-",
-        phases={"gang": "Pending"},
+        nodes(10, 1), queue("left", state="Closed"), gang(1, queue="left", resources={"cpu": 1}), conf=SHARES,
+        binds="-", phases={"gang": "Pending"},
         reasons={"gang": ["queue left is Closed, not Open", "the job is not let into its queue yet"]},
     ),
     Case(
         "queues take turns",
         nodes(10, 1), queue("left"), queue("right"), running("aa", queue="left"), wants(6, "first", queue="left"),
-        wants(6, "second", queue="right"), conf=configuration("overcommit", plugin("proportion", enableJobEnqueued=False)),
-        binds="", phases={"first": "Pending", "second": "Inqueue"},
+        wants(6, "second", queue="right"),
+        conf=configuration("overcommit", plugin("proportion", enableJobEnqueued=False)), binds="",
+        phases={"first": "Pending", "second": "Inqueue"},
     ),
 ]  # fmt: skip
 

@@ -69,60 +69,101 @@ def spread(when: str) -> Manifest:
 
 
 NODEORDER = [
-    Row("nodeorder", "leastrequested.weight", 0, HOSTS, foreign("a"), gang(1), default="b", changed="a",
-        given={"balancedresource.weight": 0}),
+    Row(
+        "nodeorder", "leastrequested.weight", 0, HOSTS, foreign("a"), gang(1), default="b", changed="a",
+        given={"balancedresource.weight": 0},
+    ),
     Row("nodeorder", "mostrequested.weight", 3, HOSTS, CROWD, gang(1, memory="1Gi"), default="a", changed="b"),
-    Row("nodeorder", "balancedresource.weight", 0, node("a", 4, "8Gi"), node("b", 8, "8Gi"), gang(1, 2, memory="2Gi"),
-        default="b", changed="a", given={"leastrequested.weight": 0}),
-    Row("nodeorder", "nodeaffinity.weight", 0, HOSTS, CROWD, gang(1, **affinity("nodeAffinity", PREFERRED,
-        [{"weight": 1, "preference": ON_B}])), default="b", changed="a"),
-    Row("nodeorder", "podaffinity.weight", 0, HOSTS, CROWD, foreign("b", 0, labels=WEB), gang(1, **affinity(
-        "podAffinity", PREFERRED, [{"weight": 1, "podAffinityTerm": NEAR_WEB}])), default="b", changed="a"),
-    Row("nodeorder", "tainttoleration.weight", 0, node("a", 8, "8Gi", taints=["spot:PreferNoSchedule"]),
-        node("b", 8, "8Gi"), CROWD, gang(1), default="b", changed="a"),
-    Row("nodeorder", "imagelocality.weight", 0, node("a"), node("b", images={"train:1": 900}), gang(1, image="train:1"),
-        default="b", changed="a"),
-    Row("nodeorder", "podtopologyspread.weight", 0, HOSTS, CROWD, foreign("a", 0, labels=WEB),
-        gang(1, **spread("ScheduleAnyway")), default="b", changed="a"),
+    Row(
+        "nodeorder", "balancedresource.weight", 0, node("a", 4, "8Gi"), node("b", 8, "8Gi"), gang(1, 2, memory="2Gi"),
+        default="b", changed="a", given={"leastrequested.weight": 0},
+    ),
+    Row(
+        "nodeorder", "nodeaffinity.weight", 0, HOSTS, CROWD,
+        gang(1, **affinity("nodeAffinity", PREFERRED, [{"weight": 1, "preference": ON_B}])), default="b", changed="a",
+    ),
+    Row(
+        "nodeorder", "podaffinity.weight", 0, HOSTS, CROWD, foreign("b", 0, labels=WEB),
+        gang(1, **affinity("podAffinity", PREFERRED, [{"weight": 1, "podAffinityTerm": NEAR_WEB}])), default="b",
+        changed="a",
+    ),
+    Row(
+        "nodeorder", "tainttoleration.weight", 0, node("a", 8, "8Gi", taints=["spot:PreferNoSchedule"]),
+        node("b", 8, "8Gi"), CROWD, gang(1), default="b", changed="a",
+    ),
+    Row(
+        "nodeorder", "imagelocality.weight", 0, node("a"), node("b", images={"train:1": 900}), gang(1, image="train:1"),
+        default="b", changed="a",
+    ),
+    Row(
+        "nodeorder", "podtopologyspread.weight", 0, HOSTS, CROWD, foreign("a", 0, labels=WEB),
+        gang(1, **spread("ScheduleAnyway")), default="b", changed="a",
+    ),
 ]  # fmt: skip
 
 ROOM = nodes(8, 2, memory="8Gi")
 
 BINPACK = [
     Row("binpack", "binpack.weight", 0, ROOM, CROWD, gang(1), default="b", changed="a"),
-    Row("binpack", "binpack.cpu", 5, ROOM, foreign("a", 0, "4Gi"), CROWD, gang(1, memory="1Gi"), default="a",
-        changed="b"),
+    Row(
+        "binpack", "binpack.cpu", 5, ROOM, foreign("a", 0, "4Gi"), CROWD, gang(1, memory="1Gi"), default="a",
+        changed="b",
+    ),
     Row("binpack", "binpack.memory", 5, ROOM, foreign("a", 6), CROWD, gang(1, memory="1Gi"), default="a", changed="b"),
-    Row("binpack", "binpack.resources", GPU, nodes(8, 2, gpu=4), foreign("b", 0, gpu=2), gang(1, gpu=1), default="a",
-        changed="b"),
-    Row("binpack", f"binpack.resources.{GPU}", 5, nodes(8, 2, gpu=4), foreign("a", 4), foreign("b", 0, gpu=1,
-        name="other"), gang(1, gpu=1), default="a", changed="b", given={"binpack.resources": GPU}),
+    Row(
+        "binpack", "binpack.resources", GPU, nodes(8, 2, gpu=4), foreign("b", 0, gpu=2), gang(1, gpu=1), default="a",
+        changed="b",
+    ),
+    Row(
+        "binpack", f"binpack.resources.{GPU}", 5, nodes(8, 2, gpu=4), foreign("a", 4),
+        foreign("b", 0, gpu=1, name="other"), gang(1, gpu=1), default="a", changed="b",
+        given={"binpack.resources": GPU},
+    ),
 ]  # fmt: skip
 
 OTHERS = [
     Row("overcommit", "overcommit-factor", 2.0, nodes(10, 1), gang(1, resources={"cpu": 15}), default="-", changed="a"),
-    Row("predicates", "predicate.NodeAffinityEnable", False, nodes(4, 2), gang(1, **affinity("nodeAffinity", REQUIRED,
-        {"nodeSelectorTerms": [ON_B]})), default="b", changed="a"),
-    Row("predicates", "predicate.TaintTolerationEnable", False, node("a", taints=["gpu:NoSchedule"]), node("b"), gang(1),
-        default="b", changed="a"),
-    Row("predicates", "predicate.NodePortsEnable", False, nodes(4, 2), running("a", ports=PORT), gang(1, ports=PORT),
-        default="b", changed="a"),
-    Row("predicates", "predicate.PodAffinityEnable", False, HOSTS, foreign("b", labels=WEB), gang(1, **affinity(
-        "podAffinity", REQUIRED, [NEAR_WEB])), default="b", changed="a"),
-    Row("predicates", "predicate.PodTopologySpreadEnable", False, HOSTS, foreign("a", labels=WEB),
-        gang(1, **spread("DoNotSchedule")), default="b", changed="a"),
+    Row(
+        "predicates", "predicate.NodeAffinityEnable", False, nodes(4, 2),
+        gang(1, **affinity("nodeAffinity", REQUIRED, {"nodeSelectorTerms": [ON_B]})), default="b", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.TaintTolerationEnable", False, node("a", taints=["gpu:NoSchedule"]), node("b"),
+        gang(1), default="b", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.NodePortsEnable", False, nodes(4, 2), running("a", ports=PORT), gang(1, ports=PORT),
+        default="b", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.PodAffinityEnable", False, HOSTS, foreign("b", labels=WEB),
+        gang(1, **affinity("podAffinity", REQUIRED, [NEAR_WEB])), default="b", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.PodTopologySpreadEnable", False, HOSTS, foreign("a", labels=WEB),
+        gang(1, **spread("DoNotSchedule")), default="b", changed="a",
+    ),
 ]  # fmt: skip
 
 #: What an argument switches off beside the rule in its row.
 ALSO = [
-    Row("predicates", "predicate.NodeAffinityEnable", False, nodes(4, 1), gang(1, nodeSelector={"disk": "ssd"}),
-        default="-", changed="a"),
-    Row("predicates", "predicate.PodAffinityEnable", False, HOSTS, foreign("a", labels=WEB), gang(1, **affinity(
-        "podAntiAffinity", REQUIRED, [NEAR_WEB])), default="b", changed="a"),
-    Row("predicates", "predicate.PodAffinityEnable", False, HOSTS, foreign("a", **affinity("podAntiAffinity", REQUIRED,
-        [NEAR_WEB])), gang(1, labels=WEB), default="b", changed="a"),
-    Row("predicates", "predicate.TaintTolerationEnable", "false", nodes(4, 1, taints=["gpu:NoSchedule"]), gang(1),
-        default="-", changed="a"),
+    Row(
+        "predicates", "predicate.NodeAffinityEnable", False, nodes(4, 1), gang(1, nodeSelector={"disk": "ssd"}),
+        default="-", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.PodAffinityEnable", False, HOSTS, foreign("a", labels=WEB),
+        gang(1, **affinity("podAntiAffinity", REQUIRED, [NEAR_WEB])), default="b", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.PodAffinityEnable", False, HOSTS,
+        foreign("a", **affinity("podAntiAffinity", REQUIRED, [NEAR_WEB])), gang(1, labels=WEB), default="b",
+        changed="a",
+    ),
+    Row(
+        "predicates", "predicate.TaintTolerationEnable", "false", nodes(4, 1, taints=["gpu:NoSchedule"]), gang(1),
+        default="-", changed="a",
+    ),
 ]  # fmt: skip
 
 ROWS = [*NODEORDER, *BINPACK, *OTHERS, *ALSO]

@@ -2,68 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from stromboli.framework.extension_points import BY_NAME, EXTENSION_POINTS, HIERARCHY_SWITCH, OFF_BY_DEFAULT, SWITCHES
+from stromboli.framework.extension_points import EXTENSION_POINTS, HIERARCHY_SWITCH, OFF_BY_DEFAULT, SWITCHES
 from stromboli.framework.plugin import Plugin
-from stromboli.planner.plan import Plan
 from tests.scenarios import probes
-from tests.scenarios.asking import ASKING
 from tests.scenarios.builders import gang, gang_of, node, nodes, pod, priority_class, queue, running
-from tests.scenarios.case import Case, configuration, plugin
 from tests.scenarios.probes import NO, by_letter, probe
-
-
-class Row:
-    """A question, somebody who answers it, and what comes of it when the answer counts (`on`) and when not (`off`)."""
-
-    def __init__(
-        self,
-        point: str,
-        *world: Any,
-        by: str | type[Plugin],
-        on: str,
-        off: str,
-        beside: Sequence[str] = ("gang",),
-        actions: str = "enqueue, allocate, backfill",
-        switch: str | None = None,
-        given: Mapping[str, bool] | None = None,
-    ) -> None:
-        self.point = point
-        self.switch = switch or (BY_NAME[point].switch if point in BY_NAME else None)
-        self.name, extensions = (by, ()) if isinstance(by, str) else (by.name, (by,))
-        self.beside = beside
-        self.actions = actions
-        self.given = dict(given or {})
-        self.on, self.off = on.replace(" ", ""), off.replace(" ", "")
-        self.case = Case(point, *world, binds="", extensions=(*ASKING, *extensions))
-
-    def __str__(self) -> str:
-        return f"{self.point} by {self.switch}"
-
-    def listed(self, **switches: bool) -> str:
-        """What comes of it with the plugin listed and these switches set."""
-        return self._outcome(plugin(self.name, **{**self.given, **switches}))
-
-    def not_listed(self) -> str:
-        return self._outcome()
-
-    def _outcome(self, *plugins: Any) -> str:
-        plan = self.case.plan(configuration(*self.beside, *plugins, actions=self.actions))
-        return self.case.binds(plan) + evicted(plan) + annotated(plan)
-
-
-def evicted(plan: Plan) -> str:
-    return "".join(f",evicts:{key.partition('/')[2]}" for key in plan.evictions)
-
-
-def annotated(plan: Plan) -> str:
-    binds = (bind for statement in plan.session.decisions.binds for bind in statement)
-    return "".join(f",{key}:{value}" for bind in binds for key, value in bind.annotations.items())
-
+from tests.scenarios.switched import Row
 
 ONE, TWO = nodes(1, 1), nodes(1, 2)
 FIRST, SECOND = gang(1, name="first"), gang(1, name="second")
@@ -84,69 +32,100 @@ ORDER = [
     Row("job_order", ONE, HIGH, FIRST, gang(1, name="second", priority="high"), by="priority", on="-a", off="a-"),
     Row("sub_job_order", ONE, parts("01", size=1, least=1, minimum=1), by="priority", on="-a", off="a-"),
     Row("task_order", ONE, gang_of(pod(), pod(priority=7), minimum=1), by="priority", on="-a", off="a-"),
-    Row("queue_order", ONE, queue("left"), queue("right", priority=5), gang(1, name="first", queue="left"),
-        gang(1, name="second", queue="right"), by="proportion", given={"enabledAllocatable": False}, on="-a", off="a-"),
-    Row("victim_queue_order", TWO, queue("left"), queue("right"), running("a", name="one", queue="left"),
+    Row(
+        "queue_order", ONE, queue("left"), queue("right", priority=5), gang(1, name="first", queue="left"),
+        gang(1, name="second", queue="right"), by="proportion", given={"enabledAllocatable": False}, on="-a", off="a-",
+    ),
+    Row(
+        "victim_queue_order", TWO, queue("left"), queue("right"), running("a", name="one", queue="left"),
         running("b", name="two", queue="right"), FIRST, actions="evict-first",
-        by=probe(victim_queue_order=lambda self, queue, claimant: queue.name),
-        on="-,evicts:one-task-0", off="-,evicts:two-task-0"),
-    Row("cluster_order", TWO, FIRST, actions="place-in-cluster",
-        by=probe(cluster_order=lambda self, cluster: -ord(cluster)), on="b", off="a"),
+        by=probe(victim_queue_order=lambda self, queue, claimant: queue.name), on="-,evicts:one-task-0",
+        off="-,evicts:two-task-0",
+    ),
+    Row(
+        "cluster_order", TWO, FIRST, actions="place-in-cluster",
+        by=probe(cluster_order=lambda self, cluster: -ord(cluster)), on="b", off="a",
+    ),
 ]  # fmt: skip
 
 READINESS = [
-    Row("job_valid", TWO, FIRST, SECOND, on="-a", off="ab",
-        by=probe(job_valid=lambda self, job: NO if job.spec.name == "first" else None)),
+    Row(
+        "job_valid", TWO, FIRST, SECOND, on="-a", off="ab",
+        by=probe(job_valid=lambda self, job: NO if job.spec.name == "first" else None),
+    ),
     Row("job_enqueueable", ONE, gang(1, resources={"cpu": 9}), by="overcommit", on="-", off="a"),
     Row("job_enqueued", ONE, FIRST, by=probes.ToldOfEnqueueing, on="-", off="a"),
     Row("job_ready", ONE, gang(2), by="gang", beside=["predicates"], on="--", off="a-"),
-    Row("tasks_until_ready", nodes(2, 1), gang(2, name="first", minimum=0), gang(2, name="second", minimum=0),
-        by=probes.Pairs, beside=["drf"], on="aa --", off="a- a-"),
-    Row("sub_job_ready", nodes(2, 1), parts("00", size=2, least=1), by="gang", beside=[], on="aa", off="--"),
+    Row(
+        "tasks_until_ready", nodes(2, 1), gang(2, name="first", minimum=0), gang(2, name="second", minimum=0),
+        by=probes.Pairs, beside=["drf"], on="aa --", off="a- a-",
+    ),
+    Row("sub_job_ready", ONE, parts("00", size=2, least=0, minimum=1), by="gang", beside=[], on="--", off="a-"),
     Row("job_pipelined", LEAVING, gang(2, cpu=2), by="gang", beside=[], on="--", off="A-"),
-    Row("sub_job_pipelined", ONE, running("a", releasing=True), parts("00", size=2, least=0, minimum=1), by="gang",
-        beside=[], on="--", off="A-"),
-    Row("job_starving", ONE, running("a"), FIRST, by="gang", beside=[], actions="evict-for-starving", on=f"-{EVICTED}",
-        off="-"),
-    Row("target_job", nodes(9, 1), FIRST, SECOND, by=probe(target_job=lambda self, jobs: jobs[-1]),
-        actions="place-target", on="-a", off="--"),
+    Row(
+        "sub_job_pipelined", ONE, running("a", releasing=True), parts("00", size=2, least=0, minimum=1), by="gang",
+        beside=[], on="--", off="A-",
+    ),
+    Row(
+        "job_starving", ONE, running("a"), FIRST, by="gang", beside=[], actions="evict-for-starving", on=f"-{EVICTED}",
+        off="-",
+    ),
+    Row(
+        "target_job", nodes(9, 1), FIRST, SECOND, by=probe(target_job=lambda self, jobs: jobs[-1]),
+        actions="place-target", on="-a", off="--",
+    ),
     Row("reserved_nodes", TWO, FIRST, by=probes.Reserving, actions="enqueue, reserve, allocate", on="b", off="a"),
 ]  # fmt: skip
 
 LEFT = queue("left", capability={"cpu": 1, "pods": 1})
 
 QUEUES = [
-    Row("overused", nodes(2, 1), LEFT, running("a", queue="left"), gang(1, queue="left"), by="proportion",
-        given={"enabledAllocatable": False}, on="-", off="a"),
-    Row("allocatable", nodes(2, 1), LEFT, gang(2, minimum=0, queue="left"), by="proportion",
-        given={"enabledOverused": False}, on="a-", off="aa"),
+    Row(
+        "overused", nodes(2, 1), LEFT, running("a", queue="left"), gang(1, queue="left"), by="proportion",
+        given={"enabledAllocatable": False}, on="-", off="a",
+    ),
+    Row(
+        "allocatable", nodes(2, 1), LEFT, gang(2, minimum=0, queue="left"), by="proportion",
+        given={"enabledOverused": False}, on="a-", off="aa",
+    ),
     Row("preemptive", ONE, running("a"), FIRST, by="proportion", actions="evict-for-queue", on="-", off=f"-{EVICTED}"),
 ]  # fmt: skip
 
 VICTIMS = [
-    Row("preemptable", ONE, running("a"), FIRST, by="gang", beside=[], actions="evict-preemptable", on=f"-{EVICTED}",
-        off="-"),
-    Row("reclaimable", ONE, running("a"), FIRST, by="gang", beside=[], actions="evict-reclaimable", on=f"-{EVICTED}",
-        off="-"),
-    Row("evictable", ONE, running("a"), FIRST, by="conformance", beside=[], actions="evict-for-reclaim",
-        on=f"-{EVICTED}", off="-"),
-    Row("victim_tasks", TWO, running("ab"), FIRST, by=probe(victim_tasks=lambda self, candidates: candidates[:1]),
-        actions="evict-victims", on=f"-{EVICTED}", off="-"),
+    Row(
+        "preemptable", ONE, running("a"), FIRST, by="gang", beside=[], actions="evict-preemptable", on=f"-{EVICTED}",
+        off="-",
+    ),
+    Row(
+        "reclaimable", ONE, running("a"), FIRST, by="gang", beside=[], actions="evict-reclaimable", on=f"-{EVICTED}",
+        off="-",
+    ),
+    Row(
+        "evictable", ONE, running("a"), FIRST, by="conformance", beside=[], actions="evict-for-reclaim",
+        on=f"-{EVICTED}", off="-",
+    ),
+    Row(
+        "victim_tasks", TWO, running("ab"), FIRST, by=probe(victim_tasks=lambda self, candidates: candidates[:1]),
+        actions="evict-victims", on=f"-{EVICTED}", off="-",
+    ),
 ]  # fmt: skip
 
 NODES = [
     Row("pre_predicate", ONE, FIRST, by=probe(pre_predicate=lambda self, task_class: NO), on="-", off="a"),
     Row("predicate", ONE, gang(1, nodeSelector={"disk": "ssd"}), by="predicates", on="-", off="a"),
     Row("node_order", TWO, FIRST, by=probe(node_order=lambda self, task_class, rows: by_letter(rows)), on="b", off="a"),
-    Row("batch_node_order", TWO, FIRST, on="b", off="a",
-        by=probe(batch_node_order=lambda self, task_class, rows, candidates: by_letter(rows))),
+    Row(
+        "batch_node_order", TWO, FIRST, on="b", off="a",
+        by=probe(batch_node_order=lambda self, task_class, rows, candidates: by_letter(rows)),
+    ),
     Row("node_map", TWO, FIRST, by=probe(node_map=lambda self, task_class, rows: by_letter(rows)), on="b", off="a"),
     Row("node_reduce", nodes(1, 3), FIRST, by=probes.MapAndReduce, on="b", off="a"),
     Row("best_node", TWO, FIRST, by=probe(best_node=lambda self, task, scores: max(scores)), on="b", off="a"),
     Row("hyper_node_order", TWO, gang(1, **IN_RACKS), by=probes.RacksInOrder, on="b", off="a"),
     Row("hyper_node_gradient_for_job", TWO, gang(1, **IN_RACKS), by=probes.RacksForJobs, on="b", off="a"),
-    Row("hyper_node_gradient_for_sub_job", TWO, parts("0", size=1, least=1), by=probes.RacksForSubJobs, on="b",
-        off="a"),
+    Row(
+        "hyper_node_gradient_for_sub_job", TWO, parts("0", size=1, least=1), by=probes.RacksForSubJobs, on="b", off="a",
+    ),
 ]  # fmt: skip
 
 
@@ -155,40 +134,56 @@ def refusing(point: str) -> type[Plugin]:
 
 
 WHAT_IF = [
-    Row("simulate_add_task", ONE, FIRST, by=refusing("simulate_add_task"), actions="place-if-added", on="-", off="a",
-        given={"enabledAllocatable": False}),
-    Row("simulate_add_task", ONE, FIRST, by=refusing("simulate_add_task"), actions="place-if-added", on="-", off="a",
-        given={"enablePreemptable": False}, switch="enabledAllocatable"),
-    Row("simulate_remove_task", ONE, running("a"), FIRST, by=refusing("simulate_remove_task"),
-        actions="evict-if-removed", on="-", off=f"-{EVICTED}", given={"enabledAllocatable": False}),
-    Row("simulate_remove_task", ONE, running("a"), FIRST, by=refusing("simulate_remove_task"),
+    Row(
+        "simulate_add_task", ONE, FIRST, by=refusing("simulate_add_task"), actions="place-if-added", on="-", off="a",
+        given={"enabledAllocatable": False},
+    ),
+    Row(
+        "simulate_add_task", ONE, FIRST, by=refusing("simulate_add_task"), actions="place-if-added", on="-", off="a",
+        given={"enablePreemptable": False}, switch="enabledAllocatable",
+    ),
+    Row(
+        "simulate_remove_task", ONE, running("a"), FIRST, by=refusing("simulate_remove_task"),
+        actions="evict-if-removed", on="-", off=f"-{EVICTED}", given={"enabledAllocatable": False},
+    ),
+    Row(
+        "simulate_remove_task", ONE, running("a"), FIRST, by=refusing("simulate_remove_task"),
         actions="evict-if-removed", on="-", off=f"-{EVICTED}", given={"enablePreemptable": False},
-        switch="enabledAllocatable"),
-    Row("simulate_predicate", ONE, FIRST, by=refusing("simulate_predicate"), actions="place-if-admitted", on="-",
-        off="a"),
-    Row("simulate_allocatable", ONE, FIRST, by=probe(simulate_allocatable=lambda self, state, queue, task: NO),
-        actions="place-if-allocatable", on="-", off="a"),
+        switch="enabledAllocatable",
+    ),
+    Row(
+        "simulate_predicate", ONE, FIRST, by=refusing("simulate_predicate"), actions="place-if-admitted", on="-",
+        off="a",
+    ),
+    Row(
+        "simulate_allocatable", ONE, FIRST, by=probe(simulate_allocatable=lambda self, state, queue, task: NO),
+        actions="place-if-allocatable", on="-", off="a",
+    ),
 ]  # fmt: skip
 
 EVENTS = [
     Row("on_allocate", nodes(4, 1), FIRST, SECOND, by=probes.ToldOfAllocation, on="a-", off="aa"),
-    Row("on_deallocate", nodes(4, 1), gang(2, cpu=3, name="first"), SECOND, by=probes.ToldOfDeallocation, on="-- -",
-        off="-- a"),
+    Row(
+        "on_deallocate", nodes(4, 1), gang(2, cpu=3, name="first"), SECOND, by=probes.ToldOfDeallocation, on="-- -",
+        off="-- a",
+    ),
     Row("bind_context", ONE, FIRST, by=probes.Annotating, on="a,example.com/for:first-task-0", off="a"),
 ]  # fmt: skip
 
 TREE = [
-    Row("hierarchy", nodes(2, 1), queue("left"), queue("right"), gang(2, minimum=0, name="first", queue="left"),
-        gang(2, minimum=0, name="second", queue="right"), by="drf", switch=HIERARCHY_SWITCH, on="a- a-", off="aa --"),
+    Row(
+        "hierarchy", nodes(2, 1), queue("left"), queue("right"), gang(2, minimum=0, name="first", queue="left"),
+        gang(2, minimum=0, name="second", queue="right"), by="drf", switch=HIERARCHY_SWITCH, on="a- a-", off="aa --",
+    ),
 ]  # fmt: skip
 
 ROWS = [*ORDER, *READINESS, *QUEUES, *VICTIMS, *NODES, *WHAT_IF, *EVENTS, *TREE]
-SWITCHED = [
-    (row, spelling) for row in ROWS if row.switch for spelling, name in SWITCHES.items() if name == row.switch
-]
+SWITCHED = [(row, spelling) for row in ROWS if row.switch for spelling, name in SWITCHES.items() if name == row.switch]
 
 
-@pytest.mark.parametrize(("row", "spelling"), SWITCHED, ids=[f"{row.point} by {spelling}" for row, spelling in SWITCHED])
+@pytest.mark.parametrize(
+    ("row", "spelling"), SWITCHED, ids=[f"{row.point} by {spelling}" for row, spelling in SWITCHED]
+)
 def test_the_switch_alone_decides(row: Row, spelling: str) -> None:
     assert (row.listed(**{spelling: True}), row.listed(**{spelling: False})) == (row.on, row.off)
 

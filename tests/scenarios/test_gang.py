@@ -37,7 +37,8 @@ WHOLE_OR_NOTHING = [
     Case(
         "members that were placed in vain are told so",
         nodes(4, 1), gang(3, cpu=2), binds="---", phases={"gang": "Inqueue"},
-        reasons={"gang": ["0/1 nodes are available: 1 Insufficient cpu."]}, codes={"gang": ["InsufficientResource"]},
+        reasons={"gang": ["0/1 nodes are available: 1 Insufficient cpu."]},
+        codes={"gang": ["InsufficientResource", "GangShortOfRoom"]},
     ),
     Case(
         "who asks for the same in vain hears the same",
@@ -100,8 +101,7 @@ TURNS = [
     ),
     Case(
         "members are served by their number",
-        nodes(2, 1), gang(2, name="late")[:1], reversed(gang(12, minimum=2, name="late")[1:]),
-        binds="---------- aa",
+        nodes(2, 1), gang(2, name="late")[:1], reversed(gang(12, minimum=2, name="late")[1:]), binds="---------- aa",
     ),
     Case(
         "members are served by their priority",

@@ -45,8 +45,8 @@ ORDER = [
     ),
     Case(
         "the queue with the smaller share is served first",
-        nodes(3, 1), queue("left"), queue("right"), running("a", queue="left"),
-        gang(1, name="first", queue="left"), gang(1, cpu=2, name="second", queue="right"),
+        nodes(3, 1), queue("left"), queue("right"), running("a", queue="left"), gang(1, name="first", queue="left"),
+        gang(1, cpu=2, name="second", queue="right"),
         conf=configuration("gang", plugin("proportion", enabledAllocatable=False), "predicates"), binds="- a",
     ),
     Case(
@@ -63,8 +63,7 @@ ORDER = [
     Case(
         "a gang needs its share whole",
         nodes(4, 1), queue("left"), queue("right"), gang(3, name="first", queue="left"),
-        gang(2, name="second", queue="right"), conf=SHARES, binds="--- aa",
-        codes={"first": ["QueueShareExhausted"]},
+        gang(2, name="second", queue="right"), conf=SHARES, binds="--- aa", codes={"first": ["QueueShareExhausted"]},
     ),
     Case(
         "a scarce resource is shared like any other",
@@ -93,8 +92,8 @@ LIMITS = [
     Case(
         "what a capability leaves goes to others",
         nodes(4, 1), queue("left", capability={"cpu": 1}), queue("right"),
-        gang(4, name="first", queue="left", **SINGLES), gang(4, name="second", queue="right", **SINGLES),
-        conf=SHARES, binds="a--- aaa-",
+        gang(4, name="first", queue="left", **SINGLES), gang(4, name="second", queue="right", **SINGLES), conf=SHARES,
+        binds="a--- aaa-",
     ),
     Case(
         "a resource that a capability does not name is free",
@@ -117,24 +116,30 @@ LIMITS = [
     ),
     Case(
         "a guarantee is owed whatever the weights say",
-        nodes(4, 1), queue("left", guarantee={"cpu": 3}), queue("right", 9), gang(4, name="first", queue="left",
-        **SINGLES), gang(4, name="second", queue="right", **SINGLES), conf=SHARES, binds="aaa- a---",
+        nodes(4, 1), queue("left", guarantee={"cpu": 3}), queue("right", 9),
+        gang(4, name="first", queue="left", **SINGLES), gang(4, name="second", queue="right", **SINGLES), conf=SHARES,
+        binds="aaa- a---",
     ),
     Case(
         "a queue that has all it deserves is passed over",
-        nodes(2, 1), queue("left", capability={"cpu": 1, "pods": 1}), running("a", queue="left"),
-        gang(1, queue="left"), conf=SHARES, binds="-",
-        reasons={"gang": ["queue left already has all it deserves (cpu 1)"]}, codes={"gang": ["QueueOverused"]},
+        nodes(2, 1), queue("left", capability={"cpu": 1, "pods": 1}), running("a", queue="left"), gang(1, queue="left"),
+        conf=SHARES, binds="-", reasons={"gang": ["queue left already has all it deserves (cpu 1)"]},
+        codes={"gang": ["QueueOverused"]},
     ),
     Case(
         "a closed queue takes nothing",
         nodes(2, 1), queue("left", state="Closed"), gang(1, queue="left"), conf=SHARES, binds="-",
         reasons={"gang": ["queue left is Closed, not Open"]}, codes={"gang": ["QueueNotOpen"]},
     ),
-    Case("a closing queue takes nothing more", nodes(2, 1), queue("left", state="Closing"), gang(1, queue="left"),
-         conf=SHARES, binds="-", codes={"gang": ["QueueNotOpen"]}),
-    Case("an open queue says so or not", nodes(2, 1), queue("left", state="Open"), gang(1, queue="left"),
-         conf=SHARES, binds="a"),
+    Case(
+        "a closing queue takes nothing more",
+        nodes(2, 1), queue("left", state="Closing"), gang(1, queue="left"), conf=SHARES, binds="-",
+        codes={"gang": ["QueueNotOpen"]},
+    ),
+    Case(
+        "an open queue says so or not",
+        nodes(2, 1), queue("left", state="Open"), gang(1, queue="left"), conf=SHARES, binds="a",
+    ),
     Case(
         "what runs in a closed queue goes on",
         nodes(2, 1), queue("left", state="Closed"), running("a", queue="left"), binds="", conf=SHARES,
@@ -146,8 +151,11 @@ LIMITS = [
         reasons={"gang": ["queue 'nowhere' does not exist"]}, codes={"gang": ["QueueUnknown"]},
         phases={"gang": "Pending"},
     ),
-    Case("no queue named is the default queue", nodes(1, 1), group("gang", 1), gang(1)[1:], binds="a", conf=SHARES,
-         deserved={"default": {"cpu": "1", "pods": "1"}}),
+    Case(
+        "no queue named is the default queue",
+        nodes(1, 1), group("gang", 1), gang(1)[1:], binds="a", conf=SHARES,
+        deserved={"default": {"cpu": "1", "pods": "1"}},
+    ),
     Case(
         "a large job of a small queue does not hold up the small ones behind it",
         nodes(4, 1), queue("left", capability={"cpu": 2}), gang(1, cpu=3, name="first", queue="left"),

@@ -37,10 +37,15 @@ CONTAINERS = [
 INIT = [
     asks("a small init container is covered", 500, container("500m"), init=[container("400m")]),
     asks("a large init container is the peak", 900, container("500m"), init=[container("900m")]),
-    asks("init containers run one after the other", 900, container("500m"), init=[container("900m"), container("800m")]),
+    asks(
+        "init containers run one after the other",
+        900, container("500m"), init=[container("900m"), container("800m")],
+    ),
     asks("a sidecar stays", 800, container("500m"), init=[sidecar("300m")]),
-    asks("init containers run beside the sidecars before them", 1200, container("500m"),
-         init=[sidecar("300m"), container("900m")]),
+    asks(
+        "init containers run beside the sidecars before them",
+        1200, container("500m"), init=[sidecar("300m"), container("900m")],
+    ),
     asks("and not beside those after them", 900, container("500m"), init=[container("900m"), sidecar("300m")]),
     asks("sidecars are added up", 1100, container("500m"), init=[sidecar("300m"), sidecar("300m")]),
 ]  # fmt: skip
@@ -48,36 +53,69 @@ INIT = [
 POD = [
     asks("overhead comes on top", 750, container("500m"), overhead={"cpu": "250m"}),
     asks("overhead on top of the peak", 1150, container("500m"), init=[container("900m")], overhead={"cpu": "250m"}),
-    asks("what the pod asks for as a whole replaces the sum", 600, container("500m"), container("500m"),
-         resources={"requests": {"cpu": "600m"}}),
+    asks(
+        "what the pod asks for as a whole replaces the sum",
+        600, container("500m"), container("500m"), resources={"requests": {"cpu": "600m"}},
+    ),
     asks("and the peak", 600, container("500m"), init=[container("900m")], resources={"requests": {"cpu": "600m"}}),
-    asks("and overhead comes on top of it", 700, container("500m"), resources={"requests": {"cpu": "600m"}},
-         overhead={"cpu": "100m"}),
-    asks("a resource that the pod does not name as a whole is summed", 1000, container("500m"), container("500m"),
-         resources={"requests": {"memory": "1Gi"}}),
+    asks(
+        "and overhead comes on top of it",
+        700, container("500m"), resources={"requests": {"cpu": "600m"}}, overhead={"cpu": "100m"},
+    ),
+    asks(
+        "a resource that the pod does not name as a whole is summed",
+        1000, container("500m"), container("500m"), resources={"requests": {"memory": "1Gi"}},
+    ),
 ]  # fmt: skip
 
 OTHERS = [
     Case("memory to the byte", node("a", memory=1023), node("b", memory="1Ki"), gang_of(pod(0, 1024)), binds="b"),
     Case("binary and decimal", node("a", memory="1G"), node("b", memory="1Gi"), gang_of(pod(0, "1Gi")), binds="b"),
-    Case("any resource by its name", node("a", more={"example.com/fpga": 1}), node("b", more={"example.com/fpga": 2}),
-         gang_of(pod(more={"example.com/fpga": 2})), binds="b"),
-    Case("local storage", node("a", more={"ephemeral-storage": "1Gi"}), node("b", more={"ephemeral-storage": "2Gi"}),
-         gang_of(pod(more={"ephemeral-storage": "1500Mi"})), binds="b"),
-    Case("large pages", node("a"), node("b", more={"hugepages-2Mi": "4Mi"}), gang_of(pod(more={"hugepages-2Mi": "4Mi"})),
-         binds="b"),
-    Case("a resource that no node has", node("a"), gang_of(pod(more={"example.com/fpga": 1})), binds="-",
-         reasons={"gang": ["0/1 nodes are available: 1 Insufficient example.com/fpga."]}),
+    Case(
+        "any resource by its name",
+        node("a", more={"example.com/fpga": 1}), node("b", more={"example.com/fpga": 2}),
+        gang_of(pod(more={"example.com/fpga": 2})), binds="b",
+    ),
+    Case(
+        "local storage",
+        node("a", more={"ephemeral-storage": "1Gi"}), node("b", more={"ephemeral-storage": "2Gi"}),
+        gang_of(pod(more={"ephemeral-storage": "1500Mi"})), binds="b",
+    ),
+    Case(
+        "large pages",
+        node("a"), node("b", more={"hugepages-2Mi": "4Mi"}), gang_of(pod(more={"hugepages-2Mi": "4Mi"})), binds="b",
+    ),
+    Case(
+        "a resource that no node has",
+        node("a"), gang_of(pod(more={"example.com/fpga": 1})), binds="-",
+        reasons={"gang": ["0/1 nodes are available: 1 Insufficient example.com/fpga."]},
+    ),
     Case("none of a resource that no node has", node("a"), gang_of(pod(more={"example.com/fpga": 0})), binds="a"),
-    Case("names that are no resources of nodes", node("a"), gang_of(pod(more={"count/pods": 5, "requests.cpu": 9})),
-         binds="a"),
-    Case("capacity, where nothing is said of what is allocatable", {**node("a"), "status": {"capacity": {"cpu": 1}}},
-         gang_of(pod(1)), binds="a"),
-    Case("a node that lends more than it has", node("a", labels={"volcano.sh/oversubscription": "true"},
-         annotations={"volcano.sh/oversubscription-cpu": "1000"}), gang_of(pod(5)), binds="a"),
-    Case("a pod that grows counts with the larger of what it has and wants", node("a", 4),
-         {**foreign("a", 1), "status": {"phase": "Running", "containerStatuses": [
-             {"name": "main", "allocatedResources": {"cpu": 2}}]}}, gang_of(pod(3)), binds="-"),
+    Case(
+        "names that are no resources of nodes",
+        node("a"), gang_of(pod(more={"count/pods": 5, "requests.cpu": 9})), binds="a",
+    ),
+    Case(
+        "capacity, where nothing is said of what is allocatable",
+        {**node("a"), "status": {"capacity": {"cpu": 1}}}, gang_of(pod(1)), binds="a",
+    ),
+    Case(
+        "a node that lends more than it has",
+        node(
+            "a", labels={"volcano.sh/oversubscription": "true"},
+            annotations={"volcano.sh/oversubscription-cpu": "1000"},
+        ),
+        gang_of(pod(5)), binds="a",
+    ),
+    Case(
+        "a pod that grows counts with the larger of what it has and wants",
+        node("a", 4),
+        {
+            **foreign("a", 1),
+            "status": {"phase": "Running", "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": 2}}]},
+        },
+        gang_of(pod(3)), binds="-",
+    ),
 ]  # fmt: skip
 
 

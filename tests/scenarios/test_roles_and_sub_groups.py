@@ -41,16 +41,20 @@ ROLES = [
     Case(
         "a role that found no node holds up the others: it cannot be done without",
         node("a", 1), node("b", 4, labels={"disk": "ssd"}),
-        gang_of(pod(2, role="master", nodeSelector={"disk": "hdd"}), *pods(3, role="worker"), minimum=3,
-                minimums={"master": 1, "worker": 2}),
+        gang_of(
+            pod(2, role="master", nodeSelector={"disk": "hdd"}), *pods(3, role="worker"), minimum=3,
+            minimums={"master": 1, "worker": 2},
+        ),
         binds="----",
         reasons={"gang": ["0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."]},
     ),
     Case(
         "a role that has its minimum can be done without more",
         nodes(4, 1),
-        gang_of(pod(2, role="master"), pod(3, role="master"), *pods(2, role="worker"), minimum=3,
-                minimums={"master": 1, "worker": 1}),
+        gang_of(
+            pod(2, role="master"), pod(3, role="master"), *pods(2, role="worker"), minimum=3,
+            minimums={"master": 1, "worker": 1},
+        ),
         binds="a-aa",
     ),
     Case(
@@ -58,20 +62,23 @@ ROLES = [
         nodes(2, 1), gang_of(pod(3, role="worker"), pod(1, role="worker"), pod(1, role="helper"), minimum=1),
         binds="--a", codes={"gang": ["InsufficientResource", "RoleAlreadyRefused"]},
     ),
-    Case(
-        "without a role each is tried",
-        nodes(2, 1), gang_of(pod(3), pod(1), pod(1), minimum=1), binds="-aa",
-    ),
+    Case("without a role each is tried", nodes(2, 1), gang_of(pod(3), pod(1), pod(1), minimum=1), binds="-aa"),
     Case(
         "too many roles failed to reach the total",
-        nodes(1, 1), gang_of(pod(2, role="worker"), pod(2, role="master"), pod(1, role="helper"), minimum=2,
-                             minimums={"worker": 2, "master": 1}),
+        nodes(1, 1),
+        gang_of(
+            pod(2, role="worker"), pod(2, role="master"), pod(1, role="helper"), minimum=2,
+            minimums={"worker": 2, "master": 1},
+        ),
         binds="---",
     ),
     Case(
         "enough of the other roles are left to reach the total",
-        nodes(2, 1), gang_of(pod(3, role="worker"), pod(role="master"), pod(role="helper"), minimum=2,
-                             minimums={"worker": 2, "master": 1}),
+        nodes(2, 1),
+        gang_of(
+            pod(3, role="worker"), pod(role="master"), pod(role="helper"), minimum=2,
+            minimums={"worker": 2, "master": 1},
+        ),
         binds="-aa",
     ),
     Case(
@@ -98,10 +105,7 @@ def parts(text: str, cpu: object = 1, **facts: Any) -> list[Manifest]:
 
 
 SUB_GROUPS = [
-    Case(
-        "two parts of two, both fit",
-        nodes(2, 2), gang_of(*parts("0011"), policies=[policy(2, 2)]), binds="aabb",
-    ),
+    Case("two parts of two, both fit", nodes(2, 2), gang_of(*parts("0011"), policies=[policy(2, 2)]), binds="aabb"),
     Case(
         "one part of two is enough for the group",
         nodes(2, 1), gang_of(*parts("0011"), minimum=2, policies=[policy(2, 1)]), binds="aa--",
@@ -141,9 +145,12 @@ SUB_GROUPS = [
     Case(
         "a selector decides who is in a part",
         nodes(2, 1),
-        gang_of(*parts("00"), *parts("11", role="worker"), minimum=2, policies=[
-            policy(2, 1, labelSelector={"matchExpressions": [{"key": "part", "operator": "In", "values": ["1"]}]}),
-        ]),
+        gang_of(
+            *parts("00"), *parts("11", role="worker"), minimum=2,
+            policies=[
+                policy(2, 1, labelSelector={"matchExpressions": [{"key": "part", "operator": "In", "values": ["1"]}]}),
+            ],
+        ),
         binds="-- aa",
     ),
     Case(

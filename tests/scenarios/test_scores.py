@@ -30,31 +30,52 @@ ROOM = [
     Case("the emptier node", nodes(4, 2), foreign("a"), gang(1), conf=LEAST, binds="b"),
     Case("one here, one there", nodes(4, 2), gang(4), conf=LEAST, binds="abab"),
     Case("the larger node", node("a", 4), node("b", 8), gang(1), conf=LEAST, binds="b"),
-    Case("memory counts like cpu", nodes(8, 2, memory="8Gi"), foreign("a", cpu=1), foreign("b", 0, "4Gi", name="other"),
-         gang(1, memory="1Gi"), conf=LEAST, binds="a"),
-    Case("pods that ask for nothing still cost something", nodes(4, 2), foreign("a", cpu=None), gang(1), conf=LEAST,
-         binds="b"),
-    Case("pods that are being deleted still cost", nodes(4, 2), running("a", releasing=True), gang(1), conf=LEAST,
-         binds="b"),
+    Case(
+        "memory counts like cpu",
+        nodes(8, 2, memory="8Gi"), foreign("a", cpu=1), foreign("b", 0, "4Gi", name="other"), gang(1, memory="1Gi"),
+        conf=LEAST, binds="a",
+    ),
+    Case(
+        "pods that ask for nothing still cost something",
+        nodes(4, 2), foreign("a", cpu=None), gang(1), conf=LEAST, binds="b",
+    ),
+    Case(
+        "pods that are being deleted still cost",
+        nodes(4, 2), running("a", releasing=True), gang(1), conf=LEAST, binds="b",
+    ),
     Case("the fuller node", nodes(4, 2), foreign("b"), gang(1), conf=MOST, binds="b"),
     Case("full before empty", nodes(2, 2), gang(3), conf=MOST, binds="aab"),
-    Case("a negative weight turns a wish around", nodes(4, 2), foreign("a"), gang(1), binds="a",
-         conf=scored_by("leastrequested", -1)),
+    Case(
+        "a negative weight turns a wish around",
+        nodes(4, 2), foreign("a"), gang(1), binds="a", conf=scored_by("leastrequested", -1),
+    ),
 ]  # fmt: skip
 
 BALANCED = scored_by("balancedresource")
 
 BALANCE = [
-    Case("cpu and memory in step", node("a", 4, "8Gi"), node("b", 8, "8Gi"), gang(1, cpu=2, memory="2Gi"),
-         conf=BALANCED, binds="b"),
-    Case("what is used already counts", nodes(8, 2, memory="8Gi"), foreign("b", 0, "2Gi"), gang(1, cpu=2),
-         conf=BALANCED, binds="b"),
-    Case("gpus count for who asks for one", node("a", 8, "8Gi", gpu=2), node("b", 8, "8Gi", gpu=8),
-         gang(1, cpu=1, memory="1Gi", gpu=1), conf=BALANCED, binds="b"),
-    Case("and for nobody else", node("a", 8, "8Gi", gpu=8), node("b", 8, "8Gi"), foreign("a", 0, gpu=8),
-         gang(1, cpu=1, memory="1Gi"), conf=BALANCED, binds="a"),
-    Case("a pod that asks for nothing does not care", nodes(8, 2, memory="8Gi"), foreign("a"), gang(1, cpu=0),
-         conf=BALANCED, binds="a"),
+    Case(
+        "cpu and memory in step",
+        node("a", 4, "8Gi"), node("b", 8, "8Gi"), gang(1, cpu=2, memory="2Gi"), conf=BALANCED, binds="b",
+    ),
+    Case(
+        "what is used already counts",
+        nodes(8, 2, memory="8Gi"), foreign("b", 0, "2Gi"), gang(1, cpu=2), conf=BALANCED, binds="b",
+    ),
+    Case(
+        "gpus count for who asks for one",
+        node("a", 8, "8Gi", gpu=2), node("b", 8, "8Gi", gpu=8), gang(1, cpu=1, memory="1Gi", gpu=1), conf=BALANCED,
+        binds="b",
+    ),
+    Case(
+        "and for nobody else",
+        node("a", 8, "8Gi", gpu=8), node("b", 8, "8Gi"), foreign("a", 0, gpu=8), gang(1, cpu=1, memory="1Gi"),
+        conf=BALANCED, binds="a",
+    ),
+    Case(
+        "a pod that asks for nothing does not care",
+        nodes(8, 2, memory="8Gi"), foreign("a"), gang(1, cpu=0), conf=BALANCED, binds="a",
+    ),
 ]  # fmt: skip
 
 
@@ -80,16 +101,27 @@ NODES = [
     Case("a wish that no node fulfils", DISKS, gang(1, **likes((1, "tape"))), conf=BY_AFFINITY, binds="a"),
     Case("a node that would rather not", node("a", taints=[SPOT]), node("b"), gang(1), conf=BY_TAINTS, binds="b"),
     Case("tolerated", node("a", taints=[SPOT]), node("b"), gang(1, tolerations=["spot"]), conf=BY_TAINTS, binds="a"),
-    Case("fewer such taints", node("a", taints=[SPOT, "old:PreferNoSchedule"]), node("b", taints=[SPOT]), gang(1),
-         conf=BY_TAINTS, binds="b"),
-    Case("a node with the image", node("a"), node("b", images={"train:1": 800}), gang(1, image="train:1"),
-         conf=BY_IMAGES, binds="b"),
-    Case("the larger image", node("a", images={"tiny:1": 30}), node("b", images={"train:1": 800}),
-         gang_of(pod(containers=[{"image": "tiny:1"}, {"image": "train:1"}])), conf=BY_IMAGES, binds="b"),
-    Case("an image without a tag is the latest", node("a"), node("b", images={"train:latest": 800}),
-         gang(1, image="train"), conf=BY_IMAGES, binds="b"),
-    Case("an image too small to matter", node("a"), node("b", images={"tiny:1": 20}), gang(1, image="tiny:1"),
-         conf=BY_IMAGES, binds="a"),
+    Case(
+        "fewer such taints",
+        node("a", taints=[SPOT, "old:PreferNoSchedule"]), node("b", taints=[SPOT]), gang(1), conf=BY_TAINTS, binds="b",
+    ),
+    Case(
+        "a node with the image",
+        node("a"), node("b", images={"train:1": 800}), gang(1, image="train:1"), conf=BY_IMAGES, binds="b",
+    ),
+    Case(
+        "the larger image",
+        node("a", images={"tiny:1": 30}), node("b", images={"train:1": 800}),
+        gang_of(pod(containers=[{"image": "tiny:1"}, {"image": "train:1"}])), conf=BY_IMAGES, binds="b",
+    ),
+    Case(
+        "an image without a tag is the latest",
+        node("a"), node("b", images={"train:latest": 800}), gang(1, image="train"), conf=BY_IMAGES, binds="b",
+    ),
+    Case(
+        "an image too small to matter",
+        node("a"), node("b", images={"tiny:1": 20}), gang(1, image="tiny:1"), conf=BY_IMAGES, binds="a",
+    ),
 ]  # fmt: skip
 
 
@@ -110,42 +142,78 @@ AVOIDS = "podAntiAffinity"
 
 PODS = [
     Case("near a pod that it likes", HOSTS, foreign("c", labels=WEB), gang(1, **wishes(1)), conf=BY_PODS, binds="c"),
-    Case("near more of them", HOSTS, foreign("b", labels=WEB), running("cc", labels=WEB), gang(1, **wishes(1)),
-         conf=BY_PODS, binds="c"),
-    Case("away from a pod that it dislikes", HOSTS, foreign("a", labels=WEB), gang(1, **wishes(1, kind=AVOIDS)),
-         conf=BY_PODS, binds="b"),
+    Case(
+        "near more of them",
+        HOSTS, foreign("b", labels=WEB), running("cc", labels=WEB), gang(1, **wishes(1)), conf=BY_PODS, binds="c",
+    ),
+    Case(
+        "away from a pod that it dislikes",
+        HOSTS, foreign("a", labels=WEB), gang(1, **wishes(1, kind=AVOIDS)), conf=BY_PODS, binds="b",
+    ),
     Case("near a pod that likes it", HOSTS, foreign("c", **wishes(1)), gang(1, labels=WEB), conf=BY_PODS, binds="c"),
-    Case("away from a pod that dislikes it", HOSTS, foreign("a", **wishes(1, kind=AVOIDS)), gang(1, labels=WEB),
-         conf=BY_PODS, binds="b"),
+    Case(
+        "away from a pod that dislikes it",
+        HOSTS, foreign("a", **wishes(1, kind=AVOIDS)), gang(1, labels=WEB), conf=BY_PODS, binds="b",
+    ),
     Case("spread without a need", HOSTS, gang(4, **soft()), conf=BY_SPREAD, binds="abca"),
     Case("where the fewest are", HOSTS, running("ab", labels=WEB), gang(1, **soft()), conf=BY_SPREAD, binds="c"),
-    Case("a node without the label comes last", node("a", 9), HOSTS[1:], running("b", labels=WEB), gang(1, **soft()),
-         conf=BY_SPREAD, binds="c"),
-    Case("where there is no room, anywhere will do", HOSTS[:1], node("b", 0, labels={"host": "b"}), gang(3, **soft()),
-         conf=BY_SPREAD, binds="aaa"),
-    Case("wishes count while a room is waited for", [node(name, 8, gpu=1, labels={"host": name}) for name in "ab"],
-         running("ab", gpu=1, releasing=True), foreign("b", cpu=4, labels=WEB), gang(1, gpu=1, **wishes(1)),
-         conf=configuration("gang", "nodeorder"), binds="B"),
+    Case(
+        "a node without the label comes last",
+        node("a", 9), HOSTS[1:], running("b", labels=WEB), gang(1, **soft()), conf=BY_SPREAD, binds="c",
+    ),
+    Case(
+        "where there is no room, anywhere will do",
+        HOSTS[:1], node("b", 0, labels={"host": "b"}), gang(3, **soft()), conf=BY_SPREAD, binds="aaa",
+    ),
+    Case(
+        "wishes count while a room is waited for",
+        [node(name, 8, gpu=1, labels={"host": name}) for name in "ab"], running("ab", gpu=1, releasing=True),
+        foreign("b", cpu=4, labels=WEB), gang(1, gpu=1, **wishes(1)), conf=configuration("gang", "nodeorder"),
+        binds="B",
+    ),
 ]  # fmt: skip
 
 PACKING = [
     Case("the fuller node", nodes(4, 2), foreign("b"), gang(1), conf=packed(), binds="b"),
     Case("a node that would be full", node("a", 8), node("b", 2), gang(1, cpu=2), conf=packed(), binds="b"),
-    Case("only what the pod asks for counts", nodes(4, 2, memory="8Gi"), foreign("a", 0, "7Gi"), foreign("b", 1,
-         name="other"), gang(1), conf=packed(), binds="b"),
-    Case("cpu before memory", nodes(4, 2, memory="8Gi"), foreign("a", 0, "4Gi"), foreign("b", 1, name="other"),
-         gang(1, memory="1Gi"), conf=packed(cpu=3), binds="b"),
-    Case("memory before cpu", nodes(4, 2, memory="8Gi"), foreign("a", 2), foreign("b", 0, "2Gi", name="other"),
-         gang(1, memory="1Gi"), conf=packed(memory=3), binds="b"),
+    Case(
+        "only what the pod asks for counts",
+        nodes(4, 2, memory="8Gi"), foreign("a", 0, "7Gi"), foreign("b", 1, name="other"), gang(1), conf=packed(),
+        binds="b",
+    ),
+    Case(
+        "cpu before memory",
+        nodes(4, 2, memory="8Gi"), foreign("a", 0, "4Gi"), foreign("b", 1, name="other"), gang(1, memory="1Gi"),
+        conf=packed(cpu=3), binds="b",
+    ),
+    Case(
+        "memory before cpu",
+        nodes(4, 2, memory="8Gi"), foreign("a", 2), foreign("b", 0, "2Gi", name="other"), gang(1, memory="1Gi"),
+        conf=packed(memory=3), binds="b",
+    ),
     Case("a negative weight is read as 1", nodes(4, 2), foreign("b"), gang(1), conf=packed(weight=-5), binds="b"),
-    Case("a further resource", nodes(9, 2, gpu=4), foreign("b", 0, gpu=2), gang(1, gpu=1), binds="b",
-         conf=packed(resources="nvidia.com/gpu")),
-    Case("scores of plugins add up", nodes(4, 2), foreign("b"), gang(1), binds="b", conf=configuration("gang",
-         plugin("nodeorder", {"balancedresource.weight": 0}), plugin("binpack", {"binpack.weight": 2}))),
-    Case("and the heavier wins", nodes(4, 2), foreign("b"), gang(1), binds="a", conf=configuration("gang",
-         plugin("nodeorder", {"leastrequested.weight": 9}), plugin("binpack", {"binpack.weight": 2}))),
-    Case("by the standard configuration uneven use decides", node("a", 4, "8Gi"), node("b", 8, "8Gi"),
-         gang(1, cpu=2, memory="2Gi"), conf=STANDARD, binds="b"),
+    Case(
+        "a further resource",
+        nodes(9, 2, gpu=4), foreign("b", 0, gpu=2), gang(1, gpu=1), binds="b", conf=packed(resources="nvidia.com/gpu"),
+    ),
+    Case(
+        "scores of plugins add up",
+        nodes(4, 2), foreign("b"), gang(1), binds="b",
+        conf=configuration(
+            "gang", plugin("nodeorder", {"balancedresource.weight": 0}), plugin("binpack", {"binpack.weight": 2}),
+        ),
+    ),
+    Case(
+        "and the heavier wins",
+        nodes(4, 2), foreign("b"), gang(1), binds="a",
+        conf=configuration(
+            "gang", plugin("nodeorder", {"leastrequested.weight": 9}), plugin("binpack", {"binpack.weight": 2}),
+        ),
+    ),
+    Case(
+        "by the standard configuration uneven use decides",
+        node("a", 4, "8Gi"), node("b", 8, "8Gi"), gang(1, cpu=2, memory="2Gi"), conf=STANDARD, binds="b",
+    ),
 ]  # fmt: skip
 
 

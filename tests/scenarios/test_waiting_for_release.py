@@ -8,14 +8,15 @@ from tests.scenarios.case import Case, configuration
 LEAVING = {"cpu": 2, "releasing": True}
 
 RELEASE = [
-    Case("a room is held until its pod is gone", nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2), binds="A",
-         reasons={"gang": ["1 tasks wait for pods that are being released"]}, codes={"gang": ["WaitingForRelease"]}),
+    Case(
+        "a room is held until its pod is gone",
+        nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2), binds="A",
+        reasons={"gang": ["1 task will start once the pods that are being released are gone"]},
+        codes={"gang": ["WaitingForRelease"]},
+    ),
     Case("a pod that stays leaves nothing to wait for", nodes(2, 1), running("a", cpu=2), gang(1, cpu=2), binds="-"),
     Case("any pod that leaves makes room", nodes(2, 1), foreign("a", **LEAVING), gang(1, cpu=2), binds="A"),
-    Case(
-        "a free node is better than one to wait for",
-        nodes(2, 2), running("a", **LEAVING), gang(1, cpu=2), binds="b",
-    ),
+    Case("a free node is better than one to wait for", nodes(2, 2), running("a", **LEAVING), gang(1, cpu=2), binds="b"),
     Case(
         "the whole gang waits for the room of one: nobody is bound",
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2), binds="-A",
@@ -27,13 +28,11 @@ RELEASE = [
     ),
     Case(
         "a held room is not given away in the same cycle",
-        nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2, name="first"), gang(1, cpu=2, name="second"),
-        binds="A -",
+        nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="A -",
     ),
     Case(
         "what a waiting gang has already is not given away either",
-        nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, name="first"), gang(1, cpu=2, name="second"),
-        binds="-A -",
+        nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="-A -",
     ),
     Case(
         "a held room counts for the queue",
@@ -80,8 +79,8 @@ NOMINATED = [
 GATES = [
     Case(
         "a gated pod is left alone",
-        nodes(2, 1), gang(1, gated=True), binds="-",
-        reasons={"gang": ["1 pods have scheduling gates"]}, codes={"gang": ["SchedulingGated"]},
+        nodes(2, 1), gang(1, gated=True), binds="-", reasons={"gang": ["scheduling gates hold back 1 pod"]},
+        codes={"gang": ["SchedulingGated"]},
     ),
     Case("a gated member leaves its gang short", nodes(4, 1), gang_of(pod(), pod(gated=True)), binds="--"),
     Case("a gated member that is not needed", nodes(4, 1), gang_of(pod(), pod(gated=True), minimum=1), binds="a-"),
@@ -92,8 +91,8 @@ CYCLES = [
     Case("bound pods run in the next cycle", nodes(2, 1), gang(2), cycles=2, binds="aa", phases={"gang": "Running"}),
     Case("nothing is bound twice", nodes(4, 1), gang(2), gang(3, name="next"), cycles=3, binds="aa ---"),
     Case(
-        "pods that are being deleted stay as long as nobody says otherwise",
-        nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2), cycles=3, binds="A",
+        "pods that are being deleted are gone in the next cycle",
+        nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2), cycles=2, binds="a",
     ),
     Case(
         "who is let in in one cycle keeps its place in the next",
@@ -110,8 +109,8 @@ CYCLES = [
     ),
     Case(
         "what was bound in one cycle is used in the next",
-        nodes(3, 1), gang(2, name="first"), group("second", 2, phase="Inqueue"), gang(2, name="second")[1:],
-        cycles=2, binds="aa --", reasons={"second": ["0/1 nodes are available: 1 Insufficient cpu."]},
+        nodes(3, 1), gang(2, name="first"), group("second", 2, phase="Inqueue"), gang(2, name="second")[1:], cycles=2,
+        binds="aa --", reasons={"second": ["0/1 nodes are available: 1 Insufficient cpu."]},
     ),
     Case("pods that ask for nothing come with the last action", nodes(1, 1), gang_of(pod(), *pods(2, 0)), binds="aaa"),
 ]  # fmt: skip

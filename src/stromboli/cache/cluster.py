@@ -34,7 +34,10 @@ class Cluster:
         scheduler_names: Iterable[str] = SCHEDULER_NAMES,
         class_labels: Sequence[str] = (),
         class_annotations: Sequence[str] = (),
+        *,
+        seed: int = 0,
     ) -> None:
+        self._seed = seed
         self._scheduler_names = frozenset(scheduler_names)
         self.axis = ResourceAxis()
         self._terms = TermRegistry()
@@ -107,6 +110,10 @@ class Cluster:
 
     def phase(self, key: str) -> str:
         return self._phases.get(key, "")
+
+    def pods(self) -> list[kube.Pod]:
+        """All pods that count, ours and others'."""
+        return [record.pod for record in self._records.values()]
 
     def pod(self, uid: str) -> kube.Pod:
         return self._records[uid].pod
@@ -211,7 +218,7 @@ class Cluster:
             except ValueError as error:
                 self._warnings[f"node/{name}"] = f"Node {name}: {error}; the node is left out"
         self._images = frozenset(image for node in facts for image in node.images)
-        return NodeTable(facts), offered
+        return NodeTable(facts, self._seed), offered
 
     def _read_queues(self) -> dict[str, Queue]:
         queues = {}

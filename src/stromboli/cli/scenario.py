@@ -38,7 +38,10 @@ _OPTIONS = (
         "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
         help="How many scheduling cycles to run. Between them bound pods run and evicted pods are gone.",
     ),
-    click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Settles what chance may decide."),
+    click.option(
+        "--seed", type=int, default=0, show_default=True, metavar="N",
+        help="Which of equally good nodes comes first: 0 goes by name, any other number shuffles them.",
+    ),
     click.option(
         "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), show_default=True,
         metavar="NAME", help="Pods without a node are scheduled when they name this scheduler. May be given several "
@@ -72,7 +75,7 @@ class Scenario:
 
     def plan(self) -> Plan:
         """Run the cycles; a plugin that breaks ends the command with a sentence."""
-        from stromboli.framework.session import PluginFailure
+        from stromboli.framework.plugin import PluginFailure
         from stromboli.planner.plan import make_plan
 
         try:
@@ -88,7 +91,7 @@ class Scenario:
 
     def advise(self, plan: Plan, jobs: Sequence[str]) -> list[Advice]:
         """Explain jobs of the plan, and try out what would help."""
-        from stromboli.framework.session import PluginFailure
+        from stromboli.framework.plugin import PluginFailure
         from stromboli.planner.advice import advise
         from stromboli.planner.trials import Trials
 
@@ -110,7 +113,6 @@ def read_scenario(
     plugins: Sequence[str],
 ) -> Scenario:
     """Read what the options name. Whatever cannot be used ends the command with a sentence."""
-    from stromboli.framework.program import Program
     from stromboli.kube.manifests import ManifestError, read_manifests
 
     if conf == "-" and "-" in paths:
@@ -122,8 +124,18 @@ def read_scenario(
     except ManifestError as error:
         raise Failure(error) from error
     warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
-    program = Program(configuration, registry)
+    program = _program(configuration, registry)
     return Scenario(manifests.objects, program, cycles, seed, scheduler_names, warnings)
+
+
+def _program(configuration: Configuration, registry: Registry) -> Program:
+    from stromboli.framework.plugin import PluginFailure
+    from stromboli.framework.program import Program
+
+    try:
+        return Program(configuration, registry)
+    except PluginFailure as error:
+        raise Failure(error) from error
 
 
 def read_registry(plugins: Sequence[str]) -> Registry:

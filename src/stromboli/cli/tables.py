@@ -50,9 +50,13 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def is_styled() -> bool:
+    """Whether colours and the like are welcome."""
+    return on_terminal() and not os.environ.get("NO_COLOR")
+
+
 def bold(text: str) -> str:
-    """Stands out on a terminal whose owner likes that."""
-    return click.style(text, bold=True) if on_terminal() and not os.environ.get("NO_COLOR") else text
+    return click.style(text, bold=True) if is_styled() else text
 
 
 def line_width() -> int:
@@ -94,12 +98,12 @@ def aligned(table: Table) -> list[str]:
 
 
 def _echo_fitted(table: Table) -> None:
-    """`rich` is slow to import, so only those who look at a terminal wait for it. It honours NO_COLOR."""
+    """`rich` is slow to import, so only those who look at a terminal wait for it."""
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, color_system="auto" if is_styled() else None)
     begin = 0
     for end, note in enumerate(table.notes, start=1):
         if note or end == len(table.rows):

@@ -12,6 +12,7 @@ from stromboli import kube
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.kube.meta import ObjectMeta, Resources
 from stromboli.kube.volcano import PodGroupSpec
+from stromboli.model.quantity import parse_quantity
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
@@ -24,9 +25,11 @@ def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:
 
 
 def group_name(pod: kube.Pod) -> str:
+    """Named for the uid of the owner or the pod; a pod from a manifest that has no uid yet, for its name."""
     owners = pod.metadata.owner_references or ()
     owner = next((owner.uid for owner in owners if owner.controller and owner.uid), None)
-    return f"podgroup-{owner or pod.metadata.uid}"
+    own = pod.metadata.name if "/" in pod.metadata.uid else pod.metadata.uid
+    return f"podgroup-{owner or own}"
 
 
 def group_for(pod: kube.Pod) -> kube.PodGroup:
@@ -55,7 +58,17 @@ def _requests(pod: kube.Pod) -> Resources | None:
     containers = pod.spec.containers or ()
     if len(containers) != 1 or containers[0].resources is None:
         return None
-    return containers[0].resources.requests
+    requests = containers[0].resources.requests
+    return requests if requests and all(_is_quantity(amount) for amount in requests.values()) else None
+
+
+def _is_quantity(amount: str | int | float) -> bool:
+    """What makes no sense is the pod's fault and reported there."""
+    try:
+        parse_quantity(amount, milli=True)
+    except ValueError:
+        return False
+    return True
 
 
 def with_group(pod: kube.Pod, group: str) -> kube.Pod:

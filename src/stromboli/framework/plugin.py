@@ -34,6 +34,10 @@ Key = Any
 Victims = Sequence[Task] | None
 
 
+class PluginFailure(RuntimeError):
+    """A plugin failed where no single job can be blamed: the cycle cannot go on."""
+
+
 class Allowance(NamedTuple):
     """How many tasks a queue may still take, and why not more."""
 

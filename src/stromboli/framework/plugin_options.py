@@ -91,17 +91,17 @@ class TierReader:
         members = [(child.line, self._option(child)) for child in node.value]
         lines = {option.name: line for line, option in members if option is not None}
         options = tuple(option for _, option in members if option is not None)
-        self._refuse_conflict(lines, options)
+        self._warn_of_conflict(lines, options)
         return Tier(options)
 
-    def _refuse_conflict(self, lines: Mapping[str, int], options: Sequence[PluginOption]) -> None:
+    def _warn_of_conflict(self, lines: Mapping[str, int], options: Sequence[PluginOption]) -> None:
         """Both order queues and choose whom to reclaim from, by different notions of a fair share."""
         hierarchical = any(option.name == "drf" and option.is_on(HIERARCHY_SWITCH) for option in options)
         if hierarchical and "proportion" in lines:
-            self._findings.add(
+            self._findings.warn(
                 lines["drf"],
                 f"plugin 'drf' with {HIERARCHY_SWITCH} conflicts with plugin 'proportion' in the same tier "
-                f"(line {lines['proportion']}); put them into different tiers",
+                f"(line {lines['proportion']}): the first of them orders the queues; put them into different tiers",
             )
 
     def _option(self, node: Node) -> PluginOption | None:

@@ -19,7 +19,7 @@ from stromboli.framework.extension_points import (
 )
 from stromboli.framework.lifting import filters_of, scorers_of
 from stromboli.framework.node_rules import NodeFilter, NodeScorer
-from stromboli.framework.plugin import Plugin
+from stromboli.framework.plugin import Plugin, PluginFailure
 from stromboli.framework.registry import Registry
 
 
@@ -47,7 +47,10 @@ class Program:
 
     def _build(self, option: PluginOption, registry: Registry) -> Plugin:
         hierarchy = self.configuration.is_on(option, HIERARCHY_SWITCH)
-        plugin = registry.plugins[option.name](option.arguments, hierarchy)
+        try:
+            plugin = registry.plugins[option.name](option.arguments, hierarchy)
+        except Exception as error:
+            raise PluginFailure(f"plugin {option.name} could not be made: {type(error).__name__}: {error}") from error
         self.plugins[option.name] = plugin
         return plugin
 

@@ -126,9 +126,8 @@ class Questions:
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
         """What the first queue policy that knows the queue tells about it."""
-        facts: QueueFacts | None = combining.first_answer(
-            [plugin.queue_facts for plugin in self.program.plugins.values()], queue
-        )
+        answers = [plugin.queue_facts for plugin in self.program.plugins.values()]
+        facts: QueueFacts | None = combining.first_answer(answers, queue)
         return facts
 
     # -- victims ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 from stromboli.framework import questions
 from stromboli.framework.measurements import Measurements, Stopwatch
-from stromboli.framework.plugin import Event
+from stromboli.framework.plugin import Event, PluginFailure
 from stromboli.framework.program import Program
 from stromboli.framework.refusals import JobRefusal, LastTransaction
 from stromboli.framework.search import NodeSearch
@@ -52,10 +52,6 @@ class Decisions:
     evictions: list[Eviction] = field(default_factory=list)
     #: Pods that hold a room made by an eviction.
     nominations: dict[str, str] = field(default_factory=dict)
-
-
-class PluginFailure(RuntimeError):
-    """A plugin failed where no single job can be blamed: the cycle cannot go on."""
 
 
 class Session(questions.Questions):
@@ -114,7 +110,7 @@ class Session(questions.Questions):
 
     def _open(self) -> None:
         for name, plugin in self.program.plugins.items():
-            with self.measurements.measure("plugin", name, "open"), self._blaming(name):
+            with self.measurements.measure("plugin", name, "open"), self._blaming(f"plugin {name}"):
                 plugin.open(self)
         for key in self.snapshot.waiting:
             self._admit(self.jobs[key])
@@ -126,6 +122,7 @@ class Session(questions.Questions):
             self.refuse(job, fault)
             return
         self.admissible.append(job)
+        self._warn_of_topology(job)
         try:
             invalid = self.job_valid(job)
         except Exception as error:
@@ -135,6 +132,14 @@ class Session(questions.Questions):
             self.waiting.append(job)
         else:
             self.refuse(job, invalid)
+
+    def _warn_of_topology(self, job: Job) -> None:
+        """A wish that nobody in this configuration can fulfil must not be passed over in silence."""
+        wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
+        if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
+            self.warnings.append(
+                f"PodGroup {job.key}: networkTopology has no effect: no configured plugin knows domains"
+            )
 
     def _fault_of(self, job: Job) -> Reason | None:
         if job.spec.fault:
@@ -149,11 +154,8 @@ class Session(questions.Questions):
             with self.measurements.measure("action", action.name):
                 action.initialize(self)
                 try:
-                    action.execute(self)
-                except (BrokenBooks, PluginFailure):
-                    raise
-                except Exception as error:
-                    raise PluginFailure(f"action {action.name} failed: {type(error).__name__}: {error}") from error
+                    with self._blaming(f"action {action.name}"):
+                        action.execute(self)
                 finally:
                     action.uninitialize(self)
         self.close()
@@ -161,18 +163,20 @@ class Session(questions.Questions):
     def close(self) -> None:
         """Let plugins finish in reverse order, then derive the status of every job that was looked at."""
         for name, plugin in reversed(self.program.plugins.items()):
-            with self.measurements.measure("plugin", name, "close"), self._blaming(name):
+            with self.measurements.measure("plugin", name, "close"), self._blaming(f"plugin {name}"):
                 plugin.close(self)
         for key in self.snapshot.waiting:
             self.statuses[key] = status_of(self, self.jobs[key])
         self.measurements.seconds[("cycle",)] = self.measurements.stopwatch() - self.measurements.began
 
     @contextmanager
-    def _blaming(self, plugin: str) -> Iterator[None]:
+    def _blaming(self, culprit: str) -> Iterator[None]:
         try:
             yield
+        except (PluginFailure, BrokenBooks):
+            raise
         except Exception as error:
-            raise PluginFailure(f"plugin {plugin} failed: {type(error).__name__}: {error}") from error
+            raise PluginFailure(f"{culprit} failed: {type(error).__name__}: {error}") from error
 
     # -- facts --------------------------------------------------------------------------------------------------
 
@@ -244,13 +248,18 @@ class Session(questions.Questions):
 
     # -- what was decided ---------------------------------------------------------------------------------------
 
-    def bind(self, entry: Entry) -> None:
+    def bind(self, entries: Sequence[Entry]) -> None:
+        """Bind what these entries of one statement allocated, all together: plugins are asked before anything is
+        written, so that one that fails leaves no part of a gang behind.
+        """
         names = self.nodes.names
-        self.ledger.bind(entry.tasks)
         binds = [
             Bind(task, names[row], self._context_of(task) if self._bind_context else _NO_ANNOTATIONS)
+            for entry in entries
             for task, row in zip(entry.tasks, entry.rows, strict=True)
         ]
+        for entry in entries:
+            self.ledger.bind(entry.tasks)
         self.decisions.binds.append(binds)
         self.measurements.committed(len(binds))
 
@@ -280,6 +289,12 @@ class Session(questions.Questions):
         text = f"{type(error).__name__}: {error}"
         self.refuse(job, Reason(Code.PLUGIN_FAILED, f"scheduling failed with an error: {text}"))
         self.warnings.append(f"PodGroup {job.key}: scheduling failed with an error: {text}")
+
+    def blame_for_queue(self, queue: Queue, error: Exception) -> None:
+        """An error while this queue was being judged: it is not served in this cycle, others are."""
+        text = f"queue {queue.name} could not be judged: {type(error).__name__}: {error}"
+        self.queue_refusals[queue.name] = Reason(Code.PLUGIN_FAILED, text)
+        self.warnings.append(text)
 
     def remember_last_transaction(self, entry: Entry, after_eviction: bool) -> None:
         if entry.after in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED):

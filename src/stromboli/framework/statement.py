@@ -102,11 +102,12 @@ class Statement:
 
     def commit(self) -> None:
         """Make the operations real: allocated tasks are to be bound, evicted ones to be removed."""
+        allocated = [operation.entry for operation in self.operations if operation.kind is Kind.ALLOCATE]
+        if allocated:
+            self._session.bind(allocated)
         for operation in self.operations:
             self._session.forget_last_transactions(operation.entry.tasks)
-            if operation.kind is Kind.ALLOCATE:
-                self._session.bind(operation.entry)
-            elif operation.kind is Kind.EVICT:
+            if operation.kind is Kind.EVICT:
                 self._session.record_eviction(operation.entry.tasks[0], operation.reason)
             elif operation.kind is Kind.PIPELINE:
                 self._session.record_nomination(operation.entry.tasks[0], operation.after_eviction)

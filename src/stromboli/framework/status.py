@@ -1,6 +1,6 @@
-"""What is written about a job when a cycle ends: phase, counts, conditions, and reasons in words.
+"""What is written about a job when a cycle ends: phase, counts, conditions.
 
-The words and their form are part of the contract with tools that read them from PodGroups and pods.
+They are part of the contract with tools that read them from PodGroups.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stromboli.framework.refusals import histogram
+from stromboli.framework.waiting import fit_error, had_a_place, reasons_for_waiting
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code, Reason
-from stromboli.model.task import FINISHED_STATUSES, Task, TaskStatus
+from stromboli.model.task import FINISHED_STATUSES, TaskStatus
 
 if TYPE_CHECKING:
     from stromboli.framework.session import Session
@@ -56,7 +56,7 @@ def status_of(session: Session, job: Job) -> JobStatus:
         () if condition is None else (condition,),
     )
     if unschedulable or job.pending_count or job.pipelined_count:
-        status.reasons, status.sentences = _reasons(session, job)
+        status.reasons, status.sentences = reasons_for_waiting(session, job)
     return status
 
 
@@ -77,11 +77,11 @@ def phase_of(job: Job, *, unschedulable: bool) -> str:
 
 
 def _condition(session: Session, job: Job) -> Condition | None:
-    if job.is_ready and job.tasks:
-        return Condition("Scheduled", "True", READY_REASON, "", session.uid)
-    if (not job.tasks and job.key not in session.refusals) or _is_only_ending(job):
-        return None
     refusal = session.refusals.get(job.key)
+    if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
+        return Condition("Scheduled", "True", READY_REASON, "", session.uid)
+    if (not job.tasks and refusal is None) or _is_only_ending(job):
+        return None
     first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
     return Condition("Unschedulable", "True", reason, _message(session, job), session.uid)
@@ -108,74 +108,9 @@ def _is_only_ending(job: Job) -> bool:
 
 
 def _message(session: Session, job: Job) -> str:
-    schedulable = sum(1 for task in job.tasks.values() if _was_allocated(session, task))
-    short = max(job.min_available - schedulable - job.ready_count, 0)
-    return f"{short}/{len(job.tasks)} tasks in gang unschedulable: {fit_error(session, job)}"
-
-
-def _was_allocated(session: Session, task: Task) -> bool:
-    last = session.last_transactions.get(task.uid)
-    return last is not None and last.status is TaskStatus.ALLOCATED and session.ledger.is_pending(task)
-
-
-def fit_error(session: Session, job: Job) -> str:
-    """Why a job is not ready: its tasks by status, then what each pending task could have, then the root of it."""
-    ready = "pod group is ready" if job.is_ready else "pod group is not ready"
-    counted = [(job.counts[status], status.word) for status in TaskStatus]
-    text = f"{ready}, {histogram([*counted, (job.min_available, 'minAvailable')])}"
-    pending = [task for task in job.tasks.values() if session.ledger.is_pending(task)]
-    schedulable = sum(1 for task in pending if _was_allocated(session, task))
-    if pending:
-        text += "; Pending: " + histogram([(len(pending) - schedulable, "Unschedulable"), (schedulable, "Schedulable")])
-    refusal = session.refusals.get(job.key)
-    if refusal is None:
-        return text
-    if refusal.tasks:
-        root = next(iter(refusal.tasks.values()))
-        return f"{text}. Origin reason is {root.task}: {root.nodes or root.reason}"
-    return f"{text}. Origin reason is {'; '.join(reason.detail for reason in refusal.reasons)}"
-
-
-def _reasons(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
-    """Everything that keeps tasks of the job waiting, coded and in words."""
-    refusal = session.refusals.get(job.key)
-    queue = session.queue_refusals.get(job.queue)
-    reasons = list(refusal.reasons) if refusal else []
-    reasons += [task.reason for task in refusal.tasks.values()] if refusal else []
-    sentences = refusal.sentences() if refusal else []
-    if queue is not None and not sentences:
-        reasons.append(queue)
-        sentences.append(queue.detail)
-    if job.pipelined_count:
-        waiting = Reason(Code.PIPELINED, f"{job.pipelined_count} tasks wait for pods that are being released")
-        reasons.append(waiting)
-        sentences.append(waiting.detail)
-    gated = sum(1 for task in job.tasks.values() if task.gated and session.ledger.is_pending(task))
-    if gated:
-        reasons.append(Reason(Code.SCHEDULING_GATED, f"{gated} pods have scheduling gates"))
-        sentences.append(reasons[-1].detail)
-    return reasons, sentences
-
-
-def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
-    """Reason and message of `PodScheduled=False` for a task that waits; None for one that does not."""
-    status, name = session.ledger.status_of(task), task.key
-    if task.gated or status not in (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
-        return None
-    last = session.last_transactions.get(task.uid)
-    if status is TaskStatus.PIPELINED or (last and last.status is TaskStatus.PIPELINED):
-        node = session.ledger.node_name(task) or (last.node if last else "")
-        detail = (
-            f"Pod {name} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
-        )
-        return "Unschedulable", detail
-    if last is not None:
-        return (
-            "Unschedulable",
-            f"Pod {name} can possibly be assigned to {last.node}, once minAvailable is satisfied",
-        )
-    refusal = session.refusals.get(task.job)
-    own = refusal.tasks.get(task.task_class.number) if refusal else None
-    if own is not None:
-        return "Unschedulable", str(own.nodes or own.reason)
-    return "Unschedulable", fit_error(session, session.jobs[task.job])
+    refusal, total = session.refusals.get(job.key), len(job.tasks)
+    if refusal is not None and not refusal.tasks:
+        return "; ".join(reason.detail for reason in refusal.reasons)
+    schedulable = sum(1 for task in job.tasks.values() if had_a_place(session, task))
+    short = min(max(job.min_available - schedulable - job.ready_count, 0), total)
+    return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job)}"

@@ -33,8 +33,18 @@ class Turns:
         for line in self._lines.values():
             heapq.heapify(line)
         self._live = session.queue_order_reaches_others
-        self._queues = [(self._key(name), name) for name in self._lines]
-        heapq.heapify(self._queues)
+        self._queues = self._keyed(self._lines)
+
+    def _keyed(self, names: Iterable[str]) -> list[tuple[tuple[Any, ...], str]]:
+        """Queues in line with their keys. One that cannot be given a key is not served."""
+        keyed = []
+        for name in names:
+            try:
+                keyed.append((self._key(name), name))
+            except Exception as error:
+                self._session.blame_for_queue(self._session.queues[name], error)
+        heapq.heapify(keyed)
+        return keyed
 
     def _key(self, name: str) -> tuple[Any, ...]:
         return self._session.queue_order_key(self._session.queues[name])
@@ -42,8 +52,7 @@ class Turns:
     def next_queue(self) -> Queue | None:
         """Take the best queue that has jobs in line. It is out of line until `return_queue`."""
         if self._live and self._queues:
-            self._queues = [(self._key(name), name) for _, name in self._queues]
-            heapq.heapify(self._queues)
+            self._queues = self._keyed([name for _, name in self._queues])
         while self._queues:
             _, name = heapq.heappop(self._queues)
             if self._lines[name]:
@@ -62,7 +71,3 @@ class Turns:
 
     def return_job(self, job: Job) -> None:
         heapq.heappush(self._lines[job.queue], (self._session.job_order_key(job), job))
-
-    def jobs_of(self, queue: Queue) -> list[Job]:
-        """The jobs still in line behind a queue, in no particular order."""
-        return [job for _, job in self._lines[queue.name]]

@@ -19,7 +19,7 @@ DEPTH_LIMIT = 100
 _LONGEST_NUMBER = 64
 _TOO_DEEP = ("nested too deeply", f"stay below {DEPTH_LIMIT} levels")
 
-_STARTS_LIKE_JSON = re.compile(r"\s*[{\[]")
+_STARTS_LIKE_JSON = re.compile(r'\s*[\[{"]')
 _TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),

@@ -1,10 +1,11 @@
 """Nodes as a table: what the rules ask about nodes is answered for all of them at once.
 
 `NodeTable` holds what stays the same during a cycle (names, labels, taints, images). The amounts that change
-(idle, used, ...) are rows of the books, see `books.py`. Nodes stand in the order of their names, so that an
-index is also a tie-breaker that does not depend on the order in which the nodes were seen.
+(idle, used, ...) are rows of the books, see `books.py`. Nodes stand in the order of their names, or shuffled by
+a seed, so that an index is also a tie-breaker that does not depend on the order in which the nodes were seen.
 """
 
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,8 +63,8 @@ class NodeTable:
     stay true as long as the table is in use.
     """
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: node.name))
+    def __init__(self, nodes: Iterable[Node], seed: int = 0) -> None:
+        self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: _place(node.name, seed)))
         self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
         self.index: dict[str, int] = {name: row for row, name in enumerate(self.names)}
         self._columns: dict[str, Column] = {}
@@ -112,6 +113,11 @@ class NodeTable:
         if key not in self.answers:
             self.answers[key] = make(self)
         return self.answers[key]
+
+
+def _place(name: str, seed: int) -> tuple[int, str]:
+    """Where a node stands: by its name, or shuffled by a seed, the same on every machine."""
+    return zlib.crc32(f"{seed}/{name}".encode()) if seed else 0, name
 
 
 def _encode(values: list[str | None]) -> Column:

@@ -75,29 +75,27 @@ class Explanation:
 
 def explain_job(plan: Plan, key: str) -> Explanation:
     """What the plan knows about a job, waiting or not."""
-    session, job, group = plan.session, plan.session.jobs[key], plan.groups[key]
+    session, job = plan.session, plan.session.jobs[key]
     classes = classes_of(session, job)
     return Explanation(
         job=key,
-        group=group,
+        group=plan.groups[key],
         priority=job.priority,
-        findings=_findings(session, job, classes, group.has_started),
+        findings=_findings(session, job, classes),
         classes=classes,
         queue=_standing(session, job),
     )
 
 
-def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation], started: bool) -> list[Finding]:
-    """Every code once: first what was said of the job, then what was said of the nodes."""
-    sentences: dict[Code, dict[str, None]] = {}
+def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -> list[Finding]:
+    """Every code once; where it was said of nodes, with how many they are."""
     status = session.statuses.get(job.key)
+    refusals = [refusal for entry in classes if entry.found_no_node for refusal in entry.refusals]
+    counted = {(refusal.code, refusal.reason): f"{len(refusal.nodes)} {refusal.reason}" for refusal in refusals}
+    sentences: dict[Code, dict[str, None]] = {}
     for reason in status.reasons if status else ():
-        if not (started and reason.code is Code.GANG_SHORT):
-            sentences.setdefault(reason.code, {}).setdefault(reason.detail)
-    said = set(sentences)
-    for refusal in (refusal for entry in classes if entry.found_no_node for refusal in entry.refusals):
-        if refusal.code not in said:
-            sentences.setdefault(refusal.code, {}).setdefault(f"{len(refusal.nodes)} {refusal.reason}")
+        words = counted.get((reason.code, reason.detail), reason.detail)
+        sentences.setdefault(reason.code, {}).setdefault(words)
     return [Finding(code, tuple(words)) for code, words in sentences.items()]
 
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
+from stromboli.framework.status import phase_of
 from stromboli.kube import KubeObject
 from stromboli.model.task import TaskStatus
 from stromboli.planner.changes import Change
+from stromboli.planner.plan import STARTED
 from stromboli.planner.world import World
 
 #: A job that holds a room waits for others to leave it; this many cycles more are granted for that.
@@ -29,13 +31,14 @@ class Goal:
 
     def is_reached(self, session: Session) -> bool:
         """Whether what the cycle decided is enough, once it is true."""
-        job = session.jobs.get(self.job)
-        if job is None or not job.is_ready:
+        job, status = session.jobs.get(self.job), session.statuses.get(self.job)
+        if job is None:
             return False
-        counts = job.counts
-        placed = job.scheduled_count + counts[TaskStatus.BINDING] + counts[TaskStatus.RELEASING]
-        left = counts[TaskStatus.PENDING] + counts[TaskStatus.PIPELINED]
-        return placed >= max(job.min_available, 1) and not (self.all_pods and left)
+        after = job.copy()
+        after.counts[TaskStatus.RUNNING] += after.counts[TaskStatus.BINDING]
+        phase = phase_of(after, unschedulable=status is not None and status.phase == "Unknown")
+        left = after.counts[TaskStatus.PENDING] + after.counts[TaskStatus.PIPELINED]
+        return phase in STARTED and not (self.all_pods and left)
 
 
 class Trials:

@@ -29,7 +29,7 @@ class World:
     ) -> None:
         self._program = program
         self._seed = seed
-        self._cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations)
+        self._cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed)
         self._cycle = 0
         given = list(objects)
         self._now = max((seconds_of(entry.metadata.creation_timestamp) for entry in given), default=0.0)
@@ -69,6 +69,9 @@ class World:
                 self._run(bind)
         for eviction in session.decisions.evictions:
             self._cluster.remove(self._cluster.pod(eviction.task.uid))
+        for pod in self._cluster.pods():
+            if pod.metadata.deletion_timestamp is not None:  # it was being released, and now it is gone
+                self._cluster.remove(pod)
 
     def _run(self, bind: Bind) -> None:
         pod = self._cluster.pod(bind.task.uid)

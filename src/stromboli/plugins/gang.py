@@ -18,6 +18,8 @@ class Gang(Plugin):
         self._jobs = session.jobs
 
     def job_valid(self, job: Job) -> Reason | None:
+        if not job.tasks and job.min_available > 0:
+            return Reason(Code.NO_PODS, f"no pods exist yet, {job.min_available} must start together")
         roles = job.roles_short(valid_in)
         if roles:
             detail = f"Not enough valid pods of each task for gang-scheduling: {', '.join(sorted(roles))}"

@@ -1,7 +1,7 @@
 """Required affinity: a pod goes only where the pods it needs already are.
 
-Kubernetes counts the pods that match all terms together. The cache has joined the terms of a class accordingly: each
-counts the same pods, under a topology key of its own.
+Kubernetes counts the pods that match all terms together. The cache has joined the terms of a class accordingly:
+each counts the same pods, under a topology key of its own.
 """
 
 from __future__ import annotations
