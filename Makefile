@@ -36,11 +36,11 @@ bench: setup  ## run every benchmark; each prints JSON
 	@$(BIN)/python -m benchmarks all
 
 docs: setup  ## build the documentation site into site/
-	@$(BIN)/zensical build --clean
+	@$(BIN)/zensical build --clean --strict
 
 lock: setup  ## choose the newest dependencies again and lock them with their hashes
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml -o requirements/runtime.lock
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml --group dev -o requirements/dev.lock
 
 clean:  ## remove everything that the targets made
-	@rm -rf .venv site dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv site dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .cache

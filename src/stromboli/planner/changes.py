@@ -22,7 +22,7 @@ Path = tuple[str | int, ...]
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One field of one object gets another value; None stands for "not there". The empty path is the object
-    itself, which is then created or removed.
+    itself, which is then created.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Edit:
 
     def as_plain(self) -> dict[str, Any]:
         before, after = msgspec.to_builtins(self.before), msgspec.to_builtins(self.after)
-        if not self.path and after is not None:
+        if not self.path:
             after = {**after, "metadata": {k: v for k, v in after["metadata"].items() if k != "uid"}}
         return {"object": self.object_name, "field": self.field, "from": before, "to": after}
 
@@ -69,8 +69,7 @@ class Change:
         for edit in self.edits:
             by_object.setdefault((edit.kind, edit.key), []).append(edit)
         changed = [_edited(entry, by_object.pop((type(entry).__name__, entry.key), ())) for entry in objects]
-        created = [_edited(None, edits) for edits in by_object.values()]
-        return [entry for entry in (*changed, *created) if entry is not None]
+        return changed + [_edited(None, edits) for edits in by_object.values()]
 
     def as_plain(self) -> dict[str, Any]:
         """The first edit stands for the change as a whole; `edits` are all of them."""
@@ -86,11 +85,11 @@ def together(changes: Sequence[Change], kind: str = "several") -> Change:
     return Change(kind, sentence, tuple(edit for change in changes for edit in change.edits))
 
 
-def _edited(entry: KubeObject | None, edits: Iterable[Edit]) -> KubeObject | None:
+def _edited(entry: KubeObject | None, edits: Iterable[Edit]) -> KubeObject:
     value: Any = entry
     for edit in edits:
         value = _replaced(value, edit.path, edit.after)
-    return cast("KubeObject | None", value)
+    return cast(KubeObject, value)
 
 
 def _replaced(value: Any, path: Path, after: Any) -> Any:

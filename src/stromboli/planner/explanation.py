@@ -124,7 +124,7 @@ def lines_of(plan: Plan, order: Mapping[str, int]) -> dict[str, list[Ahead]]:
     served.
     """
     bound, lines = _bound_in_last_cycle(plan), dict[str, list[Ahead]]()
-    for key in sorted(order, key=lambda key: order[key]):
+    for key in sorted(plan.groups.keys() & order.keys(), key=lambda key: order[key]):
         group = plan.groups[key]
         if bound.get(key) or group.waiting:
             entry = Ahead(key, plan.session.jobs[key].priority, bound.get(key, 0), group.waiting)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from stromboli.planner.candidates import Candidate, candidates_for
-from stromboli.planner.changes import Change, Edit, together
+from stromboli.planner.changes import Change, together
 from stromboli.planner.situation import Situation
 from stromboli.planner.trials import Trials
 
@@ -60,7 +60,7 @@ class _Search:
         self.found: list[Change] = []
 
     def run(self) -> None:
-        if self._situation.holds_room and self._works(self._departures()):
+        if self._situation.holds_room and self._works(()):
             self.remedies.starts_by_itself = True
             return
         candidates = list(candidates_for(self._situation))
@@ -71,11 +71,6 @@ class _Search:
                 self._try(candidate)
         if not self.found:
             self._combine(candidates)
-
-    def _departures(self) -> list[Change]:
-        """What happens by itself: pods that are being deleted go."""
-        edits = [Edit("Pod", pod.key, (), pod, None) for pod in self._situation.leaving]
-        return [Change("wait", "wait until the pods that are being deleted are gone", tuple(edits))] if edits else []
 
     def _works(self, changes: Sequence[Change]) -> bool:
         if not self._left:

@@ -42,8 +42,6 @@ class Situation:
     queue_object: kube.Queue | None
     queue: Queue | None
     queue_allocated: Amounts
-    #: Pods of anybody that are being deleted.
-    leaving: tuple[kube.Pod, ...]
     priority_classes: tuple[kube.PriorityClass, ...]
     nodes: tuple[kube.Node, ...]
     node_facts: tuple[Node, ...]
@@ -82,9 +80,6 @@ class _Surroundings:
     def __init__(self, objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> None:
         self.groups = {entry.key: entry for entry in objects if isinstance(entry, kube.PodGroup)}
         self.queues = {entry.key: entry for entry in objects if isinstance(entry, kube.Queue)}
-        self.leaving = tuple(
-            entry for entry in objects if isinstance(entry, kube.Pod) and entry.metadata.deletion_timestamp
-        )
         self.priority_classes = tuple(entry for entry in objects if isinstance(entry, kube.PriorityClass))
         self.nodes = tuple(entry for entry in objects if isinstance(entry, kube.Node))
         self.pods: dict[str, list[kube.Pod]] = {}
@@ -111,7 +106,6 @@ def _situation(plan: Plan, surroundings: _Surroundings, key: str) -> Situation:
         queue_object=surroundings.queues.get(job.queue),
         queue=session.queues.get(job.queue),
         queue_allocated=books.allocated[:] if books else [0] * len(session.axis),
-        leaving=surroundings.leaving,
         priority_classes=surroundings.priority_classes,
         nodes=surroundings.nodes,
         node_facts=session.nodes.nodes,

@@ -36,6 +36,7 @@ class Goal:
             return False
         after = job.copy()
         after.counts[TaskStatus.RUNNING] += after.counts[TaskStatus.BINDING]
+        after.counts[TaskStatus.RELEASING] = 0
         phase = phase_of(after, unschedulable=status is not None and status.phase == "Unknown")
         left = after.counts[TaskStatus.PENDING] + after.counts[TaskStatus.PIPELINED]
         return phase in STARTED and not (self.all_pods and left)
