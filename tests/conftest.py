@@ -1,7 +1,7 @@
 """One rule for all property tests: the same examples in every run, and no stopwatch.
 
-A failure is then always the change's own, on a slow machine as on a fast one. `PROPERTY_EFFORT=50 pytest tests/properties` looks
-for more, with new examples in every run.
+A failure is then always the change's own, on a slow machine as on a fast one. `PROPERTY_EFFORT=50 pytest
+tests/properties` looks for more, with new examples in every run.
 """
 
 import os

@@ -24,20 +24,14 @@ WHY = """\
 default/train waits: 0 of 3 pods have a place, and 3 must start together.
 
   Why
-    GangShortOfRoom (wait): 0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated
-      taint {gpu: true}.
-      Some members have a place, but not as many as must start together. Wait for room, lower
-        minMember, or ask for less per pod.
-      May change when: a pod ends or is removed; a node is added; a node's labels, taints or
-        allocatable change; the PodGroup changes.
-    InsufficientResource (wait): 2 Insufficient cpu
-      The node has not enough of a resource left. Wait for pods to end, ask for less, or add nodes.
-      May change when: a pod ends or is removed; a node is added; a node's labels, taints or
-        allocatable change.
     UntoleratedTaint (change the request): 1 node(s) had untolerated taint {gpu: true}
       The node has a taint that the pod does not tolerate. Add a toleration, or remove the taint.
       May change when: a node's labels, taints or allocatable change; a node is added; the pod
         itself changes.
+    InsufficientResource (wait): 2 Insufficient cpu
+      The node has not enough of a resource left. Wait for pods to end, ask for less, or add nodes.
+      May change when: a pod ends or is removed; a node is added; a node's labels, taints or
+        allocatable change.
 
   Pods that wait
     3 pods, each asking for cpu 2
@@ -126,6 +120,12 @@ def test_a_job_without_pods(run: Run) -> None:
     assert result.exit_code == 3
     assert "NoPodsYet (wait): " in result.stdout
     assert "its pods: none exists, and 3 must start together\n" in result.stdout
+
+
+def test_a_job_that_ran_and_lost_its_pods(run: Run) -> None:
+    result = run("explain", [*nodes(4, 1), group("gang", 3, phase="Running"), *gang(5, name="other")], "gang")
+    assert result.exit_code == 3
+    assert "Served before it" not in result.stdout, "it did not stand in line"
 
 
 def test_members_that_had_a_place_are_counted(run: Run) -> None:

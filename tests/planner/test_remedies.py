@@ -269,7 +269,7 @@ def proposals(advice: Advice) -> list[Change]:
     return [*([smallest] if smallest else []), *advice.remedies.alternatives]
 
 
-@examples(60)
+@examples(40)
 @given(worlds(Traits(most_nodes=4)))
 def test_a_proposed_change_places_the_job(world: SmallWorld) -> None:
     plan = plan_of(world.objects)
@@ -282,7 +282,7 @@ def test_a_proposed_change_places_the_job(world: SmallWorld) -> None:
             assert any(outcomes), f"{job}: {change.sentence}"
 
 
-@examples(60)
+@examples(20)
 @given(worlds(Traits(most_nodes=4)))
 def test_programs_can_make_the_change_themselves(world: SmallWorld) -> None:
     plan = plan_of(world.objects)

@@ -25,11 +25,9 @@ from tests.properties import objects
 from tests.properties.effort import examples
 from tests.properties.engine import default_program, plan_of, program_of, session_of, with_plugin
 from tests.properties.weightings import WEIGHTINGS, weighted_program
-from tests.properties.worlds import SmallWorld, Traits, templates, worlds
+from tests.properties.worlds import SmallWorld, Traits, draw_template, social_worlds, worlds
 
 ALONE = Traits(pod_rules=0, sub_groups=False)
-#: Few nodes and templates, many rules about other pods: what was refused may be welcome once somebody else is there.
-SOCIAL = Traits(pod_rules=2, most_nodes=4)
 weightings = st.sampled_from(sorted(WEIGHTINGS))
 
 
@@ -38,7 +36,7 @@ def crowded(draw: st.DrawFn) -> list[KubeObject]:
     """A world with a few jobs of many equal pods, so that there is something to place at once."""
     world = draw(worlds(ALONE))
     crowds = [
-        objects.gang(f"crowd-{number}", draw(st.integers(2, 40)), draw(templates(ALONE)))
+        objects.gang(f"crowd-{number}", draw(st.integers(2, 40)), draw_template(draw, ALONE))
         for number in range(draw(st.integers(1, 3)))
     ]
     return [*world.objects, *(entry for crowd in crowds for entry in crowd)]
@@ -156,7 +154,7 @@ def test_plans_do_not_depend_on_batching(world: SmallWorld) -> None:
 
 
 @examples(100)
-@given(worlds(SOCIAL))
+@given(st.one_of(worlds(), social_worlds()))
 def test_plans_do_not_depend_on_what_is_remembered_of_refusals(world: SmallWorld) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NodeSearch, "known_room", lambda search, view: None)

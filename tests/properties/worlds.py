@@ -18,6 +18,7 @@ GPU, NIC = "nvidia.com/gpu", "example.com/nic"
 ZONE, DISK, APP, RANK = "zone", "disk", "app", "rank"
 QUEUES = ("default", "silver", "gold", "bronze")
 PRIORITIES = ("high", "low")
+PRIORITY_CLASSES = (objects.priority_class("high", 100), objects.priority_class("low", -5))
 TIMES = (None, "2024-05-01T08:00:00Z", "2024-05-01T09:00:00Z", "2024-05-02T00:00:00Z")
 TAINTS = ("team=red:NoSchedule", "dusty:PreferNoSchedule", "old=yes:NoExecute")
 
@@ -37,24 +38,48 @@ class Traits:
 EVERYTHING = Traits()
 
 
-@dataclass(frozen=True)
 class SmallWorld:
     """The objects of a world by kind, each kind in no particular order."""
 
-    nodes: list[kube.Node]
-    queues: list[kube.Queue]
-    priorities: list[kube.PriorityClass]
-    groups: list[kube.PodGroup]
-    pods: list[kube.Pod]
+    def __init__(
+        self,
+        nodes: list[kube.Node],
+        queues: list[kube.Queue],
+        priorities: list[kube.PriorityClass],
+        groups: list[kube.PodGroup],
+        pods: list[kube.Pod],
+    ) -> None:
+        self.nodes = nodes
+        self.queues = queues
+        self.priorities = priorities
+        self.groups = groups
+        self.pods = pods
 
     @property
     def objects(self) -> list[kube.KubeObject]:
         return [*self.nodes, *self.queues, *self.priorities, *self.groups, *self.pods]
 
     def __repr__(self) -> str:
-        """The objects as they would be on the wire, without what is not said."""
-        lines = (f"{type(entry).__name__} {msgspec.json.encode(entry).decode()}" for entry in self.objects)
-        return "\n".join(("SmallWorld", *lines))
+        """The objects as they would be on the wire, short enough to be read; pods that are alike name one spec."""
+        specs: dict[str, str] = {}
+        lines = [f"{type(o).__name__} {o.key} {_wire(o, 'spec', 'status')}" for o in self.objects if not _is_pod(o)]
+        for pod in self.pods:
+            spec = _wire(msgspec.structs.replace(pod.spec, node_name=None))
+            name = specs.setdefault(spec, f"spec-{len(specs)}")
+            lines.append(f"Pod {pod.key} {name} on {pod.spec.node_name} {_wire(pod, 'metadata', 'status')}")
+        return "\n".join(("SmallWorld", *lines, *(f"{name} {spec}" for spec, name in specs.items())))
+
+
+def _is_pod(entry: kube.KubeObject) -> bool:
+    return isinstance(entry, kube.Pod)
+
+
+def _wire(entry: msgspec.Struct, *parts: str) -> str:
+    plain = msgspec.to_builtins(entry)
+    chosen = {part: plain[part] for part in parts if plain.get(part)} if parts else plain
+    for name in ("name", "namespace", "uid"):
+        chosen.get("metadata", {}).pop(name, None)
+    return msgspec.json.encode(chosen).decode()
 
 
 def chance(draw: st.DrawFn, one_in: int) -> bool:
@@ -71,8 +96,7 @@ pod_slots = st.sampled_from(["110", "110", "110", "3", None])
 devices = st.sampled_from([None, None, "1", "2", "4"])
 
 
-@st.composite
-def nodes(draw: st.DrawFn, name: str) -> kube.Node:
+def draw_node(draw: st.DrawFn, name: str) -> kube.Node:
     offered = {"cpu": draw(cpus), "memory": draw(memories), "pods": draw(pod_slots), GPU: draw(devices)}
     if chance(draw, 4):
         offered[NIC] = draw(devices)
@@ -93,8 +117,7 @@ def nodes(draw: st.DrawFn, name: str) -> kube.Node:
 limits = st.fixed_dictionaries({}, optional={"cpu": cpus, "memory": memories, GPU: st.sampled_from(["0", "1", "2"])})
 
 
-@st.composite
-def queues(draw: st.DrawFn, name: str) -> kube.Queue:
+def draw_queue(draw: st.DrawFn, name: str) -> kube.Queue:
     guarantee = draw(limits) if chance(draw, 5) else None
     return objects.queue(
         name,
@@ -148,6 +171,7 @@ node_terms = st.lists(
     min_size=1,
     max_size=2,
 )
+WEB = kube.LabelSelector(match_labels={APP: "web"})
 selectors = st.sampled_from(["web", "db"]).map(lambda app: kube.LabelSelector(match_labels={APP: app}))
 pod_terms = st.builds(
     kube.PodAffinityTerm, label_selector=selectors, topology_key=st.sampled_from([ZONE, objects.HOSTNAME])
@@ -162,23 +186,21 @@ spreads = st.builds(
 )
 
 
-@st.composite
-def pod_rules(draw: st.DrawFn) -> kube.PodAffinity:
+def draw_pod_rule(draw: st.DrawFn) -> kube.PodAffinity:
     return kube.PodAffinity(
         required=draw(st.lists(pod_terms, max_size=1)), preferred=draw(st.lists(weighted_terms, max_size=1))
     )
 
 
-@st.composite
-def templates(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
+def draw_template(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
     """What the pods of one class ask for."""
     wanted = draw(requests if draw(st.booleans()) else ordinary_requests)
     affinity = kube.Affinity()
     if chance(draw, 6):
         affinity.node_affinity = kube.NodeAffinity(required=kube.NodeSelector(node_selector_terms=draw(node_terms)))
     if traits.pod_rules and chance(draw, traits.pod_rules):
-        affinity.pod_affinity = draw(pod_rules()) if draw(st.booleans()) else None
-        affinity.pod_anti_affinity = draw(pod_rules()) if affinity.pod_affinity is None else None
+        affinity.pod_affinity = draw_pod_rule(draw) if draw(st.booleans()) else None
+        affinity.pod_anti_affinity = draw_pod_rule(draw) if affinity.pod_affinity is None else None
     return objects.template(
         wanted,
         host_port=draw(st.sampled_from([80, 443])) if chance(draw, 8) else None,
@@ -198,10 +220,9 @@ class Kind:
     labels: dict[str, str]
 
 
-@st.composite
-def kinds(draw: st.DrawFn, traits: Traits) -> Kind:
+def draw_kind(draw: st.DrawFn, traits: Traits) -> Kind:
     labels = draw(st.sampled_from([{}, {APP: "web"}, {APP: "db"}]))
-    return Kind(draw(templates(traits)), draw(st.sampled_from(["", "worker", "master"])), labels)
+    return Kind(draw_template(draw, traits), draw(st.sampled_from(["", "worker", "master"])), labels)
 
 
 #: Takes most of a node, so that others have to wait for it to leave.
@@ -215,8 +236,7 @@ def standing(spec: kube.PodSpec, node: str) -> kube.PodSpec:
     )
 
 
-@st.composite
-def fates(draw: st.DrawFn, spec: kube.PodSpec, names: list[str]) -> tuple[kube.PodSpec, str, bool]:
+def draw_fate(draw: st.DrawFn, spec: kube.PodSpec, names: list[str]) -> tuple[kube.PodSpec, str, bool]:
     """A pod that has been placed before: its spec with the node, its phase, and whether it is being removed."""
     phase = draw(
         st.sampled_from(["Running", "Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown"])
@@ -224,15 +244,14 @@ def fates(draw: st.DrawFn, spec: kube.PodSpec, names: list[str]) -> tuple[kube.P
     return standing(spec, draw(st.sampled_from(names))), phase, draw(st.booleans())
 
 
-@st.composite
-def lone_pods(draw: st.DrawFn, traits: Traits, kind: Kind, names: list[str], number: int) -> kube.Pod:
+def draw_lone_pod(draw: st.DrawFn, traits: Traits, kind: Kind, names: list[str], number: int) -> kube.Pod:
     """A pod that names no group: it runs already, or one is made for it."""
     name = f"plain-{number}"
     if traits.plain_pods and draw(st.booleans()):
         owner = draw(st.sampled_from(["", "set-a", "set-b"]))
         created = draw(st.sampled_from(TIMES))
         return objects.pod(name, kind.spec, owner=owner, labels=kind.labels, created=created)
-    spec, phase, leaving = draw(fates(kind.spec if draw(st.booleans()) else HEAVY, names))
+    spec, phase, leaving = draw_fate(draw, kind.spec if draw(st.booleans()) else HEAVY, names)
     spec.scheduler_name = draw(st.sampled_from(["stromboli", "default-scheduler"]))
     return objects.pod(name, spec, phase=phase, leaving=leaving, labels=kind.labels)
 
@@ -240,13 +259,12 @@ def lone_pods(draw: st.DrawFn, traits: Traits, kind: Kind, names: list[str], num
 # -- jobs -------------------------------------------------------------------------------------------------------------
 
 
-@st.composite
-def members(draw: st.DrawFn, job: str, place: int, kind: Kind, names: list[str]) -> kube.Pod:
+def draw_member(draw: st.DrawFn, job: str, place: int, kind: Kind, names: list[str]) -> kube.Pod:
     name = f"{job}-{kind.role or 'task'}-{place}"
     labels = {**kind.labels, RANK: str(place % 2)}
     created = draw(st.sampled_from(TIMES)) if chance(draw, 6) else None
     if chance(draw, 10):
-        spec, phase, leaving = draw(fates(kind.spec, names))
+        spec, phase, leaving = draw_fate(draw, kind.spec, names)
         return objects.pod(name, spec, group=job, role=kind.role, labels=labels, phase=phase, leaving=leaving)
     spec, nominated = kind.spec, None
     if chance(draw, 20):
@@ -260,14 +278,13 @@ def members(draw: st.DrawFn, job: str, place: int, kind: Kind, names: list[str])
     return objects.pod(name, spec, group=job, role=kind.role, labels=labels, created=created, nominated=nominated)
 
 
-@st.composite
-def jobs(
+def draw_job(
     draw: st.DrawFn, traits: Traits, name: str, pool: list[Kind], names: list[str]
 ) -> tuple[kube.PodGroup, list[kube.Pod]]:
     """A PodGroup with up to eight pods of one or two kinds."""
     size = draw(st.integers(1, 8))
     alike = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=2))
-    pods = [draw(members(name, place, alike[place % len(alike)], names)) for place in range(size)]
+    pods = [draw_member(draw, name, place, alike[place % len(alike)], names) for place in range(size)]
     roles = {kind.role for kind in alike if kind.role}
     policies = None
     if traits.sub_groups and chance(draw, 6):
@@ -293,15 +310,41 @@ def jobs(
 @st.composite
 def worlds(draw: st.DrawFn, traits: Traits = EVERYTHING) -> SmallWorld:
     names = [f"node-{number:02}" for number in range(draw(st.integers(1, traits.most_nodes)))]
-    pool = [draw(kinds(traits)) for _ in range(draw(st.integers(1, 4)))]  # jobs share them, and so their classes
-    lines = [draw(jobs(traits, f"job-{number}", pool, names)) for number in range(draw(st.integers(1, 6)))]
-    lone = [
-        draw(lone_pods(traits, draw(st.sampled_from(pool)), names, number)) for number in range(draw(st.integers(0, 6)))
-    ]
+    pool = [draw_kind(draw, traits) for _ in range(draw(st.integers(1, 4)))]  # jobs share them, and so their classes
+    lines = [draw_job(draw, traits, f"job-{number}", pool, names) for number in range(draw(st.integers(1, 6)))]
+    lone = [draw_lone_pod(draw, traits, draw(st.sampled_from(pool)), names, n) for n in range(draw(st.integers(0, 6)))]
     return SmallWorld(
-        nodes=[draw(nodes(name)) for name in names],
-        queues=[draw(queues(name)) for name in QUEUES[1:]],
-        priorities=[objects.priority_class("high", 100), objects.priority_class("low", -5)],
+        nodes=[draw_node(draw, name) for name in names],
+        queues=[draw_queue(draw, name) for name in QUEUES[1:]],
+        priorities=list(PRIORITY_CLASSES),
         groups=[group for group, _ in lines],
         pods=[*lone, *(pod for _, pods in lines for pod in pods)],
     )
+
+
+def draw_seeker(draw: st.DrawFn) -> Kind:
+    """Pods that want to be near web servers, or where there are few of them."""
+    term = kube.PodAffinityTerm(label_selector=WEB, topology_key=draw(st.sampled_from([ZONE, objects.HOSTNAME])))
+    affinity = kube.Affinity(pod_affinity=kube.PodAffinity(required=[term]))
+    spread = kube.TopologySpreadConstraint(max_skew=1, topology_key=ZONE, label_selector=WEB)
+    wishes = draw(st.sampled_from([{"affinity": affinity}, {"topology_spread_constraints": [spread]}]))
+    return Kind(objects.template({"cpu": "1"}, **wishes), "", draw(st.sampled_from([{}, {}, {APP: "web"}])))
+
+
+@st.composite
+def social_worlds(draw: st.DrawFn) -> SmallWorld:
+    """Room for everybody, and small jobs that care about nothing but each other: whoever is refused now may be
+    welcome as soon as somebody else is there.
+    """
+    pool = [Kind(objects.template({"cpu": "1"}), "", {APP: "web"}), draw_seeker(draw)]
+    groups, pods = [], []
+    for number in range(draw(st.integers(3, 6))):
+        kind, size = draw(st.sampled_from(pool)), draw(st.integers(1, 2))
+        name, priority = f"job-{number}", draw(st.sampled_from([None, *PRIORITIES]))
+        groups.append(objects.group(name, min_member=size, priority_class_name=priority))
+        pods += [objects.pod(f"{name}-{n}", kind.spec, group=name, labels=kind.labels) for n in range(size)]
+    names = {"x1": "x", "x2": "x", "y1": "y"}
+    nodes = [
+        objects.node(name, {"cpu": "32"}, labels={ZONE: zone, objects.HOSTNAME: name}) for name, zone in names.items()
+    ]
+    return SmallWorld(nodes, [], list(PRIORITY_CLASSES), groups, pods)

@@ -62,6 +62,7 @@ class Cluster:
         self._changed_groups: set[str] = set()
         self._changed_jobs: set[str] = set()
         self._warnings: dict[str, str] = {}
+        self._queue_faults: dict[str, str] = {}
 
     # -- events -------------------------------------------------------------------------------------------------
 
@@ -221,11 +222,13 @@ class Cluster:
         return NodeTable(facts, self._seed), offered
 
     def _read_queues(self) -> dict[str, Queue]:
-        queues = {}
+        queues: dict[str, Queue] = {}
+        self._queue_faults = {}
         for name, queue in sorted(self._queues.items()):
             try:
                 queues[name] = queue_of(queue, self.axis)
             except ValueError as error:
+                self._queue_faults[name] = f"Queue {name}: {error}"
                 self._warnings[f"queue/{name}"] = f"Queue {name}: {error}; the queue takes no jobs"
         return queues
 
@@ -283,6 +286,8 @@ class Cluster:
         self._derived.settle_job(key)
 
     def _fault_of(self, key: str) -> str:
-        """What is wrong with the first faulty pod of a job that is not running."""
+        """What is wrong with a job's objects: its first faulty pod that is not running, or its queue."""
         faulty = (self._records[uid] for uid in sorted(self._members.get(key, ())))
-        return next((r.fault for r in faulty if r.fault and not r.pod.spec.node_name), "")
+        fault = next((r.fault for r in faulty if r.fault and not r.pod.spec.node_name), "")
+        job = self._derived.jobs.get(key)
+        return fault or (self._queue_faults.get(job.queue, "") if job else "")

@@ -238,19 +238,19 @@ class Ledger:
         for.
         """
         books, asked = self.books, self._asked_by(task_class)
-        if isinstance(columns, int) and status is TaskStatus.ALLOCATED:
-            return any(books.item(dimension, columns) < 0 for dimension, _ in task_class.request)
-        left = books[asked][:, columns]
+        if isinstance(columns, int):
+            asked = asked[:, 0]
+        left = books[asked, columns]
         if status is TaskStatus.PIPELINED:
-            releasing, pipelined = self.layout.releasing + asked, self.layout.pipelined + asked
-            left = left + (books[releasing][:, columns] - books[pipelined][:, columns])
+            layout = self.layout
+            left = left + (books[layout.releasing + asked, columns] - books[layout.pipelined + asked, columns])
         return bool(left.min() < 0)
 
     def _asked_by(self, task_class: TaskClass) -> Index:
-        """The dimensions of a class's request."""
+        """The dimensions of a class's request, one below the other."""
         known = self._dimensions.get(task_class.number)
         if known is None:
-            known = np.array([dimension for dimension, _ in task_class.request], dtype=np.int64)
+            known = np.array([[dimension] for dimension, _ in task_class.request], dtype=np.int64)
             self._dimensions[task_class.number] = known
         return known
 

@@ -28,6 +28,6 @@ def advise(plan: Plan, trials: Trials, jobs: Sequence[str]) -> list[Advice]:
     situations = situations_of(plan, trials.objects, waiting, trials.scheduler_names)
     lines = lines_of(plan, trials.order_of_jobs()) if waiting else {}
     for key, situation in situations.items():
-        advice[key].explanation.ahead = ahead_of(key, lines[situation.job.queue])
+        advice[key].explanation.ahead = ahead_of(key, lines.get(situation.job.queue, ()))
         advice[key].remedies = find_remedies(situation, trials)
     return list(advice.values())

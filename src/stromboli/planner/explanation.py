@@ -133,8 +133,9 @@ def lines_of(plan: Plan, order: Mapping[str, int]) -> dict[str, list[Ahead]]:
 
 
 def ahead_of(key: str, line: Sequence[Ahead]) -> list[Ahead]:
-    """The part of the line that came before a job."""
-    return list(takewhile(lambda entry: entry.job != key, line))
+    """The part of the line that came before a job; nothing for one that did not stand in line."""
+    before = list(takewhile(lambda entry: entry.job != key, line))
+    return before if len(before) < len(line) else []
 
 
 def _bound_in_last_cycle(plan: Plan) -> dict[str, int]:

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
-from stromboli.framework.status import phase_of
 from stromboli.kube import KubeObject
-from stromboli.model.task import TaskStatus
 from stromboli.planner.changes import Change
 from stromboli.planner.plan import STARTED
 from stromboli.planner.world import World
@@ -29,17 +27,11 @@ class Goal:
     job: str
     all_pods: bool
 
-    def is_reached(self, session: Session) -> bool:
-        """Whether what the cycle decided is enough, once it is true."""
-        job, status = session.jobs.get(self.job), session.statuses.get(self.job)
-        if job is None:
+    def is_reached(self, world: World) -> bool:
+        job = world.snapshot().jobs.get(self.job)
+        if job is None or world.phase(job) not in STARTED:
             return False
-        after = job.copy()
-        after.counts[TaskStatus.RUNNING] += after.counts[TaskStatus.BINDING]
-        after.counts[TaskStatus.RELEASING] = 0
-        phase = phase_of(after, unschedulable=status is not None and status.phase == "Unknown")
-        left = after.counts[TaskStatus.PENDING] + after.counts[TaskStatus.PIPELINED]
-        return phase in STARTED and not (self.all_pods and left)
+        return not (self.all_pods and job.pending_count)
 
 
 class Trials:
@@ -79,12 +71,13 @@ class Trials:
             world.run_cycle()
         for _ in range(1 + _CYCLES_TO_RELEASE):
             session = world.decide()
-            if goal.is_reached(session):
-                return True
             job = session.jobs.get(goal.job)
-            if job is None or not job.pipelined_count:
+            if job is None or not (job.is_ready or job.pipelined_count):
                 return False
             world.realise(session)
+            reached = goal.is_reached(world)
+            if reached or not job.pipelined_count:
+                return reached
         return False
 
     def order_of_jobs(self) -> dict[str, int]:

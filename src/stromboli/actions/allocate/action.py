@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from stromboli.actions.allocate.domains import DomainSearch
+from stromboli.actions.allocate.experience import is_known_to_fail, remember_failure
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.action import Action
 from stromboli.framework.arguments import Argument
-from stromboli.framework.refusals import TaskRefusal
+from stromboli.framework.refusals import NodeRefusals
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
 from stromboli.model.ledger import BrokenBooks
 from stromboli.model.queue import Queue
-from stromboli.model.reasons import Reason
+from stromboli.model.reasons import Code, Reason
 
 PREDICATE_CACHE = Argument(
     "predicateErrorCacheEnable", bool, True, "Volcano's cache of refusals per role.",
@@ -27,6 +28,10 @@ class Allocate(Action):
 
     def execute(self, session: Session) -> None:
         worksheets = self._worksheets(session)
+        if not len(session.nodes):
+            for key in worksheets:
+                session.refuse(session.jobs[key], Reason(Code.NO_NODES, str(NodeRefusals(0, ()))))
+            return
         turns = Turns(session, (session.jobs[key] for key in worksheets))
         while (queue := turns.next_queue()) is not None:
             if not self._is_overused(session, queue):
@@ -80,7 +85,7 @@ class Allocate(Action):
         """Try to give the job what it needs next. True when something was committed."""
         if job.spec.policies or job.spec.topology:
             return DomainSearch(session, job).allocate(worksheet)
-        if self._is_known_to_fail(session, job, worksheet):
+        if is_known_to_fail(session, job, worksheet):
             return False
         with session.statement() as statement:
             ready = Placing(session, statement, job).run(worksheet)
@@ -90,43 +95,5 @@ class Allocate(Action):
             if statement.operations and session.job_pipelined(job):
                 statement.keep()
                 return False
-        self._remember_failure(session, job)
+        remember_failure(session, job)
         return False
-
-    # -- what earlier attempts taught ---------------------------------------------------------------------------
-
-    def _is_known_to_fail(self, session: Session, job: Job, worksheet: Worksheet) -> bool:
-        """Whether the same class was refused before, nothing was freed since, and this job needs as much."""
-        view = session.search.view(worksheet.first.task_class)
-        room = session.search.known_room(view)
-        if room is None:
-            return False
-        mark = worksheet.mark
-        run = worksheet.take_run(session.tasks_until_ready(job))
-        worksheet.return_to(mark)
-        needs_all = len(run) == 1 or job.min_available >= len(job.tasks)
-        if room >= len(run) or not needs_all or run[0].nominated_node or view.refusal is None:
-            return False
-        if len(run) < len(worksheet) and job.can_go_on_without([run[0].role]):
-            return False
-        reason = Reason(view.refusal.code, str(view.refusal))
-        number = run[0].task_class.number
-        session.refusal_of(job).add_task(TaskRefusal(run[0].key, number, reason, view.refusal, room))
-        return True
-
-    def _remember_failure(self, session: Session, job: Job) -> None:
-        """Only what a lone class of tasks met is worth remembering: its room does not depend on what else was
-        placed.
-        """
-        refused = session.refusals.get(job.key)
-        if refused is None or len(refused.tasks) != 1 or session.kept:
-            return
-        refusal = next(iter(refused.tasks.values()))
-        if refusal.nodes is None:
-            return
-        task = next(t for t in job.tasks.values() if t.task_class.number == refusal.class_number)
-        alone = all(t.task_class is task.task_class for t in job.tasks.values() if session.ledger.is_pending(t))
-        if alone:
-            view = session.search.view(task.task_class)
-            view.refusal = refusal.nodes
-            session.search.remember_room(view, refusal.placed)

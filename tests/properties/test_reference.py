@@ -1,0 +1,48 @@
+"""The scheduler against one that was written to be understood, and shares no code with it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import given
+
+from benchmarks import worlds as benchmark_worlds
+from stromboli.kube import KubeObject
+from tests.properties import reference
+from tests.properties.effort import examples
+from tests.properties.engine import SCHEDULER_NAMES, plan_of
+from tests.properties.worlds import SmallWorld, Traits, worlds
+
+
+def compare(objects: Sequence[KubeObject]) -> int:
+    """How many pods were bound, the same ones to the same nodes."""
+    plan = plan_of(objects)
+    binds, pipelined = reference.Reference(objects, SCHEDULER_NAMES).run()
+    assert plan.binds == binds
+    assert plan.pipelined == pipelined
+    return len(binds)
+
+
+@examples(250)
+@given(worlds(Traits(pod_rules=0, sub_groups=False)))
+def test_small_worlds_are_decided_alike(world: SmallWorld) -> None:
+    compare(world.objects)
+
+
+def test_the_benchmark_is_decided_alike() -> None:
+    """200 nodes, 2,000 pods in gangs of ten, fifty templates one after the other."""
+    objects: list[KubeObject] = [benchmark_worlds.node(number) for number in range(200)]
+    specs = [benchmark_worlds.template(number) for number in range(benchmark_worlds.TEMPLATES)]
+    for number in range(200):
+        objects += benchmark_worlds.job(f"job-{number:03}", 10, specs[number % len(specs)])
+    assert compare(objects) > 1000
+
+
+def test_the_reference_shares_no_code() -> None:
+    """What it were to share it would repeat, mistakes included."""
+    tree = ast.parse(Path(reference.__file__).read_text())
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    assert not [module for module in modules if module and module.startswith("stromboli.") and "kube" not in module]
