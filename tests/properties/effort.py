@@ -15,7 +15,7 @@ settings.register_profile(
     deadline=None,
     derandomize=not EFFORT,
     database=None,
-    print_blob=True,
+    print_blob=bool(EFFORT),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from stromboli import kube
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.kube.meta import ObjectMeta
@@ -113,3 +115,9 @@ def priority_class(name: str, value: int, *, is_default: bool = False) -> kube.P
     return kube.PriorityClass(
         metadata=ObjectMeta(name=name, uid=f"PriorityClass/{name}"), value=value, global_default=is_default or None
     )
+
+
+def manifest(entry: kube.KubeObject) -> dict[str, Any]:
+    """The object as it would stand in a file."""
+    version = f"{entry.group}/v1" if entry.group else "v1"
+    return {"apiVersion": version, "kind": type(entry).__name__, **msgspec.to_builtins(entry)}

@@ -16,35 +16,28 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from fractions import Fraction
 from typing import Any
 
 from stromboli import kube
+from tests.properties import recount
 
 Amounts = dict[str, int]
 
 GROUP_NAME, ROLE = "scheduling.k8s.io/group-name", "volcano.sh/task-spec"
-PENDING, ALLOCATED, PIPELINED, BOUND, RUNNING, RELEASING, SUCCEEDED, FAILED, UNKNOWN = range(9)
-PLACED = (ALLOCATED, BOUND, RUNNING)
+PENDING, ALLOCATED, BINDING, PIPELINED, BOUND, RUNNING, RELEASING, SUCCEEDED, FAILED, UNKNOWN = range(10)
+PLACED = (ALLOCATED, BINDING, BOUND, RUNNING)
 READY = (*PLACED, SUCCEEDED)
 GPU = "nvidia.com/gpu"
 EVERYTHING = 1 << 62
 MANY_PODS = 1 << 31
 CRUMB = 1e-3
-SUFFIXES = {"": 1, "m": Fraction(1, 1000), "k": 10**3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
 # -- reading objects --------------------------------------------------------------------------------------------------
 
 
 def amounts_of(resources: Mapping[str, Any] | None) -> Amounts:
-    """Bytes, pods, and thousandths of everything else."""
-    found = {}
-    for name, text in (resources or {}).items():
-        digits = str(text).rstrip("".join(SUFFIXES))
-        exact = Fraction(digits) * SUFFIXES[str(text)[len(digits) :]]
-        found[name] = math.ceil(exact if name in ("memory", "ephemeral-storage", "pods") else exact * 1000)
-    return {name: amount for name, amount in found.items() if amount}
+    return {name: amount for name, amount in recount.amounts_of(resources).items() if amount}
 
 
 def seconds(text: str | None) -> float:
@@ -171,7 +164,10 @@ class Job:
         if self.role_minimums and not self.role_minimums_apply:
             left = sum(1 for task in self.tasks if task.status == PENDING and task.role not in failed)
             return self.count(*READY) + left >= self.minimum
-        return all(self.count(*READY, role=role) >= self.role_minimums.get(role, 0) for role in failed)
+        return all(
+            self.count(*READY, role=role) + self.best_effort_waiting(role) >= self.role_minimums.get(role, 0)
+            for role in failed
+        )
 
     @property
     def holds(self) -> Counter[str]:
@@ -215,7 +211,8 @@ class Reference:
         self.jobs: dict[str, Job] = {}
         for group in (o for o in given if isinstance(o, kube.PodGroup)):
             self._add_job(group)
-        for pod in (o for o in given if isinstance(o, kube.Pod)):
+        pods = [o for o in given if isinstance(o, kube.Pod)]
+        for pod in sorted(pods, key=lambda pod: (seconds(pod.metadata.creation_timestamp), pod.key)):
             self._add_pod(pod, scheduler_names)
         self.total = total_of(node.allocatable for node in self.nodes)
         self.promised: dict[str, Counter[str]] = defaultdict(Counter)
@@ -253,7 +250,7 @@ class Reference:
     def _group_of_plain(self, pod: kube.Pod) -> str:
         """Pods without a group get one, together with the others of their owner; one of them is enough."""
         owner = next((o.uid for o in pod.metadata.owner_references or () if o.controller), None)
-        name = f"podgroup-{owner or pod.metadata.uid}"
+        name = f"podgroup-{owner or pod.metadata.name}"
         if f"{pod.metadata.namespace}/{name}" not in self.jobs:
             resources = (pod.spec.containers or [])[0].resources
             spec = kube.PodGroupSpec(min_member=1, min_resources=resources.requests if resources else None)
@@ -355,7 +352,7 @@ class Reference:
             share = max(share, allocated[name] / amount) if amount else share
         facts = self.queues[queue]
         return (
-            -(facts.spec.priority or 0), share, seconds(facts.metadata.creation_timestamp), facts.metadata.uid, queue
+            -(facts.spec.priority or 0), share, seconds(facts.metadata.creation_timestamp), queue
         )  # fmt: skip
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
@@ -364,7 +361,8 @@ class Reference:
             share = max(share, amount / self.total[name] if self.total[name] else 1.0) if amount else share
         is_ready = job.count(*READY) + job.best_effort_waiting() >= job.minimum
         metadata = job.group.metadata
-        return -job.priority, is_ready, share, seconds(metadata.creation_timestamp), metadata.uid
+        key = f"{metadata.namespace}/{metadata.name}"
+        return -job.priority, is_ready, share, seconds(metadata.creation_timestamp), key
 
     def task_key(self, task: Task) -> tuple[Any, ...]:
         spec = task.pod.spec
@@ -385,7 +383,7 @@ class Reference:
         self._allocate(admitted)
         self._backfill(admitted)
         tasks = [task for job in looked_at for task in job.tasks if task.node is not None and task.key not in before]
-        binds = {task.key: task.node.name for task in tasks if task.status == ALLOCATED}
+        binds = {task.key: task.node.name for task in tasks if task.status == BINDING}
         return binds, {task.key: task.node.name for task in tasks if task.status == PIPELINED}
 
     def _enqueue(self, jobs: Sequence[Job]) -> None:
@@ -455,13 +453,14 @@ class Reference:
                 pass
             elif self._place(task):
                 placed.append(task)
+                if job.has_enough(*READY):
+                    break
             else:
                 failed += [task.role] if task.role else []
                 if not job.can_do_without(failed or [task.role]):
                     break
-            if job.has_enough(*READY):
-                break
-        if placed and job.has_enough(*READY):
+        if job.has_enough(*READY):
+            self._commit(placed)
             return True
         if placed and not job.has_enough(*READY, PIPELINED):
             for task in placed:
@@ -478,7 +477,9 @@ class Reference:
                     node = self._best(task, later=False)
                     if node is not None:
                         self._put(task, node, ALLOCATED)
-                        if not job.has_enough(*READY):
+                        if job.has_enough(*READY):
+                            self._commit([task])
+                        else:
                             self._take_back(task)
 
     # -- nodes ------------------------------------------------------------------------------------------------------
@@ -506,7 +507,7 @@ class Reference:
         for node in candidates:
             if has_free_ports(node, task) and has_room(node, task, later=later):
                 comfort = 0.0 if not discouraging else 300.0 - unwelcome(node, task) * (300.0 / most) if most else 300.0
-                points = round((comfort + score(node, task)) * 1024.0)
+                points = round(score(node, task, comfort) * 1024.0)
                 if points > highest:
                     best, highest = node, points
         return best
@@ -515,6 +516,11 @@ class Reference:
     def _put(task: Task, node: Node, status: int) -> None:
         task.node, task.status = node, status
         node.add(task, status, 1)
+
+    @staticmethod
+    def _commit(tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            task.status = BINDING if task.status == ALLOCATED else task.status
 
     @staticmethod
     def _take_back(task: Task) -> None:
@@ -600,8 +606,9 @@ def unwelcome(node: Node, task: Task) -> int:
 # -- scores -----------------------------------------------------------------------------------------------------------
 
 
-def score(node: Node, task: Task) -> float:
-    total = least_requested(node, task)
+def score(node: Node, task: Task, comfort: float) -> float:
+    """Each rule adds its points to those of the rules before it, beginning with what the node's facts are worth."""
+    total = comfort + least_requested(node, task)
     if any(name in task.request for name in ("cpu", "memory", GPU)):
         total += balanced(node, task)
     counted = [name for name in ("cpu", "memory") if name in task.request]

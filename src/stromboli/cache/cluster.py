@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from stromboli import kube
 from stromboli.cache.classes import Classifier
 from stromboli.cache.derived import Derived
-from stromboli.cache.jobs import Priorities, job_key_of, job_spec
+from stromboli.cache.jobs import Priorities, job_key_of, job_spec, missing_group
 from stromboli.cache.nodes import allocatable_of, node_facts
 from stromboli.cache.pods import Counted, PodRecord, status_of, task_of, without_demands
 from stromboli.cache.queues import queue_of
@@ -61,7 +61,9 @@ class Cluster:
         self._changed_pods: set[str] = set()
         self._changed_groups: set[str] = set()
         self._changed_jobs: set[str] = set()
-        self._warnings: dict[str, str] = {}
+        #: By kind and name (pods: uid) of the object.
+        self._warnings: dict[tuple[str, str], str] = {}
+        self._group_faults: dict[str, str] = {}
         self._queue_faults: dict[str, str] = {}
 
     # -- events -------------------------------------------------------------------------------------------------
@@ -71,9 +73,7 @@ class Cluster:
         if isinstance(given, kube.Pod):
             self._apply_pod(given)
         elif isinstance(given, kube.PodGroup):
-            self.groups[given.key] = given
-            self._phases[given.key] = given.status.phase or "Pending"
-            self._changed_groups.add(given.key)
+            self._apply_group(given)
         elif isinstance(given, kube.Namespace):
             self._namespaces[given.key] = given.metadata.labels or {}
             self._reread_pods()
@@ -88,6 +88,7 @@ class Cluster:
         elif isinstance(given, kube.PodGroup):
             self.groups.pop(given.key, None)
             self._phases.pop(given.key, None)
+            self._group_faults.pop(given.key, None)
             self._changed_groups.add(given.key)
         elif isinstance(given, kube.Namespace):
             self._namespaces.pop(given.key, None)
@@ -119,14 +120,18 @@ class Cluster:
     def pod(self, uid: str) -> kube.Pod:
         return self._records[uid].pod
 
+    def _apply_group(self, group: kube.PodGroup) -> None:
+        self.groups[group.key] = group
+        self._phases[group.key] = group.status.phase or "Pending"
+        self._changed_groups.add(group.key)
+        job_spec(group, self.axis, self._priorities)  # the axis must know every resource before columns are made
+
     def _apply_pod(self, pod: kube.Pod) -> None:
         uid = pod.metadata.uid
         if not pod.spec.node_name and (pod.spec.scheduler_name or "") not in self._scheduler_names:
             self._forget_pod(uid)
             return
-        old = self._records.get(uid)
-        if old is not None and old.job:
-            self._members[old.job].discard(uid)
+        self._leave_job(uid)
         record = self._records[uid] = PodRecord(pod, job_key_of(pod) or "")
         self._read(record)
         if record.job:
@@ -134,10 +139,17 @@ class Cluster:
         self._changed_pods.add(uid)
 
     def _forget_pod(self, uid: str) -> None:
-        record = self._records.pop(uid, None)
-        if record is not None and record.job:
-            self._members[record.job].discard(uid)
+        self._leave_job(uid)
+        self._records.pop(uid, None)
         self._changed_pods.add(uid)
+
+    def _leave_job(self, uid: str) -> None:
+        record = self._records.get(uid)
+        if record is not None and record.job:
+            self._changed_jobs.add(record.job)
+            self._members[record.job].discard(uid)
+            if not self._members[record.job]:
+                del self._members[record.job]
 
     def _read(self, record: PodRecord) -> None:
         try:
@@ -178,7 +190,7 @@ class Cluster:
             queues=derived.queues,
             queue_books=derived.sums.copies(),
             now=now,
-            warnings=tuple(self._warnings[key] for key in sorted(self._warnings)),
+            warnings=tuple(sorted(self._warnings.values())),
         )
 
     def _bring_up_to_date(self) -> None:
@@ -200,8 +212,6 @@ class Cluster:
         self._warnings = {}
         table, offered = self._read_nodes()
         queues = self._read_queues()
-        for group in self.groups.values():
-            job_spec(group, self.axis, self._priorities)  # the axis must know every resource before columns are made
         ports = tuple(sorted(self._ports, key=lambda port: (port.port, port.protocol, port.address)))
         self._derived = Derived(table, offered, Layout(len(self.axis), ports), queues)
         self._priorities = Priorities(self._priority_classes)
@@ -217,7 +227,7 @@ class Cluster:
                 offered[name] = allocatable_of(node, self.axis)
                 facts.append(node_facts(node))
             except ValueError as error:
-                self._warnings[f"node/{name}"] = f"Node {name}: {error}; the node is left out"
+                self._warnings["node", name] = f"Node {name}: {error}; the node is left out"
         self._images = frozenset(image for node in facts for image in node.images)
         return NodeTable(facts, self._seed), offered
 
@@ -229,11 +239,12 @@ class Cluster:
                 queues[name] = queue_of(queue, self.axis)
             except ValueError as error:
                 self._queue_faults[name] = f"Queue {name}: {error}"
-                self._warnings[f"queue/{name}"] = f"Queue {name}: {error}; the queue takes no jobs"
+                self._warnings["queue", name] = f"Queue {name}: {error}; the queue takes no jobs"
         return queues
 
     def _recount(self, uid: str) -> None:
         """Take a pod out of the books as it was, and enter it as it is."""
+        self._warnings.pop(("pod", uid), None)
         old = self._counted.pop(uid, None)
         if old is not None:
             self._derived.remove(old)
@@ -245,13 +256,12 @@ class Cluster:
             self._changed_jobs.add(record.job)
         counted = self._entry_of(record)
         if counted is not None:
-            self._counted[uid] = counted
-            self._derived.add(counted, record.pod.metadata.labels or {})
+            self._counted[uid] = self._derived.add(counted, record.pod.metadata.labels or {})
 
     def _entry_of(self, record: PodRecord) -> Counted | None:
         pod, facts = record.pod, record.facts
         if facts is None:
-            self._warnings[f"pod/{pod.key}"] = record.fault
+            self._warnings["pod", pod.metadata.uid] = record.fault
             if not pod.spec.node_name:
                 return None
             facts = self._classifier.facts(without_demands(pod), self._namespaces)
@@ -262,32 +272,41 @@ class Cluster:
         return Counted(task_of(pod, record.job, row, task_class, self._priorities), status, node)
 
     def _refresh_group(self, key: str) -> None:
-        """A PodGroup has changed: give its job the new spec."""
-        group = self.groups.get(key)
+        """A PodGroup has come, changed or gone: give its job the new spec."""
         self._changed_jobs.add(key)
-        if group is None:
-            if not self._members.get(key):
-                self._derived.drop_job(key)
+        uids = sorted(self._members.get(key, ()))
+        group = self.groups.get(key)
+        if group is None and not uids:
             return
-        members = [
-            (self._counted[uid], self._records[uid].pod)
-            for uid in sorted(self._members.get(key, ()))
+        spec = missing_group(key)
+        if group is not None:
+            spec = job_spec(group, self.axis, self._priorities)
+            self._group_faults[key] = spec.fault
+        members = {
+            uid: (self._counted[uid], self._records[uid].pod.metadata.labels or {})
+            for uid in uids
             if uid in self._counted
-        ]
-        self._derived.set_spec(job_spec(group, self.axis, self._priorities), self._phases[key], members)
+        }
+        self._counted |= self._derived.set_spec(spec, self.phase(key), members)
 
     def _settle(self, key: str) -> None:
-        if key not in self._derived.jobs:
-            if not self._members.get(key):
-                return
-            self._derived.set_fault(key, self._fault_of(key))
-        elif (fault := self._fault_of(key)) and not self._derived.jobs[key].spec.fault:
-            self._derived.set_fault(key, fault)
+        """A job's members or spec have changed: bring everything up to date that follows from both."""
+        if key not in self.groups and key not in self._members:
+            self._derived.drop_job(key)
+            return
+        self._derived.set_fault(key, self._fault_of(key))
         self._derived.settle_job(key)
 
     def _fault_of(self, key: str) -> str:
-        """What is wrong with a job's objects: its first faulty pod that is not running, or its queue."""
-        faulty = (self._records[uid] for uid in sorted(self._members.get(key, ())))
-        fault = next((r.fault for r in faulty if r.fault and not r.pod.spec.node_name), "")
+        """What is wrong with a job's objects: its PodGroup, its first faulty pod that is not running, or its queue."""
+        own = self._group_faults[key] if key in self.groups else missing_group(key).fault
+        faulty = (uid for uid in self._members.get(key, ()) if self._keeps_waiting(self._records[uid]))
+        first = min(faulty, default=None)
         job = self._derived.jobs.get(key)
-        return fault or (self._queue_faults.get(job.queue, "") if job else "")
+        of_queue = self._queue_faults.get(job.queue, "") if job else ""
+        return own or (of_queue if first is None else self._records[first].fault)
+
+    @staticmethod
+    def _keeps_waiting(record: PodRecord) -> bool:
+        """Whether a pod is at fault and not running: what runs already keeps nobody waiting."""
+        return bool(record.fault) and not record.pod.spec.node_name

@@ -12,8 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli import kube
-from stromboli.cache.jobs import sub_job_of
+from stromboli.cache.jobs import missing_group, sub_job_of
 from stromboli.cache.pods import Counted
 from stromboli.cache.sums import QueueSums
 from stromboli.cache.tasks import TaskColumns
@@ -23,6 +22,9 @@ from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue
 from stromboli.model.resources import add_request
 from stromboli.model.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, Task, TaskStatus
+
+#: A pod as it was entered, and its labels.
+Member = tuple[Counted, Mapping[str, str]]
 
 #: Jobs in these phases are looked at in every cycle, pods or not.
 _UNSETTLED = ("Pending", "Inqueue")
@@ -60,16 +62,12 @@ class Derived:
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
-    def add(self, counted: Counted, labels: Mapping[str, str]) -> None:
-        """Enter a pod into the books of its node and its job."""
-        task = counted.task
+    def add(self, counted: Counted, labels: Mapping[str, str]) -> Counted:
+        """Enter a pod into the books of its node and its job; the answer is how it was entered."""
         if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
             self._occupy(counted, 1)
-        if task.job:
-            job = self._writable(task.job)
-            job.tasks[task.uid] = task
-            self._join_sub_job(job, task, labels)
-            self._count(job, counted, 1)
+        job = counted.task.job
+        return self._join(self._writable(job), counted, labels) if job else counted
 
     def remove(self, counted: Counted) -> None:
         task = counted.task
@@ -80,7 +78,7 @@ class Derived:
             self._count(job, counted, -1)
             job.tasks.pop(task.uid, None)
             if task.sub_job:
-                job.sub_jobs[task.sub_job].tasks.remove(task)
+                _leave_sub_job(job, task)
         self.columns.give_back(task.row)
 
     def _occupy(self, counted: Counted, sign: int) -> None:
@@ -105,9 +103,7 @@ class Derived:
         """The job, safe to change: a snapshot that shows it keeps what it shows."""
         job = self.jobs.get(key)
         if job is None:
-            namespace, _, name = key.partition("/")
-            fault = f"PodGroup {key}: does not exist, but pods name it; create it or correct their annotation"
-            job = Job(JobSpec(key, key, namespace, name, "", fault=fault), self.layout.resources)
+            job = Job(missing_group(key), self.layout.resources)
         elif self._copied_at.get(key) != self.generation:
             job = job.copy()
             job.tasks, job.requested = dict(job.tasks), job.requested[:]
@@ -137,34 +133,34 @@ class Derived:
             counters.append(job.sub_jobs[task.sub_job].counts)
         return counters
 
-    @staticmethod
-    def _join_sub_job(job: Job, task: Task, labels: Mapping[str, str]) -> None:
-        if not job.spec.policies:
-            return
-        key, policy, index = sub_job_of(job.spec, labels)
-        sub_job = job.sub_jobs.get(key)
-        if sub_job is None:
-            sub_job = job.sub_jobs[key] = SubJob(key, job.key, policy, index)
-        sub_job.tasks.append(task)
-        sub_job.priority = max(sub_job.priority, task.priority)
-        task.sub_job = key
+    def _join(self, job: Job, counted: Counted, labels: Mapping[str, str]) -> Counted:
+        """Count a pod among the members of a job. A snapshot may show the task, so one that gets another sub-job is
+        replaced.
+        """
+        key, policy, index = sub_job_of(job.spec, labels) if job.spec.policies else ("", None, 0)
+        if counted.task.sub_job != key:
+            counted = replace(counted, task=replace(counted.task, sub_job=key))
+        job.tasks[counted.task.uid] = counted.task
+        if key:
+            _join_sub_job(job.sub_jobs.setdefault(key, SubJob(key, job.key, policy, index)), counted.task)
+        self._count(job, counted, 1)
+        return counted
 
-    def set_spec(self, spec: JobSpec, phase: str, members: list[tuple[Counted, kube.Pod]]) -> None:
-        """The PodGroup is new or has changed: count its members anew, as roles and sub-jobs may be different now."""
+    def set_spec(self, spec: JobSpec, phase: str, members: Mapping[str, Member]) -> dict[str, Counted]:
+        """The PodGroup is new, has changed or is gone: count its members anew, as roles and sub-jobs may be different
+        now. The answer is how they were entered.
+        """
         job = Job(spec, self.layout.resources)
         job.phase = phase or "Pending"
         self._copied_at[spec.key] = self.generation
         self.jobs[spec.key] = job
-        for counted, pod in members:
-            counted.task.sub_job = ""
-            job.tasks[counted.task.uid] = counted.task
-            self._join_sub_job(job, counted.task, pod.metadata.labels or {})
-            self._count(job, counted, 1)
+        return {uid: self._join(job, counted, labels) for uid, (counted, labels) in members.items()}
 
     def set_fault(self, key: str, fault: str) -> None:
-        """Something about the job's objects makes no sense."""
-        job = self._writable(key)
-        job.spec = replace(job.spec, fault=fault)
+        """What makes no sense about the job's objects, if anything."""
+        if key not in self.jobs or self.jobs[key].spec.fault != fault:
+            job = self._writable(key)
+            job.spec = replace(job.spec, fault=fault)
 
     def drop_job(self, key: str) -> None:
         self.jobs.pop(key, None)
@@ -180,3 +176,18 @@ class Derived:
             self.waiting.add(key)
         else:
             self.waiting.discard(key)
+
+
+def _join_sub_job(sub_job: SubJob, task: Task) -> None:
+    sub_job.priority = max(sub_job.priority, task.priority) if sub_job.tasks else task.priority
+    sub_job.tasks.append(task)
+
+
+def _leave_sub_job(job: Job, task: Task) -> None:
+    """A sub-job exists as long as it has tasks, and is as important as the most important of them."""
+    sub_job = job.sub_jobs[task.sub_job]
+    sub_job.tasks.remove(task)
+    if not sub_job.tasks:
+        del job.sub_jobs[task.sub_job]
+    elif task.priority == sub_job.priority:
+        sub_job.priority = max(other.priority for other in sub_job.tasks)

@@ -77,6 +77,13 @@ def job_spec(group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities) -
     return result
 
 
+def missing_group(key: str) -> JobSpec:
+    """The job of pods that name a PodGroup which does not exist."""
+    namespace, _, name = key.partition("/")
+    fault = f"PodGroup {key}: does not exist, but pods name it; create it or correct their annotation"
+    return JobSpec(key, key, namespace, name, "", fault=fault)
+
+
 def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -> None:
     """Fill in what may be wrong."""
     if result.min_available < 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from stromboli.model.task_class import TaskClass
 GRID = np.float64(1024.0)
 REFUSED = -np.inf
 
+Rule = TypeVar("Rule", NodeFilter, NodeScorer)
+
 
 @dataclass(slots=True)
 class StaticAnswer:
@@ -34,9 +37,13 @@ class StaticAnswer:
     #: Sum of static scores, minus infinity where a static rule refuses.
     scores: Vector
     admitted: Mask
+    #: Whether some admitted node could take a task of the class if it were empty.
+    possible: bool
     #: Which rule refused which nodes; the words are made when somebody asks for them.
     refused_by: Sequence[tuple[NodeFilter, Mask]] = ()
     _groups: list[tuple[Reason, Index]] | None = None
+    #: Why the class is not possible, kept by the search once it has put it into words.
+    refusal: NodeRefusals | None = None
 
     def groups(self, task_class: TaskClass, ledger: Ledger) -> list[tuple[Reason, Index]]:
         """Why nodes were refused, each reason with its nodes."""
@@ -59,13 +66,15 @@ class ClassView:
         self.ledger = ledger
         #: The request as arrays without dimensions, which NumPy takes faster than Python numbers.
         self.request = tuple((d, np.array(amount, dtype=np.int64)) for d, amount in task_class.request)
-        filters = [rule for rule in program.filters if rule.concerns(task_class, ledger)]
-        scorers = [rule for rule in program.scorers if rule.concerns(task_class, ledger)]
+        kept: StaticAnswer | None = program.statics_for(ledger.nodes).get(task_class)
+        self.static = kept or _static_answer(task_class, program, ledger)
+        # nobody needs to be asked about a class that no node could ever take
+        filters = _concerned(program.filters, self) if self.static.possible else []
+        scorers = _concerned(program.scorers, self) if self.static.possible else []
         self.row_filters = [rule for rule in filters if rule.locality is Locality.ROW]
         self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
-        self.static = _static_answer(task_class, program, ledger, filters, scorers)
         self.ranking: Ranking | None = None
         #: How far in the ledger's log the scores are true.
         self.fresh = 0
@@ -154,34 +163,30 @@ class ClassView:
         return np.where(admitted, total, REFUSED)
 
 
-def _static_answer(
-    task_class: TaskClass,
-    program: Program,
-    ledger: Ledger,
-    filters: Sequence[NodeFilter],
-    scorers: Sequence[NodeScorer],
-) -> StaticAnswer:
-    kept = program.statics_for(ledger.nodes)
-    known: StaticAnswer | None = kept.get(task_class)
-    if known is None:
-        known = kept[task_class] = _ask_statics(task_class, ledger, filters, scorers)
-    return known
+def _concerned(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
+    """The rules over rows and over the cluster that have something to say about the class."""
+    task_class, ledger = view.task_class, view.ledger
+    return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.concerns(task_class, ledger)]
 
 
-def _ask_statics(
-    task_class: TaskClass, ledger: Ledger, filters: Sequence[NodeFilter], scorers: Sequence[NodeScorer]
-) -> StaticAnswer:
+def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> StaticAnswer:
+    """Ask the static rules about all nodes, and keep the answer for as long as the nodes stay what they are."""
     rows = ledger.all_rows
     admitted = np.ones(len(rows), dtype=np.bool_)
     refused_by = []
-    for rule in filters:
-        if rule.locality is Locality.STATIC:
+    for rule in program.filters:
+        if rule.locality is Locality.STATIC and rule.concerns(task_class, ledger):
             refused = admitted & ~rule.admits(task_class, rows, ledger)
             if refused.any():
                 refused_by.append((rule, refused))
                 admitted &= ~refused
     scores = np.zeros(len(rows))
-    for scorer in scorers:
-        if scorer.locality is Locality.STATIC:
+    for scorer in program.scorers:
+        if scorer.locality is Locality.STATIC and scorer.concerns(task_class, ledger):
             scores = scores + scorer.scores(task_class, rows, ledger, admitted)
-    return StaticAnswer(np.where(admitted, scores, REFUSED), admitted, refused_by)
+    large_enough = admitted.copy()
+    for dimension, amount in task_class.request:
+        large_enough &= rows.allocatable(dimension) >= amount
+    answer = StaticAnswer(np.where(admitted, scores, REFUSED), admitted, bool(large_enough.any()), refused_by)
+    program.statics_for(ledger.nodes)[task_class] = answer
+    return answer

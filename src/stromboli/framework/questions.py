@@ -39,7 +39,7 @@ class Questions:
     # -- order: smaller keys come first -------------------------------------------------------------------------
 
     def job_order_key(self, job: Job) -> tuple[Any, ...]:
-        return combining.sort_key(self._job_order, job, (job.spec.created, job.spec.uid, job.spec.key))
+        return combining.sort_key(self._job_order, job, (job.spec.created, job.spec.key))
 
     def sub_job_order_key(self, sub_job: SubJob) -> tuple[Any, ...]:
         return combining.sort_key(self._flat["sub_job_order"], sub_job, (sub_job.match_index, sub_job.key))
@@ -48,7 +48,7 @@ class Questions:
         return combining.sort_key(self._task_order, task, task.order)
 
     def queue_order_key(self, queue: Queue) -> tuple[Any, ...]:
-        return combining.sort_key(self._queue_order, queue, (queue.created, queue.uid))
+        return combining.sort_key(self._queue_order, queue, (queue.created, queue.name))
 
     def victim_queue_order_key(self, queue: Queue, claimant: Queue) -> tuple[Any, ...]:
         return tuple(answer(queue, claimant) for answer in self._flat["victim_queue_order"])

@@ -1,7 +1,7 @@
 """What was refused in a cycle, and why, kept so that it can be told in words everywhere alike."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.model.nodes import Index
@@ -9,12 +9,18 @@ from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import TaskStatus
 
 
-@dataclass(frozen=True, slots=True)
 class NodeRefusals:
-    """Why no node took a class: each reason with the nodes it holds for. A node may lack several resources."""
+    """Why no node took a class: each reason with the nodes it holds for. A node may lack several resources.
 
-    total: int
-    groups: tuple[tuple[Reason, Index], ...]
+    Jobs of one class share the refusal, and it is told for each of them: the words are made once.
+    """
+
+    __slots__ = ("_words", "groups", "total")
+
+    def __init__(self, total: int, groups: Sequence[tuple[Reason, Index]]) -> None:
+        self.total = total
+        self.groups = groups
+        self._words = ""
 
     @property
     def code(self) -> Code:
@@ -24,6 +30,10 @@ class NodeRefusals:
 
     def __str__(self) -> str:
         """The words that people search for: `0/5 nodes are available: 3 Insufficient cpu, ...`."""
+        self._words = self._words or self._in_words()
+        return self._words
+
+    def _in_words(self) -> str:
         if not self.total:
             return "0/0 nodes are available: the cluster has no nodes."
         counts: Counter[str] = Counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from stromboli.framework.greedy import place_copies
 from stromboli.framework.program import Program
 from stromboli.framework.ranking import Ranking
 from stromboli.framework.refusals import NodeRefusals
+from stromboli.model.books import Amount
 from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Index, Mask, Vector
 from stromboli.model.reasons import Code, Reason
@@ -44,7 +45,19 @@ class NodeSearch:
 
     def known_room(self, view: ClassView) -> int | None:
         """How many copies found room when the class was last refused, if nothing has been freed since."""
+        if not view.static.possible:
+            view.refusal = self._hopeless(view)
+            return 0
         return view.room if view.room_at == self._ledger.freed else None
+
+    def _hopeless(self, view: ClassView) -> NodeRefusals:
+        """Why no node could take the class even if it were empty."""
+        static, ledger = view.static, self._ledger
+        if static.refusal is None:
+            groups = list(static.groups(view.task_class, ledger))
+            groups += self._short_of(view.task_class, static.admitted, ledger.all_rows.allocatable)[0]
+            static.refusal = NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, None)))
+        return static.refusal
 
     def remember_room(self, view: ClassView, room: int) -> None:
         """Only to be called when the books hold nothing that may still be given back."""
@@ -126,12 +139,17 @@ class NodeSearch:
     # -- explaining ---------------------------------------------------------------------------------------------
 
     def refusals(self, task_class: TaskClass, within: Mask | None = None) -> NodeRefusals:
-        """Why no node takes the class right now: every node under the first rule that refuses it."""
+        """Why no node takes the class right now: every node under the first rule that refuses it.
+
+        Tasks that ask for nothing are not made to wait for a slot: for them only what is idle counts.
+        """
         view, ledger = self.view(task_class), self._ledger
         if not len(ledger.nodes):
             return NodeRefusals(0, ())
         groups = list(view.static.groups(task_class, ledger))
-        short, left = self._short_of(task_class, view.static.admitted)
+        waits = self._ledger.is_waiting_for_release and not task_class.best_effort
+        room = ledger.all_rows.future_idle if waits else ledger.all_rows.idle
+        short, left = self._short_of(task_class, view.static.admitted, room)
         groups.extend(short)
         for rule in (*view.row_filters, *view.cluster_filters):
             refused = left & ~rule.admits(task_class, ledger.all_rows, ledger)
@@ -140,13 +158,11 @@ class NodeSearch:
                 left &= ~refused
         return NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, within)))
 
-    def _short_of(self, task_class: TaskClass, admitted: Mask) -> tuple[list[tuple[Reason, Index]], Mask]:
-        """What the admitted nodes are short of, a node perhaps of several things, and which nodes are short of nothing.
-
-        Tasks that ask for nothing are not made to wait for a slot: for them only what is idle counts.
-        """
-        rows, left, groups = self._ledger.all_rows, admitted.copy(), []
-        room = rows.idle if task_class.best_effort or not self._ledger.is_waiting_for_release else rows.future_idle
+    def _short_of(
+        self, task_class: TaskClass, admitted: Mask, room: Callable[[int], Amount]
+    ) -> tuple[list[tuple[Reason, Index]], Mask]:
+        """What the admitted nodes are short of, perhaps of several things each, and which are short of nothing."""
+        left, groups = admitted.copy(), []
         for dimension, amount in task_class.request:
             short = admitted & (room(dimension) < amount)
             if short.any():

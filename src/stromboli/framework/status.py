@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stromboli.framework.waiting import fit_error, had_a_place, reasons_for_waiting
+from stromboli.framework.waiting import fit_error, places_given_up, reasons_for_waiting
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import FINISHED_STATUSES, TaskStatus
@@ -111,6 +111,5 @@ def _message(session: Session, job: Job) -> str:
     refusal, total = session.refusals.get(job.key), len(job.tasks)
     if refusal is not None and not refusal.tasks:
         return "; ".join(reason.detail for reason in refusal.reasons)
-    schedulable = sum(1 for task in job.tasks.values() if had_a_place(session, task))
-    short = min(max(job.min_available - schedulable - job.ready_count, 0), total)
+    short = min(max(job.min_available - places_given_up(session, job) - job.ready_count, 0), total)
     return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job)}"

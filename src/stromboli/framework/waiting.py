@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from stromboli.framework.session import Session
 
 
+#: A word per place of a job's counters.
+_WORDS = [status.word for status in TaskStatus]
+
+
 def counted(number: int, thing: str) -> str:
     """`1 pod`, `2 pods`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
@@ -55,8 +59,14 @@ def _gated(session: Session, job: Job) -> Reason | None:
     return Reason(Code.SCHEDULING_GATED, f"scheduling gates hold back {counted(gated, 'pod')}") if gated else None
 
 
-def had_a_place(session: Session, task: Task) -> bool:
-    """Whether a pending task had a node in the attempt that was given up."""
+def places_given_up(session: Session, job: Job) -> int:
+    """How many pending tasks had a node in the attempt that was given up."""
+    if not session.last_transactions:
+        return 0
+    return sum(1 for task in job.tasks.values() if _had_a_place(session, task))
+
+
+def _had_a_place(session: Session, task: Task) -> bool:
     last = session.last_transactions.get(task.uid)
     return last is not None and last.status is TaskStatus.ALLOCATED and session.ledger.is_pending(task)
 
@@ -64,12 +74,12 @@ def had_a_place(session: Session, task: Task) -> bool:
 def fit_error(session: Session, job: Job) -> str:
     """Why a job is not ready: its tasks by status, then what each pending task could have, then the root of it."""
     ready = "pod group is ready" if job.is_ready else "pod group is not ready"
-    by_status = [(job.counts[status], status.word) for status in TaskStatus]
+    by_status = [(number, word) for number, word in zip(job.counts, _WORDS, strict=False) if number]
     text = f"{ready}, {histogram([*by_status, (job.min_available, 'minAvailable')])}"
-    pending = [task for task in job.tasks.values() if session.ledger.is_pending(task)]
-    schedulable = sum(1 for task in pending if had_a_place(session, task))
-    if pending:
-        text += "; Pending: " + histogram([(len(pending) - schedulable, "Unschedulable"), (schedulable, "Schedulable")])
+    if job.pending_count:
+        schedulable = places_given_up(session, job)
+        unschedulable = job.pending_count - schedulable
+        text += "; Pending: " + histogram([(unschedulable, "Unschedulable"), (schedulable, "Schedulable")])
     refusal = session.refusals.get(job.key)
     if refusal is None:
         return text

@@ -248,7 +248,7 @@ class Job:
             left = sum(c[_PENDING] for role, c in self.role_counts.items() if role not in failed_roles)
             return self.ready_count + left >= self.spec.min_available
         return all(
-            ready_in(self.role_counts.get(role, empty_counts())) >= minimums.get(role, 0) for role in failed_roles
+            role_ready(self.role_counts.get(role, empty_counts())) >= minimums.get(role, 0) for role in failed_roles
         )
 
 

@@ -35,7 +35,7 @@ class World:
         self._now = max((seconds_of(entry.metadata.creation_timestamp) for entry in given), default=0.0)
         for queue in standard_queues():
             self._cluster.apply(queue)
-        for entry in given:
+        for entry in sorted(given, key=_place_in_line):
             if isinstance(entry, kube.Pod) and is_plain(entry, scheduler_names):
                 self._apply_plain(entry)
             else:
@@ -88,3 +88,10 @@ class World:
     def phase(self, job: Job) -> str:
         """The phase of a job as its pods stand now."""
         return phase_of(job, unschedulable=self._cluster.phase(job.key) == "Unknown")
+
+
+def _place_in_line(entry: kube.KubeObject) -> tuple[str, float, str]:
+    """Objects are taken by kind and age, so that nothing depends on the order in which they were written down: not the
+    numbers of resources and classes, nor which pod of an owner its group is made from.
+    """
+    return type(entry).__name__, seconds_of(entry.metadata.creation_timestamp), entry.key

@@ -49,14 +49,16 @@ class Allocate(Action):
         return refusal is not None
 
     def _worksheets(self, session: Session) -> dict[str, Worksheet]:
-        """What there is to do, by job. Without the enqueue action every pending job is let in here."""
-        admits = not any(action.name == "enqueue" for action in session.program.actions)
+        """What there is to do, by job. Without the enqueue action every pending job is let in here, also one whose
+        pods do not exist yet: controllers may wait for that before they create any.
+        """
+        if not any(action.name == "enqueue" for action in session.program.actions):
+            for job in session.admissible:
+                job.phase = "Inqueue" if job.phase == "Pending" else job.phase
         worksheets = {}
         for job in session.waiting:
             if job.phase == "Pending":
-                if not admits:
-                    continue
-                job.phase = "Inqueue"
+                continue
             try:
                 tasks = session.pending(job)
             except Exception as error:
@@ -82,18 +84,19 @@ class Allocate(Action):
             turns.return_job(job)
 
     def _attempt(self, session: Session, job: Job, worksheet: Worksheet) -> bool:
-        """Try to give the job what it needs next. True when something was committed."""
+        """Try to give the job what it needs next. True when it may run, so that its other tasks get their turn."""
         if job.spec.policies or job.spec.topology:
             return DomainSearch(session, job).allocate(worksheet)
         if is_known_to_fail(session, job, worksheet):
             return False
         with session.statement() as statement:
             ready = Placing(session, statement, job).run(worksheet)
-            if statement.operations and (ready or session.job_ready(job)):
+            ready = ready or session.job_ready(job)
+            if statement.operations and ready:
                 statement.commit()
                 return True
             if statement.operations and session.job_pipelined(job):
                 statement.keep()
                 return False
         remember_failure(session, job)
-        return False
+        return ready

@@ -27,6 +27,8 @@ def is_known_to_fail(session: Session, job: Job, worksheet: Worksheet) -> bool:
     worksheet.return_to(mark)
     if room >= len(run) or not _needs_all(job, run, len(worksheet)):
         return False
+    if len(run) < len(worksheet) and session.job_ready(job):
+        return False  # it may run without these, and its other tasks have a turn of their own
     reason = Reason(view.refusal.code, str(view.refusal))
     refusal = TaskRefusal(run[0].key, run[0].task_class.number, reason, view.refusal, room)
     session.refusal_of(job).add_task(refusal)

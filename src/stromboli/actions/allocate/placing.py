@@ -34,14 +34,20 @@ class Placing:
         self._within = within
         self._queue = session.queue_of(job)
         self._failed_roles: list[str] = []
+        #: How many operations there were when a class was refused: until there are more, it would be refused again.
+        self._refused_at: dict[int, int] = {}
 
     def run(self, worksheet: Worksheet) -> bool:
-        """Serve tasks until there is enough to start (True), or one that cannot be done without finds no node."""
+        """Serve tasks until there is enough to start (True), or one that cannot be done without finds no node.
+
+        Only a placement can be enough: where a job may run already, one task that finds no node does not end its turn.
+        """
         while worksheet:
             run = worksheet.take_run(self._wanted())
+            placed = len(self._statement.operations)
             if not self._serve(run):
                 return False
-            if self._is_ready():
+            if len(self._statement.operations) > placed and self._is_ready():
                 return True
         return False
 
@@ -59,6 +65,8 @@ class Placing:
     def _serve(self, run: Sequence[Task]) -> bool:
         """Place a run of equal tasks. False when the attempt is lost."""
         task_class = run[0].task_class
+        if self._refused_at.get(task_class.number) == len(self._statement.operations):
+            return True
         if task_class.role and task_class.role in self._failed_roles:
             detail = f"another pod of role {task_class.role!r} found no node"
             self._refuse(run[0], Reason(Code.ROLE_REFUSED, detail), None, 0, keep=True)
@@ -68,6 +76,7 @@ class Placing:
             self._not_allowed(run[allowance.number], allowance.reason)
             run = run[: allowance.number]
             if not run:
+                self._refused_at[task_class.number] = len(self._statement.operations)
                 return True
         unplaceable = self._session.pre_predicate(task_class)
         if unplaceable is not None:
@@ -121,6 +130,7 @@ class Placing:
         """A task found no node: note why, and say whether the job can still get enough without it."""
         reason, nodes = why()
         self._refuse(task, reason, nodes, placed)
+        self._refused_at[task.task_class.number] = len(self._statement.operations)
         if task.role:
             self._failed_roles.append(task.role)
         return self._job.can_go_on_without(self._failed_roles or [task.role], self._sub_job)

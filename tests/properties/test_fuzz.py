@@ -1,0 +1,195 @@
+"""Whatever people write, the answer is a plan or a sentence, and it comes soon."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.framework.configuration import DEFAULT_TEXT, ConfigurationError
+from stromboli.framework.program import Program
+from stromboli.kube.manifests import ManifestError, read_manifests
+from stromboli.model.reasons import Code
+from stromboli.planner.report import report_of
+from tests.properties import objects
+from tests.properties.effort import examples
+from tests.properties.engine import default_program, plan_of, program_of
+from tests.properties.worlds import SmallWorld, Traits, worlds
+
+MOST_SECONDS = 2.0
+SMALL = Traits(most_nodes=4)
+
+texts = st.sampled_from(
+    [
+        "", "0", "-1", "1e3", "1E", "9223372036854775807", "1Ei", "8191Pi", "0.1n", "nan", "inf", "+", "٣", "🜏", "a/b",
+        "null", "true", "2024-05-01T08:00:00Z", "0001-01-01T00:00:00+23:59", "x" * 300, "\u202e", "job-0", "default",
+        "root", "NoSchedule", "In", "Exists", "zone", "node-00", "Running", "100%",
+    ]
+)  # fmt: skip
+numbers = st.sampled_from([0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**53 + 1, 2**60, 2**63, -(2**64), 10**30, 0.5, 1e308])
+scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
+junk = st.one_of(
+    scalars,
+    st.lists(scalars, max_size=3),
+    st.dictionaries(texts, scalars, max_size=3),
+    st.just([[[[{}]]]]),
+    st.just({}),
+)
+#: Clauses without end, as a generator of manifests that went wrong would write them.
+deep = st.integers(1, 1200).map(
+    lambda number: {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": f"label-{n}", "operator": "Exists"}]} for n in range(number)
+                ]
+            }
+        }
+    }
+)
+
+
+def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a document, the document itself left out."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, entry in entries:
+        yield (*path, step)
+        yield from paths_in(entry, (*path, step))
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """The manifests of a small world, with some fields dropped, some replaced and some added."""
+    documents = [objects.manifest(entry) for entry in draw(worlds(SMALL)).objects]
+    for _ in range(draw(st.integers(1, 6))):
+        document = draw(st.sampled_from(documents))
+        path = draw(st.sampled_from(list(paths_in(document))))
+        holder = document
+        for step in path[:-1]:
+            holder = holder[step]
+        action = draw(st.sampled_from(["drop", "replace", "replace", "add"]))
+        if action == "drop":
+            del holder[path[-1]]
+        elif action == "replace":
+            holder[path[-1]] = draw(junk)
+        else:
+            document.setdefault("spec", {})
+            if isinstance(document["spec"], dict):
+                document["spec"][draw(st.sampled_from(FIELDS))] = draw(st.one_of(junk, deep))
+    return documents
+
+
+FIELDS = (
+    "affinity", "tolerations", "priority", "priorityClassName", "overhead", "initContainers", "nodeName", "weight",
+    "minMember", "minTaskMember", "minResources", "subGroupPolicy", "networkTopology", "topologySpreadConstraints",
+    "capability", "guarantee", "deserved", "parent", "taints", "schedulingGates", "resources", "hostNetwork",
+)  # fmt: skip
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    start = time.process_time()
+    yield
+    assert time.process_time() - start < MOST_SECONDS
+
+
+def no_rule_failed(report: dict[str, Any]) -> None:
+    """The rules that come with the product cope with whatever the reader lets through."""
+    failed = [key for key, group in report["podGroups"].items() if Code.PLUGIN_FAILED in group["codes"]]
+    assert not failed, report["warnings"]
+
+
+@examples(250)
+@given(mutated())
+def test_any_manifest_gives_a_plan_or_a_sentence(documents: list[dict[str, Any]]) -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
+    with in_time():
+        manifests = read_manifests(["-"], io.StringIO(text))
+        report = report_of(plan_of(manifests.objects, cycles=2))
+        json.dumps(report, allow_nan=False)
+    no_rule_failed(report)
+
+
+@examples(60)
+@given(st.lists(junk, min_size=1, max_size=3))
+def test_any_text_is_read_or_refused_with_a_sentence(documents: list[Any]) -> None:
+    try:
+        manifests = read_manifests(["-"], io.StringIO("\n---\n".join(yaml.safe_dump(entry) for entry in documents)))
+    except ManifestError as error:
+        assert str(error).startswith("standard input")
+    else:
+        plan_of(manifests.objects)
+
+
+# -- configurations ---------------------------------------------------------------------------------------------------
+
+DEFAULT = yaml.safe_load(DEFAULT_TEXT)
+names = st.sampled_from(["gang", "drf", "binpack", "nodeorder", "proportion", "predicates", "priority", "overcommit"])
+arguments = st.dictionaries(
+    st.sampled_from(
+        [
+            "binpack.weight", "binpack.cpu", "binpack.resources", "binpack.resources.nvidia.com/gpu",
+            "leastrequested.weight", "mostrequested.weight", "balancedresource.weight", "tainttoleration.weight",
+            "nodeaffinity.weight", "podaffinity.weight", "podtopologyspread.weight", "overcommit-factor",
+            "predicate.TaintTolerationEnable", "predicate.NodePortsEnable",
+        ]
+    ),
+    st.one_of(scalars, st.integers(-3, 9), st.booleans()),
+    max_size=3,
+)  # fmt: skip
+switches = st.dictionaries(
+    st.sampled_from(["enableJobOrder", "enabledJobReady", "enableHierarchy", "enablePredicate", "enableNodeOrder"]),
+    st.booleans(),
+    max_size=2,
+)
+entries = st.builds(lambda name, given, on: {"name": name, "arguments": given, **on}, names, arguments, switches)
+configurations = st.fixed_dictionaries(
+    {
+        "actions": st.one_of(st.just(DEFAULT["actions"]), st.sampled_from(["allocate", "backfill, enqueue", "x", ""])),
+        "tiers": st.lists(
+            st.fixed_dictionaries({"plugins": st.lists(st.one_of(entries, junk), max_size=4)}), max_size=2
+        ),
+    }
+)
+
+
+@st.composite
+def altered_configurations(draw: st.DrawFn) -> Any:
+    """The default configuration with arguments and switches of all kinds."""
+    configuration = yaml.safe_load(DEFAULT_TEXT)
+    for tier in configuration["tiers"]:
+        for plugin in tier["plugins"]:
+            plugin.update(draw(switches))
+            plugin["arguments"] = {
+                key: value for key, value in draw(arguments).items() if key.startswith(plugin["name"][:4])
+            }
+    return configuration
+
+
+def program_or_sentence(configuration: Any) -> Program | None:
+    try:
+        return program_of(yaml.safe_dump(configuration))
+    except ConfigurationError as error:
+        assert str(error)
+        return None
+
+
+@examples(150)
+@given(st.one_of(configurations, altered_configurations()), worlds(SMALL))
+def test_any_configuration_gives_a_plan_or_a_sentence(configuration: Any, world: SmallWorld) -> None:
+    with in_time():
+        program = program_or_sentence(configuration)
+        if program is not None:
+            no_rule_failed(report_of(plan_of(world.objects, program)))
+
+
+def test_the_default_configuration_is_among_those_that_plan() -> None:
+    assert program_or_sentence(DEFAULT) is not None
+    assert default_program().plugins
