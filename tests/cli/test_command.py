@@ -54,6 +54,15 @@ def test_the_module_is_the_command() -> None:
     assert done.stdout == f"stromboli {__version__}\n"
 
 
+@pytest.mark.parametrize(
+    ("redirection", "problem"), [(">/dev/full", "No space left on device"), (">&-", "the standard output is closed")]
+)
+def test_output_that_cannot_be_written_is_a_sentence(redirection: str, problem: str) -> None:
+    line = f"{sys.executable} -m stromboli reasons {redirection}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"error: the output cannot be written: {problem}\n")
+
+
 # -- completion -------------------------------------------------------------------------------------------------------
 
 

@@ -94,11 +94,11 @@ def test_the_default() -> None:
 def test_a_switch_that_is_not_given_is_on_except_for_two() -> None:
     configuration = parse(one_plugin("- name: gang"))
     gang = option(configuration, "gang")
-    assert {switch for switch in SWITCHES.values() if not configuration.is_on(gang, switch)} == {
+    assert {switch for switch in SWITCHES.values() if not gang.is_on(switch)} == {
         "enableHierarchy",
         "enabledClusterOrder",
     }
-    assert [p.name for p in EXTENSION_POINTS if not configuration.is_on(gang, p.name)] == ["cluster_order"]
+    assert [p.name for p in EXTENSION_POINTS if not gang.is_on(p.name)] == ["cluster_order"]
 
 
 def test_a_switch_turns_off_every_question_it_belongs_to() -> None:

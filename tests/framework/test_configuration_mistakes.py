@@ -18,7 +18,7 @@ MISTAKES = [
     ("a word", "\n\nallocate", 3, "expected a mapping with actions and tiers, not 'allocate'"),
     ("not YAML", "actions: 'allocate\ntiers:", 2, "not readable as YAML: found unexpected end of stream"),
     ("a tab", "actions: allocate\n\ttiers:", 2, "not readable as YAML"),
-    ("two documents", DEFAULT_TEXT + "---\na: 1", 16, "not readable as YAML: but found another document"),
+    ("two documents", DEFAULT_TEXT + "---\na: 1", 16, "a second document begins here"),
     ("a control character", "actions: x\nb: \x01", 2, "not readable as YAML: control characters are not allowed"),
     ("half a character", "actions: x\nb: \ud800", 2, "not readable as text; save it as UTF-8"),
     ("too large", "#" * (MAXIMUM_BYTES + 1), 1, "the text is larger than 64 KiB"),

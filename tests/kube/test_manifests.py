@@ -46,6 +46,9 @@ STORIES = [
     ("unknown kinds are counted", UNKNOWN, "", [],
      ["skipped 3 objects of unknown kind apps/v1 Deployment", "skipped 1 object of unknown kind v1 Foo"]),
     ("the later one counts", pods("a", "b", "a"), "Pod default/b, Pod default/a", [], [REPLACED]),
+    ("copies that kept a uid", manifest("Pod", "b", ", uid: u") + manifest("Node", "n", ", uid: u")
+     + manifest("Pod", "a", ", uid: u"), "Pod default/b, Node n, Pod default/a", [],
+     ["Pod default/a, default/b have the same uid u, which was ignored; remove metadata.uid from copies"]),
     ("lists in lists", NESTED, "Pod default/a, Pod default/b",
      [f"document 1: expected a Kubernetes object, got null; {NOT_AN_OBJECT}"], []),
     ("lists without a kind", BARE_LIST, "Pod default/a, Pod default/b", [], []),
@@ -107,7 +110,7 @@ BAD_SOURCES = [
     ("nowhere", None, "no such file or folder; check the path"),
     ("unparsable.yaml", b"a: {", "line 2, column 1: did not find expected"),
     ("latin.yaml", b"a: \xe9", "is not UTF-8 text; save it as UTF-8"),
-    ("twice.yaml", b"a: 1\na: 2", "line 2, column 1: the key is given twice; remove one"),
+    ("twice.yaml", b"a: 1\na: 2", "line 2, column 1: the key a is given twice; remove one, or write ---"),
 ]
 
 

@@ -28,7 +28,8 @@ MEANINGS = [
 
 REFUSED = [
     ("alias", "a: &x 1\nb: *x", "line 1, column 4: anchors and aliases"),
-    ("key twice", "a: 1\nb: 2\na: 3", "line 3, column 1: the key is given twice; remove one"),
+    ("key twice", "x:\n  a: 1\n  b: 2\n  a: 3", "line 4, column 3: the key a is given twice; remove one"),
+    ("objects run together", "a: 1\na: 3", "line 2, column 1: the key a is given twice; remove one, or write ---"),
     ("merge key", "<<: {a: 1}", "merge keys"),
     ("python object", "a: !!python/object:os.system x", "line 1, column 4: tags other than !!str"),
     ("tagged list", "a: !!set {b}", "tags are not allowed"),

@@ -174,7 +174,7 @@ class World:
         return Snapshot(
             axis=self.axis, nodes=self.nodes, layout=layout, books=books, terms=self.terms, tallies=tallies,
             status=np.zeros(size, dtype=np.int8), node_of=np.full(size, -1, dtype=np.int32), jobs={JOB: job},
-            waiting=(JOB,), queues={}, queue_books={}, classes=tuple(self.classes.values()),
+            waiting=(JOB,), queues={}, queue_books={},
         )  # fmt: skip
 
     # -- asking -------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """What is wrong with one object is told of that object, with the field, and hurts nobody else."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ def required(kind: str, terms: Any) -> Manifest:
 
 MAXIMUM = "is larger than anything a cluster can hold; write a smaller amount"
 SUFFIXES = "use one of n u m k M G T P E or Ki Mi Gi Ti Pi Ei"
+MANY = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}] * 1001}]
 WHO_KNOWS = [{"matchExpressions": [{"key": "disk", "operator": "Near", "values": ["ssd"]}]}]
 
 PODS = [
@@ -61,6 +63,12 @@ PODS = [
         affinity=required("nodeAffinity", {"nodeSelectorTerms": WHO_KNOWS}),
     ),
     bad_pod(
+        "more clauses than anybody needs",
+        "spec.affinity.nodeAffinity.required[0].matchExpressions: "
+        "more than 1000 selector clauses in one pod; use fewer",
+        affinity=required("nodeAffinity", {"nodeSelectorTerms": MANY}),
+    ),
+    bad_pod(
         "an affinity to nowhere",
         "spec.affinity.podAffinity.required[0].topologyKey: is missing; name a node label",
         affinity=required("podAffinity", [{"labelSelector": {}}]),
@@ -69,6 +77,21 @@ PODS = [
         "a spread of nothing",
         "spec.topologySpreadConstraints[0].maxSkew: must be at least 1, got 0",
         topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 0}],
+    ),
+    bad_pod(
+        "a spread with a word that nobody knows",
+        "spec.topologySpreadConstraints[0].whenUnsatisfiable: 'Maybe' is not one of DoNotSchedule, ScheduleAnyway",
+        topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "Maybe"}],
+    ),
+    bad_pod(
+        "a spread over no domains",
+        "spec.topologySpreadConstraints[0].minDomains: must be at least 1, got 0",
+        topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "minDomains": 0}],
+    ),
+    bad_pod(
+        "a toleration of an effect that nobody knows",
+        "spec.tolerations[0].effect: 'NoSchedul' is not one of NoSchedule, PreferNoSchedule, NoExecute",
+        tolerations=["gpu:NoSchedul"],
     ),
     bad_job(
         "one bad member keeps its whole gang waiting",
@@ -103,9 +126,9 @@ GROUPS = [
 ]  # fmt: skip
 
 
-def told(name: str, *world: Any, warning: str, binds: str = "aa") -> Case:
+def told(name: str, *world: Any, warning: str = "", warnings: Sequence[str] = (), binds: str = "aa") -> Case:
     """A fault that is nobody's own: it is told, and the rest goes on."""
-    return Case(name, nodes(4, 1), world, OTHER, conf=STANDARD, binds=binds, warnings=[warning])
+    return Case(name, nodes(4, 1), world, OTHER, conf=STANDARD, binds=binds, warnings=[*warnings] or [warning])
 
 
 CLUSTER = [
@@ -135,18 +158,27 @@ CLUSTER = [
         queue("odd", weight=0), gang(1, queue="odd"), binds="- aa",
         warning="Queue odd: spec.weight: must be at least 1, got 0; the queue takes no jobs",
     ),
+    told(
+        "queues that are their own ancestors",
+        queue("left", parent="right"), queue("right", parent="left"), queue("below", parent="left"),
+        gang(1, queue="left"), binds="a aa",
+        warnings=[f"Queue {name}: spec.parent: the queue is its own ancestor; the queue hangs below the root"
+                  for name in ("left", "right")],
+    ),
+    told(
+        "a queue below nowhere",
+        queue("left", parent="nowhere"), gang(1, queue="left"), binds="a aa",
+        warning="Queue left: spec.parent: queue 'nowhere' does not exist; the queue hangs below the root",
+    ),
+    told(
+        "a taint that would keep nobody away",
+        node("b", cpu=9, taints=["gpu:NoSchedul"]), gang(1, cpu=5), binds="- aa",
+        warning="Node b: spec.taints[0].effect: 'NoSchedul' is not one of NoSchedule, PreferNoSchedule, NoExecute; "
+        "the node is left out",
+    ),
 ]  # fmt: skip
 
 QUIET = [
-    Case(
-        "queues that are their own ancestors",
-        nodes(4, 1), queue("left", parent="right"), queue("right", parent="left"), gang(1, queue="left"), OTHER,
-        conf=STANDARD, binds="a aa",
-    ),
-    Case(
-        "a queue below nowhere",
-        nodes(4, 1), queue("left", parent="nowhere"), gang(1, queue="left"), conf=STANDARD, binds="a",
-    ),
     Case("a pod that runs on a node that is gone", nodes(1, 1), foreign("z", cpu=9), gang(1), conf=STANDARD, binds="a"),
     Case("a node without any amounts", {**node("a"), "status": {}}, node("b"), gang(1), conf=STANDARD, binds="b"),
     Case("more pods than a node has room for", nodes(1, 2), foreign("a", cpu=9), gang(2), conf=STANDARD, binds="--"),

@@ -82,6 +82,11 @@ OVERCOMMIT = [
         binds="aa",
     ),
     Case(
+        "also those whose pods do not exist yet",
+        nodes(10, 1), group("empty", 2), gang(1, minimum=2), conf=configuration("gang", actions="allocate"), binds="-",
+        phases={"empty": "Inqueue", "gang": "Inqueue"},
+    ),
+    Case(
         "two plugins must both agree",
         nodes(10, 1), queue("left", capability={"cpu": 9}), wants(10, "first", queue="left"), wants(10, "second"),
         conf=configuration("gang", "overcommit", "proportion"), binds="",

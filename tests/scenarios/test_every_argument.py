@@ -166,6 +166,16 @@ ALSO = [
     ),
 ]  # fmt: skip
 
+#: What holds when nothing is said, as in Volcano.
+DEFAULTS = {
+    "leastrequested.weight": 1, "mostrequested.weight": 0, "balancedresource.weight": 1, "nodeaffinity.weight": 2,
+    "podaffinity.weight": 2, "tainttoleration.weight": 3, "imagelocality.weight": 1, "podtopologyspread.weight": 2,
+    "binpack.weight": 1, "binpack.cpu": 1, "binpack.memory": 1, "binpack.resources": "", "binpack.resources.<name>": 1,
+    "overcommit-factor": 1.2, "predicate.NodeAffinityEnable": True, "predicate.NodePortsEnable": True,
+    "predicate.TaintTolerationEnable": True, "predicate.PodAffinityEnable": True,
+    "predicate.PodTopologySpreadEnable": True,
+}  # fmt: skip
+
 ROWS = [*NODEORDER, *BINPACK, *OTHERS, *ALSO]
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
@@ -190,6 +200,10 @@ def test_an_argument_without_effect_says_so(owner: str, argument: Argument) -> N
         conf, kind = configuration("gang", plugin(owner, value)), "plugin"
     [warning] = Case("", nodes(1, 1), gang(1), binds="a").plan(conf).warnings
     assert warning.endswith(f"argument {argument.key!r} of {kind} {owner!r} has no effect: {argument.ignored}")
+
+
+def test_defaults_are_those_that_people_know() -> None:
+    assert {row.declared.key: row.declared.default for row in ROWS} == DEFAULTS
 
 
 def test_every_argument_has_its_row() -> None:

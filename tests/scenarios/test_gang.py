@@ -2,11 +2,18 @@
 
 import pytest
 
-from tests.scenarios.builders import gang, gang_of, group, nodes, pod, priority_class
+from tests.scenarios.builders import Manifest, gang, gang_of, group, nodes, pod, priority_class
 from tests.scenarios.case import STANDARD, Case, configuration, plugin
 
 NO_GANG = configuration("predicates")
 FAIR = configuration("gang", "drf", "predicates")
+
+
+def _with_uid(members: list[Manifest], uid: str) -> list[Manifest]:
+    """The same gang with another uid for its group."""
+    members[0]["metadata"]["uid"] = uid
+    return members
+
 
 WHOLE_OR_NOTHING = [
     Case("everyone fits", nodes(4, 2), gang(3, cpu=2), binds="aab"),
@@ -27,6 +34,10 @@ WHOLE_OR_NOTHING = [
         "what one failed to get others of its kind can still have",
         nodes(4, 1), gang(3, cpu=2, name="first"), gang(3, cpu=2, name="second"), gang(1, cpu=2, name="third"),
         binds="--- --- a",
+    ),
+    Case(
+        "what was short beside others is not short alone",
+        nodes(4, 1), gang_of(pod(3), pod(1), pod(1), name="first"), gang(4, name="second"), binds="--- aaaa",
     ),
     Case(
         "a member that runs already counts",
@@ -107,6 +118,27 @@ TURNS = [
         "members are served by their priority",
         nodes(2, 1), priority_class("high", 100), gang_of(pod(), pod(), pod(priorityClassName="high"), minimum=1),
         conf=configuration("gang", "priority", "predicates"), binds="a-a",
+    ),
+    Case(
+        "of equal age: by the name, not by the uid",
+        nodes(2, 1), _with_uid(gang(2, name="first"), "z"), _with_uid(gang(2, name="second"), "a"), binds="aa --",
+    ),
+    Case(
+        "a job that may run goes on to its next member when one finds no node",
+        nodes(4, 1), gang_of(pod(nodeName="a"), pod(4), pod(), minimum=1, phase="Running"), binds="-a",
+    ),
+    Case(
+        "and in the same turn",
+        nodes(3, 1), gang_of(pod(nodeName="a"), pod(4), pod(), name="first", minimum=1, phase="Running"),
+        gang(2, name="second", minimum=0), binds="-a a-",
+    ),
+    Case(
+        "a member too large, and no plugin that needs all of them",
+        nodes(2, 1), gang_of(pod(3), pod()), conf=NO_GANG, binds="-a",
+    ),
+    Case(
+        "others that are too large do not teach that the small one fails",
+        nodes(2, 1), gang(1, cpu=3, name="first"), gang_of(pod(3), pod(), name="second"), conf=NO_GANG, binds="- -a",
     ),
     Case(
         "a job that cannot be served does not hold up its queue",

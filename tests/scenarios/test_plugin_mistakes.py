@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from click.testing import CliRunner
 from stromboli.cli.plan import plan as plan_command
 from stromboli.framework.action import Action
 from stromboli.framework.combining import Vote
-from stromboli.framework.plugin import Plugin
+from stromboli.framework.plugin import Event, Plugin
 from stromboli.framework.session import PluginFailure, Session
+from stromboli.model.ledger import BrokenBooks
 from tests.scenarios.builders import gang, gang_of, nodes, pod, queue
 from tests.scenarios.case import Case, configuration
 from tests.scenarios.probes import probe
@@ -86,7 +88,8 @@ WRONG = [
     ("too few booleans", "predicate", [True], "plugin probe: predicate must answer one boolean per node"),
     ("no answer", "predicate", None, "plugin probe: predicate must answer one boolean per node"),
     ("too many scores", "node_order", [1.0] * 3, "plugin probe: a score per node is needed, got shape (3,)"),
-    ("a score that is no number", "node_order", float("nan"), "plugin probe: a score is not a number"),
+    ("a score that is no number", "node_order", float("nan"), "plugin probe: a score is not a finite number"),
+    ("a score beyond all numbers", "node_order", float("inf"), "plugin probe: a score is not a finite number"),
 ]  # fmt: skip
 
 
@@ -109,6 +112,33 @@ def test_an_error_while_something_is_undone_leaves_no_room_taken() -> None:
     by = probe(on_deallocate=lambda self, event: trip(event))
     Case("", nodes(4, 1), gang_of(pod(1), pod(2), pod(9)), gang(4, name="second"), conf=CONF, binds="--- aaaa",
          extensions=[by], warnings=[f"PodGroup default/gang: {ERROR}"]).check()  # fmt: skip
+
+
+class Listener(Plugin):
+    """Believes what it is told: how often every task was placed, less how often it was taken away."""
+
+    name = "listener"
+    balance: ClassVar[Counter[str]] = Counter()
+
+    def open(self, session: Session) -> None:
+        self.balance.clear()
+
+    def on_allocate(self, event: Event) -> None:
+        self.balance.update(task.name for task in event.tasks)
+
+    def on_deallocate(self, event: Event) -> None:
+        self.balance.subtract(task.name for task in event.tasks)
+
+
+@pytest.mark.parametrize("order", [("listener", "probe"), ("probe", "listener")], ids=" before ".join)
+@pytest.mark.parametrize("question", ["on_allocate", "on_deallocate"])
+def test_an_error_of_one_handler_keeps_nothing_from_the_others(question: str, order: tuple[str, str]) -> None:
+    by = probe(**{question: lambda self, event: trip(event)})
+    Case("", nodes(4, 1), gang_of(pod(1), pod(2), pod(9)), gang(4, name="second"), binds="--- aaaa",
+         conf=configuration("gang", "predicates", *order), extensions=[Listener, by],
+         warnings=[f"PodGroup default/gang: {ERROR}"]).check()  # fmt: skip
+    assert +Listener.balance == Counter({f"second-task-{place}": 1 for place in range(4)})
+    assert not -Listener.balance
 
 
 def test_who_was_let_in_before_an_error_is_in() -> None:
@@ -137,10 +167,44 @@ def test_an_error_about_a_queue_costs_the_jobs_of_that_queue(question: str) -> N
          ).check()  # fmt: skip
 
 
+def test_a_queue_that_cannot_be_judged_again_is_served_no_longer() -> None:
+    """It keeps what it got; the others go on."""
+
+    def answer(self: Any, queue: Any) -> bool:
+        if self.jobs["default/gang"].ready_count:
+            judge(queue)
+        return bool(queue.name != "left")
+
+    by = probe(queue_order=answer, open=lambda self, session: setattr(self, "jobs", session.jobs))
+    Case("", nodes(4, 1), queue("left"), gang(2, minimum=1, queue="left"), gang(2, name="second"), conf=CONF,
+         binds="a- aa", warnings=[UNJUDGED], extensions=[by]).check()  # fmt: skip
+
+
+def test_a_job_that_cannot_be_ordered_again_gets_no_more() -> None:
+    """It keeps what it got; the others go on."""
+    by = probe(job_order=lambda self, job: trip(job) if job.ready_count else 0)
+    Case("", nodes(6, 1), gang(2, **FIRST, minimum=1), gang(2, **SECOND), conf=CONF, binds="a- aa",
+         warnings=[f"PodGroup default/first: {ERROR}"], extensions=[by]).check()  # fmt: skip
+
+
 class Stumbling(Action):
     name = "stumbling"
 
     def execute(self, session: Session) -> None:
+        raise ValueError("a mistake")
+
+
+class StumblingBefore(Action):
+    name = "stumbling"
+
+    def initialize(self, session: Session) -> None:
+        raise ValueError("a mistake")
+
+
+class StumblingAfter(Action):
+    name = "stumbling"
+
+    def uninitialize(self, session: Session) -> None:
         raise ValueError("a mistake")
 
 
@@ -159,10 +223,13 @@ class StumblingAtTheEnd(Plugin):
 
 
 OF_PLUGIN, OF_ACTION = "plugin probe failed: ValueError: a mistake", "action stumbling failed: ValueError: a mistake"
+STUMBLING = configuration("gang", actions="stumbling")
 NOBODYS = [
     ("a plugin that cannot begin", StumblingAtOnce, CONF, OF_PLUGIN),
     ("a plugin that cannot end", StumblingAtTheEnd, CONF, OF_PLUGIN),
-    ("an action", Stumbling, configuration("gang", actions="stumbling"), OF_ACTION),
+    ("an action", Stumbling, STUMBLING, OF_ACTION),
+    ("an action that cannot begin", StumblingBefore, STUMBLING, OF_ACTION),
+    ("an action that cannot end", StumblingAfter, STUMBLING, OF_ACTION),
 ]  # fmt: skip
 
 
@@ -171,6 +238,17 @@ def test_an_error_that_is_about_no_job_ends_the_cycle_with_a_sentence(by: Any, c
     with pytest.raises(PluginFailure) as failure:
         Case("", nodes(4, 1), gang(1), conf=conf, binds="", extensions=[by]).plan()
     assert str(failure.value) == words
+
+
+@pytest.mark.parametrize("request_of", [{"cpu": 1}, {"cpu": 0}], ids=["allocate", "backfill"])
+def test_broken_books_are_nobodys_fault_and_end_the_cycle(request_of: dict[str, int]) -> None:
+    def answer(self: Plugin, task_class: Any) -> None:
+        raise BrokenBooks("two and two are five")
+
+    with pytest.raises(BrokenBooks):
+        Case(
+            "", nodes(4, 1), gang(1, **request_of), conf=CONF, binds="", extensions=[probe(pre_predicate=answer)]
+        ).plan()
 
 
 def test_the_command_ends_with_that_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,11 @@ PRIORITY = [
         nodes(1, 1), gang_of(pod(), pod(priority=7), minimum=1), conf=BY_PRIORITY, binds="-a",
     ),
     Case(
+        "a member that names no number has 1, which is more than 0",
+        nodes(1, 1), gang_of(pod(priority=0), pod(), minimum=1), conf=BY_PRIORITY, binds="-a",
+    ),
+    Case("and less than 2", nodes(1, 1), gang_of(pod(), pod(priority=2), minimum=1), conf=BY_PRIORITY, binds="-a"),
+    Case(
         "members by their annotation",
         nodes(1, 1), gang_of(pod(priority=7), pod(annotations={"volcano.sh/task-priority": "8"}), minimum=1),
         conf=BY_PRIORITY, binds="-a",
@@ -75,6 +80,11 @@ DRF = [
         "the resource that one has most of counts",
         nodes(10, 1, memory="10Gi"), gang_of(pod(2, nodeName="a"), pod(), **FIRST, **EACH),
         gang_of(pod(1, "5Gi", nodeName="a"), pod(8), **SECOND, **EACH), conf=BY_SHARE, binds="a -",
+    ),
+    Case(
+        "parts of the cluster are compared, not amounts",
+        nodes(10, 1, memory="100Gi"), gang_of(pod(5, nodeName="a"), pod(), **FIRST, **EACH),
+        gang_of(pod(0, "1Gi", nodeName="a"), pod(5), **SECOND, **EACH), conf=BY_SHARE, binds="- a",
     ),
     Case(
         "in turns, so that everybody has the same",

@@ -28,6 +28,12 @@ ORDER = [
         deserved={"left": {"cpu": "1", "pods": "1"}, "right": {"cpu": "3", "pods": "4"}},
     ),
     Case(
+        "what jobs asked for in one cycle they do not ask for twice in the next",
+        nodes(4, 1), queue("left"), queue("right"), gang(1, name="first", queue="left", **SINGLES),
+        gang(4, name="second", queue="right", **SINGLES), cycles=2, binds="a aaa-",
+        conf=configuration("gang", "proportion", "predicates", actions="allocate, enqueue"),
+    ),
+    Case(
         "a queue without jobs deserves nothing",
         nodes(4, 1), queue("left", 100), queue("right"), gang(4, queue="right", **SINGLES), conf=SHARES, binds="aaaa",
         deserved={"left": {}, "right": {"cpu": "4", "pods": "4"}},
@@ -119,6 +125,10 @@ LIMITS = [
         nodes(4, 1), queue("left", guarantee={"cpu": 3}), queue("right", 9),
         gang(4, name="first", queue="left", **SINGLES), gang(4, name="second", queue="right", **SINGLES), conf=SHARES,
         binds="aaa- a---",
+    ),
+    Case(
+        "a guarantee is no ceiling",
+        nodes(4, 1), queue("left", guarantee={"cpu": 3}), gang(4, queue="left", **SINGLES), conf=SHARES, binds="aaaa",
     ),
     Case(
         "a queue that has all it deserves is passed over",

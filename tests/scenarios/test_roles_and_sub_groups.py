@@ -49,6 +49,15 @@ ROLES = [
         reasons={"gang": ["0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."]},
     ),
     Case(
+        "a member that asks for nothing counts for its role before it has a node",
+        nodes(4, 1),
+        gang_of(
+            pod(0, role="master"), pod(9, role="master"), pod(2, role="worker"), minimum=2,
+            minimums={"master": 1, "worker": 1},
+        ),
+        binds="a-a",
+    ),
+    Case(
         "a role that has its minimum can be done without more",
         nodes(4, 1),
         gang_of(
@@ -85,6 +94,10 @@ ROLES = [
         "a running member counts for its role",
         nodes(2, 1), gang_of(pod(role="master", nodeName="a"), pod(role="worker"), minimums=ONE_EACH, phase="Inqueue"),
         binds="a",
+    ),
+    Case(
+        "a member that asks for nothing counts for its role",
+        nodes(1, 1), gang_of(pod(role="master"), pod(0, role="worker"), minimums=ONE_EACH), binds="aa",
     ),
     Case(
         "a role may be a label",
@@ -172,6 +185,10 @@ SUB_GROUPS = [
     Case(
         "parts wait for room that is being released",
         nodes(2, 1), running("a", cpu=2, releasing=True), gang_of(*parts("01"), policies=[policy(1, 2)]), binds="AA",
+    ),
+    Case(
+        "a part that has its room waits for one that has not",
+        nodes(2, 1), running("a", releasing=True), gang_of(*parts("01"), policies=[policy(1, 2)]), binds="-A",
     ),
     Case(
         "without the plugin parts do not hold together",

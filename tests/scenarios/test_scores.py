@@ -18,6 +18,13 @@ def scored_by(scorer: str, weight: int = 1) -> str:
     return configuration("gang", "predicates", plugin("nodeorder", weights))
 
 
+def both(least: int, most: int) -> str:
+    """A configuration in which room counts for and against a node."""
+    weights = {argument.key: 0 for argument in NodeOrder.arguments}
+    weights |= {"leastrequested.weight": least, "mostrequested.weight": most}
+    return configuration("gang", "predicates", plugin("nodeorder", weights))
+
+
 def packed(**weights: object) -> str:
     """A configuration with binpack alone; `cpu=2` stands for `binpack.cpu: 2`."""
     return configuration("gang", "predicates", plugin("binpack", {f"binpack.{key}": w for key, w in weights.items()}))
@@ -45,6 +52,9 @@ ROOM = [
     ),
     Case("the fuller node", nodes(4, 2), foreign("b"), gang(1), conf=MOST, binds="b"),
     Case("full before empty", nodes(2, 2), gang(3), conf=MOST, binds="aab"),
+    Case("the emptier and the fuller weigh the same", nodes(4, 2), foreign("b"), gang(1), conf=both(1, 1), binds="a"),
+    Case("whichever it is", nodes(4, 2), foreign("a"), gang(1), conf=both(1, 1), binds="a"),
+    Case("the heavier of the two wins", nodes(4, 2), foreign("a"), gang(1), conf=both(2, 1), binds="b"),
     Case(
         "a negative weight turns a wish around",
         nodes(4, 2), foreign("a"), gang(1), binds="a", conf=scored_by("leastrequested", -1),
@@ -71,6 +81,14 @@ BALANCE = [
         "and for nobody else",
         node("a", 8, "8Gi", gpu=8), node("b", 8, "8Gi"), foreign("a", 0, gpu=8), gang(1, cpu=1, memory="1Gi"),
         conf=BALANCED, binds="a",
+    ),
+    Case(
+        "a resource that a node does not have is left out",
+        node("a", 8, "8Gi"), node("b", 8, None), gang(1, cpu=2), conf=BALANCED, binds="b",
+    ),
+    Case(
+        "of three, too",
+        node("a", 8, "8Gi", gpu=4), node("b", 8, None, gpu=4), gang(1, cpu=2, gpu=1), conf=BALANCED, binds="b",
     ),
     Case(
         "a pod that asks for nothing does not care",
@@ -158,6 +176,16 @@ PODS = [
     Case("spread without a need", HOSTS, gang(4, **soft()), conf=BY_SPREAD, binds="abca"),
     Case("where the fewest are", HOSTS, running("ab", labels=WEB), gang(1, **soft()), conf=BY_SPREAD, binds="c"),
     Case(
+        "where the fewest are, rather than where most is free",
+        HOSTS[:2], foreign("b", cpu=6), foreign("a", 0, labels=WEB, name="web"), gang(1, **soft()),
+        conf=configuration("gang", "nodeorder"), binds="b",
+    ),
+    Case(
+        "unless a few more do not matter",
+        HOSTS[:2], foreign("b", cpu=6), foreign("a", 0, labels=WEB, name="web"), gang(1, **soft(maxSkew=10)),
+        conf=configuration("gang", "nodeorder"), binds="a",
+    ),
+    Case(
         "a node without the label comes last",
         node("a", 9), HOSTS[1:], running("b", labels=WEB), gang(1, **soft()), conf=BY_SPREAD, binds="c",
     ),
@@ -174,7 +202,7 @@ PODS = [
 ]  # fmt: skip
 
 PACKING = [
-    Case("the fuller node", nodes(4, 2), foreign("b"), gang(1), conf=packed(), binds="b"),
+    Case("the node that is fuller already", nodes(4, 2), foreign("b"), gang(1), conf=packed(), binds="b"),
     Case("a node that would be full", node("a", 8), node("b", 2), gang(1, cpu=2), conf=packed(), binds="b"),
     Case(
         "only what the pod asks for counts",

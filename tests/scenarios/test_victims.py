@@ -118,7 +118,12 @@ SHARES = [
     victims(
         "in a tree the greater subtree gives",
         queue("rich", annotations={"volcano.sh/hierarchy": "root/rich"}), running("abc", queue="rich"), of=RECLAIM,
-        by=(plugin("drf", enableHierarchy=True),), evicts=["old-task-0", "old-task-1", "old-task-2"],
+        by=plugin("drf", enableHierarchy=True), evicts=["old-task-0", "old-task-1", "old-task-2"],
+    ),
+    victims(
+        "in a tree who would have as little afterwards stays",
+        queue("rich"), queue("other"), running("ab", queue="rich"), running("c", name="equal", queue="other"),
+        of=RECLAIM, by=plugin("drf", enableHierarchy=True), evicts=[],
     ),
     victims(
         "all who vote must agree",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.scenarios.asking import ASKING
 from tests.scenarios.builders import foreign, gang, gang_of, group, node, nodes, pod, pods, queue, running
 from tests.scenarios.case import Case, configuration
 
@@ -33,6 +34,16 @@ RELEASE = [
     Case(
         "what a waiting gang has already is not given away either",
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="-A -",
+    ),
+    Case(
+        "a held room includes what is free beside it",
+        nodes(4, 1), running("a", **LEAVING), gang(1, cpu=4, name="first"), gang(1, cpu=2, name="second"), binds="A -",
+    ),
+    Case(
+        "room that is made in a cycle is seen in it, also by those who were refused before",
+        nodes(1, 1), running("a"), gang(1, name="first"), gang(1, name="second"),
+        conf=configuration("gang", "predicates", actions="enqueue, allocate, evict-preemptable, allocate"),
+        extensions=ASKING, evicts=["old-task-0"], binds="A -",
     ),
     Case(
         "a held room counts for the queue",

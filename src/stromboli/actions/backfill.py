@@ -12,6 +12,7 @@ from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
+from stromboli.model.ledger import BrokenBooks
 from stromboli.model.reasons import Reason
 from stromboli.model.task import Task, TaskStatus
 
@@ -43,6 +44,8 @@ class Backfill(Action):
         try:
             for task in sorted(self._tasks(session, job), key=session.task_order_key):
                 self._place(session, job, task)
+        except BrokenBooks:
+            raise
         except Exception as error:
             session.blame(job, error)
 

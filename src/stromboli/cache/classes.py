@@ -60,10 +60,6 @@ class Classifier:
         self._matches: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[int, ...]] = {}
         self._matches_at = -1
 
-    @property
-    def classes(self) -> tuple[TaskClass, ...]:
-        return tuple(self._classes.values())
-
     def facts(self, pod: kube.Pod, namespaces: Namespaces) -> PodFacts:
         """Read a pod. Raises ValueError with the field in front when a part of it makes no sense."""
         constraints = constraints_of(pod, namespaces)

@@ -14,7 +14,7 @@ from stromboli.cache.derived import Derived
 from stromboli.cache.jobs import Priorities, job_key_of, job_spec, missing_group
 from stromboli.cache.nodes import allocatable_of, node_facts
 from stromboli.cache.pods import Counted, PodRecord, status_of, task_of, without_demands
-from stromboli.cache.queues import queue_of
+from stromboli.cache.queues import misplaced, queue_of
 from stromboli.model.books import Layout
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue
@@ -224,10 +224,12 @@ class Cluster:
         facts, offered = [], {}
         for name, node in sorted(self._nodes.items()):
             try:
-                offered[name] = allocatable_of(node, self.axis)
-                facts.append(node_facts(node))
+                read = node_facts(node), allocatable_of(node, self.axis)
             except ValueError as error:
                 self._warnings["node", name] = f"Node {name}: {error}; the node is left out"
+                continue
+            facts.append(read[0])
+            offered[name] = read[1]
         self._images = frozenset(image for node in facts for image in node.images)
         return NodeTable(facts, self._seed), offered
 
@@ -240,6 +242,8 @@ class Cluster:
             except ValueError as error:
                 self._queue_faults[name] = f"Queue {name}: {error}"
                 self._warnings["queue", name] = f"Queue {name}: {error}; the queue takes no jobs"
+        for name, fault in misplaced(queues).items():
+            self._warnings["queue", name] = f"Queue {name}: {fault}; the queue hangs below the root"
         return queues
 
     def _recount(self, uid: str) -> None:

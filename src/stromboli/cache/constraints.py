@@ -18,6 +18,8 @@ from stromboli.model.terms import Owned, PodTerm, TermRegistry
 
 #: More clauses than this in one pod are refused: nobody writes them, and they would slow down everybody.
 MOST_REQUIREMENTS = 1000
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TOLERATION_OPERATORS = ("Equal", "Exists", "Lt", "Gt")
 
 Namespaces = Mapping[str, Mapping[str, str]]
 
@@ -64,7 +66,6 @@ def constraints_of(pod: kube.Pod, namespaces: Namespaces) -> PodConstraints:
 
 class _Reader:
     def __init__(self, pod: kube.Pod, namespaces: Namespaces) -> None:
-        self._pod = pod
         self._spec = pod.spec
         self._namespace = pod.metadata.namespace
         self._labels = pod.metadata.labels or {}
@@ -99,7 +100,10 @@ class _Reader:
             terms = affinity.required.node_selector_terms or ()
             required = tuple(self._node_term(term, f"required[{i}]") for i, term in enumerate(terms))
         preferred = tuple(
-            (entry.weight or 0, self._node_term(entry.preference, f"preferred[{i}]"))
+            (
+                weight_of(entry.weight, f"spec.affinity.nodeAffinity.preferred[{i}]"),
+                self._node_term(entry.preference, f"preferred[{i}]"),
+            )
             for i, entry in enumerate(affinity.preferred or ())
             if entry.preference is not None
         )
@@ -113,10 +117,11 @@ class _Reader:
         )
 
     def _tolerations(self) -> tuple[Toleration, ...]:
-        return tuple(
-            Toleration(t.key or "", t.operator or "Equal", t.value or "", t.effect or "")
-            for t in self._spec.tolerations or ()
-        )
+        wire = self._spec.tolerations or ()
+        for i, entry in enumerate(wire):
+            check_choice(entry.operator, TOLERATION_OPERATORS, f"spec.tolerations[{i}].operator")
+            check_choice(entry.effect, TAINT_EFFECTS, f"spec.tolerations[{i}].effect")
+        return tuple(Toleration(t.key or "", t.operator or "Equal", t.value or "", t.effect or "") for t in wire)
 
     def _ports(self) -> tuple[HostPort, ...]:
         containers = [*(self._spec.containers or ()), *(self._spec.init_containers or ())]
@@ -144,7 +149,7 @@ class _Reader:
         )
         preferred = tuple(
             (
-                sign * (entry.weight or 0),
+                sign * weight_of(entry.weight, f"{field}.preferred[{i}]"),
                 self._affinity_term(entry.pod_affinity_term, f"{field}.preferred[{i}]"),
             )
             for i, entry in enumerate(affinity.preferred or ())
@@ -180,6 +185,7 @@ class _Reader:
             raise ConstraintError(f"{field}.topologyKey: is missing; name a node label")
         if wire.max_skew is not None and wire.max_skew < 1:
             raise ConstraintError(f"{field}.maxSkew: must be at least 1, got {wire.max_skew}")
+        _check_words(wire, field)
         selector = self._with_own_labels(self._selector(wire.label_selector, field), wire.match_label_keys, "In")
         term = PodTerm(selector, frozenset((self._namespace,)))
         return SpreadConstraint(
@@ -219,6 +225,20 @@ class _Reader:
             raise ConstraintError(f"{field}: more than {MOST_REQUIREMENTS} selector clauses in one pod; use fewer")
 
 
+def check_choice(word: str | None, allowed: Sequence[str], field: str) -> None:
+    """Kubernetes refuses any other word. To read it as the default would plan something that nobody wrote."""
+    if word and word not in allowed:
+        raise ConstraintError(f"{field}: {word!r} is not one of {', '.join(allowed)}")
+
+
+def _check_words(wire: TopologySpreadConstraint, field: str) -> None:
+    check_choice(wire.when_unsatisfiable, ("DoNotSchedule", "ScheduleAnyway"), f"{field}.whenUnsatisfiable")
+    check_choice(wire.node_affinity_policy, ("Honor", "Ignore"), f"{field}.nodeAffinityPolicy")
+    check_choice(wire.node_taints_policy, ("Honor", "Ignore"), f"{field}.nodeTaintsPolicy")
+    if wire.min_domains is not None and wire.min_domains < 1:
+        raise ConstraintError(f"{field}.minDomains: must be at least 1, got {wire.min_domains}")
+
+
 def _jointly(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
     """Required affinity is about pods that match all its terms at once, near by the measure of each."""
     if len(terms) < 2:
@@ -228,6 +248,13 @@ def _jointly(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
     namespaces = frozenset.intersection(*limited) if limited else None
     joint = PodTerm(LabelSelector(tuple(sorted(clauses, key=repr))), namespaces)
     return tuple(AffinityTerm(joint, entry.topology_key) for entry in terms)
+
+
+def weight_of(given: int | None, field: str) -> int:
+    """The weight of a preference; Kubernetes knows 1 to 100, and 0 is nobody's wish."""
+    if given is not None and not 0 <= given <= 100:
+        raise ConstraintError(f"{field}.weight: must be between 1 and 100, got {given}")
+    return given or 0
 
 
 def selector_of(wire: WireSelector, field: str, count: object = None) -> LabelSelector:

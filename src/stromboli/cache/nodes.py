@@ -1,10 +1,11 @@
 """From Node objects to the facts and amounts of the node table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stromboli import kube
+from stromboli.cache.constraints import TAINT_EFFECTS, check_choice
 from stromboli.model.nodes import Node, Taint
-from stromboli.model.resources import CPU, MEMORY, PODS, ResourceAxis
+from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, ResourceAxis
 
 #: More pods than any node can run: no limit.
 MANY_PODS = 1 << 31
@@ -18,11 +19,18 @@ def node_facts(node: kube.Node) -> Node:
         name=node.metadata.name,
         labels=node.metadata.labels or {},
         annotations=node.metadata.annotations or {},
-        taints=tuple(Taint(t.key or "", t.value or "", t.effect or "") for t in spec.taints or ()),
+        taints=_taints(spec.taints or ()),
         unschedulable=bool(spec.unschedulable) or node.metadata.deletion_timestamp is not None,
         ready=not ready or ready[-1] == "True",
         images={name: image.size_bytes or 0 for image in status.images or () for name in image.names or ()},
     )
+
+
+def _taints(wire: Sequence[kube.Taint]) -> tuple[Taint, ...]:
+    """A taint with an effect that nobody knows would keep nobody away, so such a node is refused as a whole."""
+    for place, taint in enumerate(wire):
+        check_choice(taint.effect, TAINT_EFFECTS, f"spec.taints[{place}].effect")
+    return tuple(Taint(taint.key or "", taint.value or "", taint.effect or "") for taint in wire)
 
 
 def allocatable_of(node: kube.Node, axis: ResourceAxis) -> dict[int, int]:
@@ -34,6 +42,10 @@ def allocatable_of(node: kube.Node, axis: ResourceAxis) -> dict[int, int]:
         amounts = axis.parse(node.status.allocatable or node.status.capacity)
     except ValueError as error:
         raise ValueError(f"status.allocatable.{error}") from None
+    for dimension, amount in amounts.items():
+        if amount > MOST_PER_NODE:
+            offered = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
+            raise ValueError(f"status.allocatable.{offered} is more than any node can have; correct the amount")
     amounts.setdefault(PODS, MANY_PODS)
     if (node.metadata.labels or {}).get(OVERSUBSCRIPTION) == "true":
         _oversubscribe(amounts, node.metadata.annotations or {})

@@ -49,6 +49,26 @@ def _amounts(axis: ResourceAxis, resources: Mapping[str, str | int | float] | No
         raise ValueError(f"{field}.{error}") from None
 
 
+def misplaced(queues: Mapping[str, Queue]) -> dict[str, str]:
+    """By name, what is wrong with the place of queues in the tree; `chains_of` lets them hang below the root."""
+    faults = {}
+    for name, queue in queues.items():
+        if queue.parent not in ("", ROOT) and queue.parent not in queues:
+            faults[name] = f"spec.parent: queue {queue.parent!r} does not exist"
+        elif _is_own_ancestor(name, queues):
+            faults[name] = "spec.parent: the queue is its own ancestor"
+    return faults
+
+
+def _is_own_ancestor(name: str, queues: Mapping[str, Queue]) -> bool:
+    seen: set[str] = set()
+    above = queues[name].parent
+    while above in queues and above not in seen:
+        seen.add(above)
+        above = queues[above].parent
+    return name in seen
+
+
 def chains_of(queues: Mapping[str, Queue], books: Mapping[str, QueueBooks]) -> dict[str, tuple[QueueBooks, ...]]:
     """For every queue its books and those of its ancestors, the root last.
 

@@ -9,7 +9,7 @@ under way the larger of what is asked and what is granted counts.
 from collections.abc import Iterable, Mapping
 
 from stromboli.kube import Container, Pod
-from stromboli.model.resources import CPU, MEMORY, PODS, Request, ResourceAxis, request_of
+from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, Request, ResourceAxis, request_of
 
 Amounts = dict[int, int]
 
@@ -27,6 +27,10 @@ def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
         amounts |= _parse(axis, pod.spec.resources.requests, "spec.resources.requests")
     _add(amounts, _parse(axis, pod.spec.overhead, "spec.overhead"))
     amounts[PODS] = 1
+    for dimension, amount in amounts.items():
+        if amount > MOST_PER_NODE:
+            asked = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
+            raise RequestError(f"spec.containers: in all they ask for {asked}, which no node can have; ask for less")
     return request_of(amounts)
 
 

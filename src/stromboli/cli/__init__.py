@@ -4,6 +4,9 @@ Asking for help must not wait for the scheduler to be imported, so a sub-command
 the list of commands is told from the table below.
 """
 
+import sys
+from typing import Any, NoReturn
+
 import click
 
 from stromboli import __version__
@@ -19,8 +22,25 @@ COMMANDS = {
 }
 
 
+class _Command(LazyGroup):
+    """The whole command. Where its output cannot go, it says so and stops; a reader that went away is no error."""
+
+    def main(self, *arguments: Any, **keywords: Any) -> Any:
+        if sys.stdout is None:
+            self._give_up("the standard output is closed")
+        try:
+            return super().main(*arguments, **keywords)
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+
+    @staticmethod
+    def _give_up(problem: str) -> NoReturn:
+        click.echo(f"error: the output cannot be written: {problem}", err=True)
+        sys.exit(1)
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=_Command,
     lazy_commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Begin with: stromboli plan -f examples/cluster --explain",

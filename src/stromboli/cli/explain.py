@@ -17,7 +17,7 @@ _EPILOG = """\b
 Examples:
   stromboli explain -f cluster/ research/finetune
   stromboli explain -f cluster/ finetune -o json
-  kubectl get nodes,pods,podgroups,queues -A -o yaml | stromboli explain -f - finetune
+  kubectl get nodes,pods,podgroups,queues,priorityclasses,namespaces -A -o yaml | stromboli explain -f - finetune
 
 \b
 Exit codes:

@@ -114,6 +114,7 @@ def read_scenario(
 ) -> Scenario:
     """Read what the options name. Whatever cannot be used ends the command with a sentence."""
     from stromboli.kube.manifests import ManifestError, read_manifests
+    from stromboli.planner.oversights import oversights
 
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")
@@ -124,6 +125,7 @@ def read_scenario(
     except ManifestError as error:
         raise Failure(error) from error
     warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
+    warnings += oversights(manifests.objects, scheduler_names)
     program = _program(configuration, registry)
     return Scenario(manifests.objects, program, cycles, seed, scheduler_names, warnings)
 

@@ -66,10 +66,6 @@ class Configuration:
     warnings: tuple[str, ...]
     source: str
 
-    def is_on(self, option: PluginOption, point_or_switch: str) -> bool:
-        """Whether a plugin's switch, or its answer to an extension point, is on."""
-        return option.is_on(point_or_switch)
-
     def arguments_of(self, action: str) -> Arguments:
         """The arguments of an action, with defaults filled in."""
         return self.action_arguments[action]

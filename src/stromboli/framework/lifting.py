@@ -81,16 +81,16 @@ def checked_mask(answer: object, length: int, name: str) -> Mask:
 
 
 def checked_vector(answer: object, length: int, name: str) -> Vector:
-    """Scores as floats. A score that is not a number would win every comparison, so it is refused here."""
+    """Scores as floats. One that is not finite would win or lose against every rule, so it is refused here."""
     vector = np.asarray(answer, dtype=np.float64)
     if vector.shape not in ((length,), ()):
         raise InvalidAnswer(f"plugin {name}: a score per node is needed, got shape {vector.shape}")
-    if np.isnan(vector).any():
-        raise InvalidAnswer(f"plugin {name}: a score is not a number")
+    if not np.isfinite(vector).all():
+        raise InvalidAnswer(f"plugin {name}: a score is not a finite number")
     return vector if vector.shape else np.full(length, float(vector))
 
 
-def _overrides(plugin: Plugin, question: str) -> bool:
+def overrides(plugin: Plugin, question: str) -> bool:
     return getattr(type(plugin), question) is not getattr(Plugin, question)
 
 
@@ -98,7 +98,7 @@ def filters_of(plugin: Plugin) -> list[NodeFilter]:
     rules = list(plugin.node_filters())
     for rule in rules:
         rule.name = plugin.name
-    if _overrides(plugin, "predicate"):
+    if overrides(plugin, "predicate"):
         rules.append(_LiftedFilter(plugin))
     return rules
 
@@ -107,11 +107,11 @@ def scorers_of(plugin: Plugin) -> list[NodeScorer]:
     rules = list(plugin.node_scorers())
     for rule in rules:
         rule.name = plugin.name
-    if _overrides(plugin, "node_order"):
+    if overrides(plugin, "node_order"):
         rules.append(_LiftedScorer(plugin))
-    if _overrides(plugin, "batch_node_order"):
+    if overrides(plugin, "batch_node_order"):
         rules.append(_LiftedBatchScorer(plugin))
-    if _overrides(plugin, "node_map"):
+    if overrides(plugin, "node_map"):
         rules.append(_LiftedMapReduce(plugin))
     return rules
 

@@ -5,19 +5,13 @@ switched off. What does not depend on a cycle's amounts (static answers about no
 cycles, for as long as the table of nodes is the same.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from stromboli.framework.action import Action
 from stromboli.framework.combining import Answer
 from stromboli.framework.configuration import Configuration, PluginOption
-from stromboli.framework.extension_points import (
-    ALSO_SWITCHED_BY,
-    EXTENSION_POINTS,
-    HIERARCHY_SWITCH,
-    ExtensionPoint,
-)
-from stromboli.framework.lifting import filters_of, scorers_of
+from stromboli.framework.extension_points import EXTENSION_POINTS, HIERARCHY_SWITCH, ExtensionPoint
+from stromboli.framework.lifting import filters_of, overrides, scorers_of
 from stromboli.framework.node_rules import NodeFilter, NodeScorer
 from stromboli.framework.plugin import Plugin, PluginFailure
 from stromboli.framework.registry import Registry
@@ -32,6 +26,8 @@ class Program:
             registry.actions[name](configuration.arguments_of(name)) for name in configuration.actions
         ]
         self.plugins: dict[str, Plugin] = {}
+        #: By extension point, the names of the plugins that answer.
+        self.answering: dict[str, set[str]] = {point.name: set() for point in EXTENSION_POINTS}
         self.tiers: dict[str, list[list[Answer]]] = {point.name: [] for point in EXTENSION_POINTS}
         self.filters: list[NodeFilter] = []
         self.scorers: list[NodeScorer] = []
@@ -46,9 +42,8 @@ class Program:
         self.static_table: object = None
 
     def _build(self, option: PluginOption, registry: Registry) -> Plugin:
-        hierarchy = self.configuration.is_on(option, HIERARCHY_SWITCH)
         try:
-            plugin = registry.plugins[option.name](option.arguments, hierarchy)
+            plugin = registry.plugins[option.name](option.arguments, option.is_on(HIERARCHY_SWITCH))
         except Exception as error:
             raise PluginFailure(f"plugin {option.name} could not be made: {type(error).__name__}: {error}") from error
         self.plugins[option.name] = plugin
@@ -56,23 +51,21 @@ class Program:
 
     def _add_tier(self, members: list[tuple[PluginOption, Plugin]]) -> None:
         for point in EXTENSION_POINTS:
-            answers = [
-                getattr(plugin, point.name)
-                for option, plugin in members
-                if self._answers(option, plugin, point)
-            ]  # fmt: skip
-            self.tiers[point.name].append(answers)
+            answering = [plugin for option, plugin in members if _answers(option, plugin, point)]
+            self.answering[point.name].update(plugin.name for plugin in answering)
+            self.tiers[point.name].append([getattr(plugin, point.name) for plugin in answering])
         for option, plugin in members:
-            if self.configuration.is_on(option, "enablePredicate"):
-                self.filters.extend(filters_of(plugin))
-            if self.configuration.is_on(option, "enableNodeOrder"):
-                self.scorers.extend(scorers_of(plugin))
+            self._add_rules(option, plugin)
 
-    def _answers(self, option: PluginOption, plugin: Plugin, point: ExtensionPoint) -> bool:
-        if getattr(type(plugin), point.name) is getattr(Plugin, point.name) or point.name in plugin.unanswered():
-            return False
-        switches = [point.switch, ALSO_SWITCHED_BY.get(point.name)]
-        return point.switch is None or any(s and self.configuration.is_on(option, s) for s in switches)
+    def _add_rules(self, option: PluginOption, plugin: Plugin) -> None:
+        try:
+            if option.is_on("predicate"):
+                self.filters.extend(filters_of(plugin))
+            if option.is_on("node_order"):
+                self.scorers.extend(scorers_of(plugin))
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise PluginFailure(f"plugin {option.name} could not give its rules about nodes: {problem}") from error
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -83,12 +76,13 @@ class Program:
     def class_annotations(self) -> tuple[str, ...]:
         return tuple(sorted({key for plugin in self.plugins.values() for key in plugin.reads_annotations}))
 
-    def action_arguments(self, name: str) -> Mapping[str, Any]:
-        return self.configuration.arguments_of(name)
-
     def statics_for(self, table: object) -> dict[Any, Any]:
         """The kept static answers for this table of nodes; those for another table are forgotten."""
         if self.static_table is not table:
             self.static_table = table
             self.static_answers = {}
         return self.static_answers
+
+
+def _answers(option: PluginOption, plugin: Plugin, point: ExtensionPoint) -> bool:
+    return overrides(plugin, point.name) and point.name not in plugin.unanswered() and option.is_on(point.name)

@@ -33,7 +33,7 @@ class Questions:
         self._allocatable = program.flat["allocatable"]
         self._pre_predicate = program.flat["pre_predicate"]
         #: A plugin that answers `job_ready` alone wants to be asked after every task.
-        whole_gangs = len(program.flat["tasks_until_ready"]) == len(self._job_ready)
+        whole_gangs = program.answering["job_ready"] <= program.answering["tasks_until_ready"]
         self._tasks_until_ready = program.flat["tasks_until_ready"] if whole_gangs else []
 
     # -- order: smaller keys come first -------------------------------------------------------------------------
@@ -126,9 +126,16 @@ class Questions:
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
         """What the first queue policy that knows the queue tells about it."""
-        answers = [plugin.queue_facts for plugin in self.program.plugins.values()]
-        facts: QueueFacts | None = combining.first_answer(answers, queue)
-        return facts
+        for name, plugin in self.program.plugins.items():
+            try:
+                facts = plugin.queue_facts(queue)
+            except Exception as error:
+                raise PluginFailure(f"plugin {name} failed: {type(error).__name__}: {error}") from error
+            if isinstance(facts, QueueFacts):
+                return facts
+            if facts is not None:
+                raise PluginFailure(f"plugin {name}: queue_facts must answer QueueFacts or None, not {facts!r:.80}")
+        return None
 
     # -- victims ------------------------------------------------------------------------------------------------
 

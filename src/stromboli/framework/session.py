@@ -6,7 +6,7 @@ decided and what was refused. Nothing here reaches out: the caller reads `decisi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,6 @@ from stromboli.framework.statement import Statement
 from stromboli.framework.status import JobStatus, status_of
 from stromboli.model.job import Job
 from stromboli.model.ledger import BrokenBooks, Entry, Ledger
-from stromboli.model.nodes import Node
 from stromboli.model.queue import Queue
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.resources import Amounts, add_request
@@ -83,8 +82,6 @@ class Session(questions.Questions):
         self.refusals: dict[str, JobRefusal] = {}
         self.queue_refusals: dict[str, Reason] = {}
         self.last_transactions: dict[str, LastTransaction] = {}
-        #: Jobs whose objects must be written at the end although no status changed.
-        self.dirty_jobs: set[str] = set()
         self.statuses: dict[str, JobStatus] = {}
         self.warnings: list[str] = list(snapshot.warnings)
         self._cycle_states: dict[str, dict[str, Any]] = {}
@@ -92,18 +89,17 @@ class Session(questions.Questions):
         self._on_deallocate = program.flat["on_deallocate"]
         self._bind_context = program.flat["bind_context"]
         self.total: Amounts = snapshot.books[self.ledger.layout.allocatable :].sum(axis=1).tolist()
-        self.total_guarantee = self._sum_over_queues("guarantee")
-        self.total_deserved = self._sum_over_queues("deserved")
+        self.total_guarantee = self._sum_of_guarantees()
         #: Jobs whose objects make sense: they may be let in, pods or not.
         self.admissible: list[Job] = []
         #: Those of them that can be scheduled now.
         self.waiting: list[Job] = []
         self._open()
 
-    def _sum_over_queues(self, field_name: str) -> Amounts:
+    def _sum_of_guarantees(self) -> Amounts:
         total = [0] * self.snapshot.size
         for queue in self.queues.values():
-            add_request(total, getattr(queue, field_name))
+            add_request(total, queue.guarantee)
         return total
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -151,11 +147,10 @@ class Session(questions.Questions):
     def run(self) -> None:
         """Execute every action of the configuration, in order, and close."""
         for action in self.program.actions:
-            with self.measurements.measure("action", action.name):
-                action.initialize(self)
+            with self.measurements.measure("action", action.name), self._blaming(f"action {action.name}"):
                 try:
-                    with self._blaming(f"action {action.name}"):
-                        action.execute(self)
+                    action.initialize(self)
+                    action.execute(self)
                 finally:
                     action.uninitialize(self)
         self.close()
@@ -179,10 +174,6 @@ class Session(questions.Questions):
             raise PluginFailure(f"{culprit} failed: {type(error).__name__}: {error}") from error
 
     # -- facts --------------------------------------------------------------------------------------------------
-
-    @property
-    def revocable_nodes(self) -> list[Node]:
-        return [node for node in self.nodes.nodes if node.revocable_zone]
 
     def queue_of(self, job: Job) -> Queue:
         return self.queues[job.queue]
@@ -238,13 +229,23 @@ class Session(questions.Questions):
             statement.evict(task, reason)
             statement.commit()
 
-    def tell(self, entry: Entry, allocates: bool) -> None:
-        """Tell the handlers of an operation or of its undo."""
-        handlers = self._on_allocate if allocates else self._on_deallocate
-        if handlers:
-            event = Event(entry.tasks, [self.nodes.names[row] for row in entry.rows])
-            for handler in handlers:
-                handler(event)
+    def tell(self, news: Iterable[tuple[Entry, bool]]) -> None:
+        """Tell the handlers of operations, or of their undo; True stands for tasks that were given a place.
+
+        A plugin with books of its own must miss nothing, so an error is raised when everybody has been told everything.
+        """
+        failure: Exception | None = None
+        for entry, allocates in news:
+            handlers = self._on_allocate if allocates else self._on_deallocate
+            if handlers:
+                event = Event(entry.tasks, [self.nodes.names[row] for row in entry.rows])
+                for handler in handlers:
+                    try:
+                        handler(event)
+                    except Exception as error:
+                        failure = failure or error
+        if failure is not None:
+            raise failure
 
     # -- what was decided ---------------------------------------------------------------------------------------
 

@@ -85,17 +85,13 @@ class Statement:
         else:
             self.pipeline(task, row)
 
-    @property
-    def has_evictions(self) -> bool:
-        return any(operation.kind is Kind.EVICT for operation in self.operations)
-
     def _record(self, operation: Operation) -> None:
-        """Keep the operation and tell the handlers; if one of them fails, the operation never happened."""
+        """Keep the operation and tell the handlers; if one of them fails, it is undone, and all are told that, too."""
         self.operations.append(operation)
         try:
-            self._session.tell(operation.entry, _allocates(operation.kind))
+            self._session.tell(((operation.entry, _allocates(operation.kind)),))
         except Exception:
-            self._ledger.undo(self.operations.pop().entry)
+            self.rollback(len(self.operations) - 1)
             raise
 
     # -- endings ------------------------------------------------------------------------------------------------
@@ -132,8 +128,8 @@ class Statement:
         for operation in undone:
             self._ledger.undo(operation.entry)
         del self.operations[mark:]
-        for operation in undone:  # a handler that fails must not keep the books from being put right
-            self._session.tell(operation.entry, not _allocates(operation.kind))
+        # Last, as a handler that fails must not keep the books from being put right.
+        self._session.tell((operation.entry, not _allocates(operation.kind)) for operation in undone)
 
     def _close(self) -> None:
         self.operations = []

@@ -46,10 +46,11 @@ class JobStatus:
 
 def status_of(session: Session, job: Job) -> JobStatus:
     """The status of a job as the session leaves it."""
-    condition = _condition(session, job)
+    leaving = _leaving(session, job)
+    condition = _condition(session, job, leaving)
     unschedulable = condition is not None and condition.type == "Unschedulable"
     status = JobStatus(
-        phase_of(job, unschedulable=unschedulable),
+        phase_of(job, unschedulable=unschedulable, leaving=leaving),
         job.counts[_RUNNING],
         job.counts[_SUCCEEDED],
         job.counts[_FAILED],
@@ -60,8 +61,17 @@ def status_of(session: Session, job: Job) -> JobStatus:
     return status
 
 
-def phase_of(job: Job, *, unschedulable: bool) -> str:
-    """The phase that follows from where the tasks are.
+def _leaving(session: Session, job: Job) -> int:
+    """Tasks that are being removed from a node. One that never had a node was never scheduled."""
+    if not job.counts[_RELEASING]:
+        return 0
+    ledger = session.ledger
+    codes, releasing = ledger.codes, _RELEASING
+    return sum(1 for task in job.tasks.values() if codes[task.row] == releasing and ledger.row_of(task) >= 0)
+
+
+def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
+    """The phase that follows from where the tasks are; `leaving` of them are being removed from a node.
 
     A group of which something runs while the rest cannot is Unknown; one without any scheduled task keeps its
     place in the queue.
@@ -69,18 +79,18 @@ def phase_of(job: Job, *, unschedulable: bool) -> str:
     counts = job.counts
     if unschedulable and counts[_RUNNING]:
         return "Unknown"
-    scheduled = job.scheduled_count + counts[_RELEASING]
+    scheduled = job.scheduled_count + leaving
     if scheduled and scheduled >= job.min_available:
         finished = sum(counts[status] for status in FINISHED_STATUSES)
         return "Completed" if scheduled == finished else "Running"
     return "Inqueue" if job.phase == "Inqueue" else "Pending"
 
 
-def _condition(session: Session, job: Job) -> Condition | None:
+def _condition(session: Session, job: Job, leaving: int) -> Condition | None:
     refusal = session.refusals.get(job.key)
     if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
         return Condition("Scheduled", "True", READY_REASON, "", session.uid)
-    if (not job.tasks and refusal is None) or _is_only_ending(job):
+    if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
         return None
     first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
@@ -99,12 +109,10 @@ def condition_reason(code: Code) -> str:
     return NOT_ENOUGH_RESOURCES if code in shortage else code.value
 
 
-def _is_only_ending(job: Job) -> bool:
+def _is_only_ending(job: Job, leaving: int) -> bool:
     """Members are being removed and nobody waits: that is an end, not a failure."""
-    counts = job.counts
-    waiting = counts[TaskStatus.PENDING] + counts[TaskStatus.PIPELINED]
-    releasing = counts[TaskStatus.RELEASING]
-    return bool(releasing) and not waiting and job.scheduled_count + releasing >= job.min_available
+    waiting = job.pending_count + job.pipelined_count
+    return bool(leaving) and not waiting and job.scheduled_count + leaving >= job.min_available
 
 
 def _message(session: Session, job: Job) -> str:

@@ -26,28 +26,36 @@ class Turns:
         self._session = session
         self._lines: dict[str, _Line] = {}
         for job in jobs:
-            try:
-                self._lines.setdefault(job.queue, []).append((session.job_order_key(job), job))
-            except Exception as error:
-                session.blame(job, error)
+            key = self._key_of_job(job)
+            if key is not None:
+                self._lines.setdefault(job.queue, []).append((key, job))
         for line in self._lines.values():
             heapq.heapify(line)
         self._live = session.queue_order_reaches_others
         self._queues = self._keyed(self._lines)
 
     def _keyed(self, names: Iterable[str]) -> list[tuple[tuple[Any, ...], str]]:
-        """Queues in line with their keys. One that cannot be given a key is not served."""
-        keyed = []
-        for name in names:
-            try:
-                keyed.append((self._key(name), name))
-            except Exception as error:
-                self._session.blame_for_queue(self._session.queues[name], error)
+        """Queues in line with their keys."""
+        keyed = [(key, name) for name in names if (key := self._key_of_queue(name)) is not None]
         heapq.heapify(keyed)
         return keyed
 
-    def _key(self, name: str) -> tuple[Any, ...]:
-        return self._session.queue_order_key(self._session.queues[name])
+    def _key_of_queue(self, name: str) -> tuple[Any, ...] | None:
+        """None for a queue that cannot be given a key: it is not served any more."""
+        queue = self._session.queues[name]
+        try:
+            return self._session.queue_order_key(queue)
+        except Exception as error:
+            self._session.blame_for_queue(queue, error)
+            return None
+
+    def _key_of_job(self, job: Job) -> tuple[Any, ...] | None:
+        """None for a job that cannot be given a key: it has no more turn."""
+        try:
+            return self._session.job_order_key(job)
+        except Exception as error:
+            self._session.blame(job, error)
+            return None
 
     def next_queue(self) -> Queue | None:
         """Take the best queue that has jobs in line. It is out of line until `return_queue`."""
@@ -61,8 +69,9 @@ class Turns:
 
     def return_queue(self, queue: Queue) -> None:
         """Put a queue back in line. One that is alone needs no key: there is nobody to be compared with."""
-        key = self._key(queue.name) if self._queues else ()
-        heapq.heappush(self._queues, (key, queue.name))
+        key = self._key_of_queue(queue.name) if self._queues else ()
+        if key is not None:
+            heapq.heappush(self._queues, (key, queue.name))
 
     def next_job(self, queue: Queue) -> Job | None:
         """Take the best job of a queue. It is out of line until `return_job`."""
@@ -70,4 +79,6 @@ class Turns:
         return heapq.heappop(line)[1] if line else None
 
     def return_job(self, job: Job) -> None:
-        heapq.heappush(self._lines[job.queue], (self._session.job_order_key(job), job))
+        key = self._key_of_job(job)
+        if key is not None:
+            heapq.heappush(self._lines[job.queue], (key, job))

@@ -90,6 +90,9 @@ def _compose(text: str, findings: Findings) -> yaml.Node | None:
         _refuse_the_needless(text, findings)
         root: yaml.Node | None = yaml.compose(text, Loader=_Loader)
         return root
+    except yaml.composer.ComposerError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        findings.stop(line, "a second document begins here; a configuration is one document, so remove the others")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         words = " ".join(part for part in (error.problem, error.context) if part)

@@ -5,7 +5,7 @@ missing namespace is `default`, and of two objects with one name the later count
 is not used leaves a note or a problem, and an object that cannot be decoded never hides its neighbours.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
@@ -17,6 +17,7 @@ from stromboli.kube.yaml import NestingError, YamlError, load_documents
 
 DEFAULT_NAMESPACE = "default"
 LONGEST_NAME = 253
+_MOST_NAMED = 3
 MOST_PROBLEMS = 1000
 """Problems beyond this number are only counted: a hostile file can hold millions."""
 
@@ -98,6 +99,7 @@ class _Collector:
 
     def manifests(self) -> Manifests:
         notes = self._notes + [_skipped(kind, count) for kind, count in self._unknown.items()]
+        notes += _tell_apart([item for _, item in self._objects.values()])
         if self._problems_left_out:
             notes.append(f"{self._problems_left_out} more problems are not listed")
         return Manifests([item for _, item in self._objects.values()], self._problems, notes)
@@ -156,6 +158,27 @@ def _settle(item: KubeObject) -> None:
     if item.namespaced:
         _check_name(item, "metadata.namespace", metadata.namespace)
     metadata.uid = metadata.uid or f"{type(item).__name__}/{item.key}"
+
+
+def _tell_apart(items: Sequence[KubeObject]) -> list[str]:
+    """A copy that kept its original's uid is an object of its own; without this one of them would hide the other.
+
+    All of them lose the uid, so that the outcome does not depend on which is read first.
+    """
+    holders: defaultdict[tuple[str, str], list[KubeObject]] = defaultdict(list)
+    for item in items:
+        holders[type(item).__name__, item.metadata.uid].append(item)
+    shared = {identity: found for identity, found in holders.items() if len(found) > 1}
+    for (kind, _), found in shared.items():
+        for item in found:
+            item.metadata.uid = f"{kind}/{item.key}"
+    return [_sharing(kind, uid, sorted(item.key for item in found)) for (kind, uid), found in shared.items()]
+
+
+def _sharing(kind: str, uid: str, keys: Sequence[str]) -> str:
+    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+    names = ", ".join(keys[:_MOST_NAMED]) + more
+    return printable(f"{kind} {names} have the same uid {uid}, which was ignored; remove metadata.uid from copies")
 
 
 def _check_name(item: KubeObject, place: str, text: str) -> None:

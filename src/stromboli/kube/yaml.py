@@ -14,6 +14,8 @@ from typing import NoReturn, Protocol
 import msgspec
 import yaml
 
+from stromboli.kube.errors import printable
+
 SIZE_LIMIT = 64 * 1024 * 1024
 DEPTH_LIMIT = 100
 _LONGEST_NUMBER = 64
@@ -158,7 +160,8 @@ class _Builder:
         if key == "<<":
             self._refuse(event, "merge keys (<<) are not allowed", "write the keys out")
         if key in mapping:
-            self._refuse(event, "the key is given twice", "remove one")
+            remedy = "remove one, or write --- between two objects" if len(self._open) == 2 else "remove one"
+            self._refuse(event, f"the key {printable(key)} is given twice", remedy)
         return key
 
     def _scalar(self, event: yaml.ScalarEvent) -> object:

@@ -45,7 +45,6 @@ class Entry:
     columns: Index | int
     saved_columns: NDArray[np.int64]
     saved_tallies: list[tuple[NDArray[np.int32], int, int]] = field(default_factory=list)
-    saved_nodes: Sequence[int] | None = None
 
 
 class Ledger:
@@ -203,7 +202,7 @@ class Ledger:
             sums[:] = saved
         for column, row, count in reversed(entry.saved_tallies):
             column[row] = count
-        had_node = entry.before not in (TaskStatus.PENDING,)
+        had_node = entry.before is not TaskStatus.PENDING
         for task, row in zip(entry.tasks, entry.rows, strict=True):
             self.codes[task.row] = entry.before.value
             self._node_of[task.row] = row if had_node else -1

@@ -43,10 +43,6 @@ class Node:
     #: Image name -> size in bytes.
     images: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def revocable_zone(self) -> str:
-        return self.labels.get("volcano.sh/revocable-zone", "")
-
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -15,6 +15,9 @@ BASE_RESOURCES = ("cpu", "memory", "pods")
 #: No limit at all. Far above every amount that `parse_quantity` accepts, far below what overflows an int64 sum.
 UNLIMITED = 1 << 62
 
+#: More than any node has of anything, and so little that thousands of such amounts still add up in 64 bits.
+MOST_PER_NODE = 1 << 50
+
 #: What a task or a class asks for: (dimension, amount) pairs with amounts above zero, dimensions ascending.
 Request = tuple[tuple[int, int], ...]
 #: A dense amount for every dimension of the axis.
@@ -134,8 +137,3 @@ def subtract_amounts(total: Amounts, other: Sequence[int]) -> None:
 def exceeding(left: Sequence[int], right: Sequence[int]) -> Amounts:
     """The part of `left` above `right`, never below zero."""
     return [max(a - b, 0) for a, b in zip(left, right, strict=True)]
-
-
-def padded(amounts: Sequence[int], size: int) -> Amounts:
-    """The same amounts on an axis that has grown."""
-    return [*amounts, *([0] * (size - len(amounts)))]

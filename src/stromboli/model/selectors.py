@@ -7,8 +7,6 @@ and fields (also Gt and Lt). Both are frozen and hashable, so that classes and t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-
 
 @dataclass(frozen=True, slots=True)
 class Requirement:

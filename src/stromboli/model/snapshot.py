@@ -6,7 +6,7 @@ waiting jobs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue, QueueBooks
 from stromboli.model.resources import ResourceAxis
-from stromboli.model.task_class import TaskClass
 from stromboli.model.terms import TermRegistry
 
 
@@ -37,12 +36,10 @@ class Snapshot:
     waiting: tuple[str, ...]
     queues: Mapping[str, Queue]
     queue_books: dict[str, QueueBooks]
-    classes: tuple[TaskClass, ...] = ()
     #: Seconds since the epoch, as the caller's clock says.
     now: float = 0.0
-    #: Changes of node facts that make remembered static answers false get a new table, so this is for people.
-    generation: int = 0
-    warnings: tuple[str, ...] = field(default=())
+    #: What is wrong with objects, in words.
+    warnings: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

@@ -5,7 +5,7 @@ Affinity, anti-affinity and spreading ask how many pods of some kind stand on ea
 its members feed, so that placing a pod keeps every count true and undo restores it like any other row.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stromboli.model.selectors import LabelSelector
@@ -61,7 +61,3 @@ class TermRegistry:
             for number, counted in enumerate(self.counted)
             if isinstance(counted, PodTerm) and counted.matches(namespace, labels)
         ]
-
-    def owned(self) -> Iterable[tuple[int, Owned]]:
-        """Every term that some pod carries, with its number."""
-        return ((number, counted) for number, counted in enumerate(self.counted) if isinstance(counted, Owned))

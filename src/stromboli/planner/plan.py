@@ -13,6 +13,7 @@ from stromboli.framework.session import Session
 from stromboli.framework.status import Condition
 from stromboli.kube import KubeObject
 from stromboli.model.job import Job
+from stromboli.model.reasons import Code, Reason
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import OCCUPYING_STATUSES, TaskStatus
@@ -137,18 +138,27 @@ def _group(session: Session, world: World, job: Job, places: Sequence[str]) -> G
     status = session.statuses.get(job.key)
     phase = world.phase(job)
     nodes = Counter(places[task.row] for task in job.tasks.values() if places[task.row])
+    waiting = bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available))
+    told = (status.reasons, status.sentences) if status else ((), ())
+    reasons, sentences = told if told[1] or not waiting else _lost_since(job)
     return GroupPlan(
         phase=phase,
         queue=job.queue,
         min_member=job.min_available,
         ready=job.ready_count,
         pods=len(job.tasks),
-        waiting=bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available)),
+        waiting=waiting,
         conditions=list(status.conditions) if status else [],
-        reasons=list(status.sentences) if status else [],
-        codes=tuple(dict.fromkeys(reason.code.value for reason in status.reasons)) if status else (),
+        reasons=list(sentences),
+        codes=tuple(dict.fromkeys(reason.code.value for reason in reasons)),
         nodes=dict(sorted(nodes.items())),
     )
+
+
+def _lost_since(job: Job) -> tuple[Sequence[Reason], Sequence[str]]:
+    """Why a job waits that the cycle had nothing to say about: it has lost pods, in the cycle or long before."""
+    detail = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
+    return [Reason(Code.NOT_ENOUGH_TASKS, detail)], [detail]
 
 
 def _queues(session: Session) -> dict[str, QueuePlan]:

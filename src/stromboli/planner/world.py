@@ -8,6 +8,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
+from stromboli.cache.jobs import job_key_of
 from stromboli.cache.times import seconds_of
 from stromboli.controllers.podgroups import group_for, is_plain, with_group
 from stromboli.controllers.queues import standard_queues
@@ -31,6 +32,8 @@ class World:
         self._seed = seed
         self._cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed)
         self._cycle = 0
+        #: Groups that no manifest has: made for pods that name none.
+        self._made_groups: dict[str, kube.PodGroup] = {}
         given = list(objects)
         self._now = max((seconds_of(entry.metadata.creation_timestamp) for entry in given), default=0.0)
         for queue in standard_queues():
@@ -45,6 +48,7 @@ class World:
         group = group_for(pod)
         if group.key not in self._cluster.groups:
             self._cluster.apply(group)
+            self._made_groups[group.key] = group
         self._cluster.apply(with_group(pod, group.metadata.name))
 
     def run_cycle(self) -> Session:
@@ -69,9 +73,16 @@ class World:
                 self._run(bind)
         for eviction in session.decisions.evictions:
             self._cluster.remove(self._cluster.pod(eviction.task.uid))
+        self._release()
+
+    def _release(self) -> None:
+        """Pods that were being released are gone, and with the last pod of a group that was made for it, the group."""
         for pod in self._cluster.pods():
-            if pod.metadata.deletion_timestamp is not None:  # it was being released, and now it is gone
+            if pod.metadata.deletion_timestamp is not None:
                 self._cluster.remove(pod)
+        with_pods = {job_key_of(pod) for pod in self._cluster.pods()} if self._made_groups else set()
+        for key in self._made_groups.keys() - with_pods:
+            self._cluster.remove(self._made_groups.pop(key))
 
     def _run(self, bind: Bind) -> None:
         pod = self._cluster.pod(bind.task.uid)

@@ -13,7 +13,8 @@ from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.plugin import Domain
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
-from stromboli.model.job import Job, SubJob
+from stromboli.model.job import Job, SubJob, valid_in
+from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
 
 CLUSTER = Domain("<cluster-top-hypernode>", 1)
@@ -88,6 +89,10 @@ class DomainSearch:
                 best = self._best(sub_job, [domain for domain in group if domain.name in plans])
                 statement.recover(plans[best])
                 return
+        valid = valid_in(sub_job.counts)
+        if valid < sub_job.min_available:
+            detail = f"sub-group {sub_job.key} has {valid} of the {sub_job.min_available} pods that must start together"
+            self._session.refuse(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
 
     def _dry_run_sub_job(
         self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], domain: Domain
