@@ -18,10 +18,11 @@ from stromboli.framework.program import Program
 from stromboli.kube.manifests import ManifestError, read_manifests
 from stromboli.model.reasons import Code
 from stromboli.planner.report import report_of
+from stromboli.plugins import PLUGINS
 from tests.properties import objects
 from tests.properties.effort import examples
 from tests.properties.engine import plan_of, program_of
-from tests.properties.worlds import SmallWorld, Traits, worlds
+from tests.properties.worlds import SmallWorld, Traits, chance, worlds
 
 MOST_SECONDS = 2.0
 SMALL = Traits(most_nodes=4)
@@ -158,46 +159,37 @@ def test_any_text_is_read_or_refused_with_a_sentence(documents: list[Any]) -> No
 # -- configurations ---------------------------------------------------------------------------------------------------
 
 DEFAULT = yaml.safe_load(DEFAULT_TEXT)
-names = st.sampled_from(["gang", "drf", "binpack", "nodeorder", "proportion", "predicates", "priority", "overcommit"])
-arguments = st.dictionaries(
-    st.sampled_from(
-        [
-            "binpack.weight", "binpack.cpu", "binpack.resources", "binpack.resources.nvidia.com/gpu",
-            "leastrequested.weight", "mostrequested.weight", "balancedresource.weight", "tainttoleration.weight",
-            "nodeaffinity.weight", "podaffinity.weight", "podtopologyspread.weight", "overcommit-factor",
-            "predicate.TaintTolerationEnable", "predicate.NodePortsEnable",
-        ]
-    ),
-    st.one_of(scalars, st.integers(-3, 9), st.booleans()),
-    max_size=3,
-)  # fmt: skip
+KEYS = {plugin.name: [a.key.replace("<name>", "example.com/nic") for a in plugin.arguments] for plugin in PLUGINS}
+values = st.one_of(st.integers(-3, 9), st.booleans(), scalars)
 switches = st.dictionaries(
     st.sampled_from(["enableJobOrder", "enabledJobReady", "enableHierarchy", "enablePredicate", "enableNodeOrder"]),
     st.booleans(),
     max_size=2,
 )
-entries = st.builds(lambda name, given, on: {"name": name, "arguments": given, **on}, names, arguments, switches)
-tiers = st.fixed_dictionaries({"plugins": st.lists(st.one_of(entries, junk), max_size=4)})
-configurations = st.fixed_dictionaries(
-    {
-        "actions": st.one_of(st.just(DEFAULT["actions"]), st.sampled_from(["allocate", "backfill, enqueue", "x", ""])),
-        "tiers": st.lists(
-            st.fixed_dictionaries({"plugins": st.lists(st.one_of(entries, junk), max_size=4)}), max_size=2
-        ),
-    }
-)
+
+
+def draw_plugin(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    """A plugin with some of its arguments and some switches."""
+    entry: dict[str, Any] = {"name": name, **draw(switches)}
+    if KEYS[name] and draw(st.booleans()):
+        entry["arguments"] = draw(st.dictionaries(st.sampled_from(KEYS[name]), values, max_size=3))
+    return entry
 
 
 @st.composite
-def altered_configurations(draw: st.DrawFn) -> Any:
-    """The default configuration with arguments and switches of all kinds."""
+def configurations(draw: st.DrawFn) -> Any:
+    """The default configuration with its plugins altered; sometimes turned upside down, or with junk in it."""
     configuration = yaml.safe_load(DEFAULT_TEXT)
     for tier in configuration["tiers"]:
-        for plugin in tier["plugins"]:
-            plugin.update(draw(switches))
-            plugin["arguments"] = {
-                key: value for key, value in draw(arguments).items() if key.startswith(plugin["name"][:4])
-            }
+        tier["plugins"] = [draw_plugin(draw, plugin["name"]) for plugin in tier["plugins"]]
+    if chance(draw, 4):
+        configuration["tiers"].reverse()
+        configuration["actions"] = draw(
+            st.sampled_from(["allocate", "backfill, enqueue", "allocate, allocate", "x", ""])
+        )
+    if chance(draw, 4):
+        holder, step = chosen_place(draw, configuration)
+        holder[step] = draw(junk)
     return configuration
 
 
@@ -209,7 +201,7 @@ def program_or_sentence(configuration: Any) -> Program | str:
 
 
 @examples(150)
-@given(st.one_of(configurations, altered_configurations()), worlds(SMALL))
+@given(configurations(), worlds(SMALL))
 def test_any_configuration_gives_a_plan_or_a_sentence(configuration: Any, world: SmallWorld) -> None:
     with in_time():
         answer = program_or_sentence(configuration)

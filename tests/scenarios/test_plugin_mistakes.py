@@ -222,9 +222,20 @@ class StumblingAtTheEnd(Plugin):
         raise ValueError("a mistake")
 
 
+def stumble(self: Plugin, queue: Any = None) -> Any:
+    raise ValueError("a mistake")
+
+
 OF_PLUGIN, OF_ACTION = "plugin probe failed: ValueError: a mistake", "action stumbling failed: ValueError: a mistake"
 STUMBLING = configuration("gang", actions="stumbling")
+OF_RULES = "plugin probe could not give its rules about nodes: "
 NOBODYS = [
+    ("rules that cannot be made", probe(node_filters=stumble), CONF, f"{OF_RULES}ValueError: a mistake"),
+    ("no rules at all", probe(node_scorers=lambda self: None), CONF,
+     f"{OF_RULES}TypeError: 'NoneType' object is not iterable"),
+    ("facts that cannot be told", probe(queue_facts=stumble), CONF, OF_PLUGIN),
+    ("facts of a strange kind", probe(queue_facts=lambda self, queue: [1, 2]), CONF,
+     "plugin probe: queue_facts must answer QueueFacts or None, not [1, 2]"),
     ("a plugin that cannot begin", StumblingAtOnce, CONF, OF_PLUGIN),
     ("a plugin that cannot end", StumblingAtTheEnd, CONF, OF_PLUGIN),
     ("an action", Stumbling, STUMBLING, OF_ACTION),

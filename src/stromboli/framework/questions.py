@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stromboli.framework import combining
-from stromboli.framework.plugin import Allowance, Domain, EvictionContext, QueueFacts
+from stromboli.framework.plugin import Allowance, Domain, EvictionContext, PluginFailure, QueueFacts
 from stromboli.framework.program import Program
 from stromboli.model.job import Job, SubJob
 from stromboli.model.queue import Queue
@@ -128,7 +128,7 @@ class Questions:
         """What the first queue policy that knows the queue tells about it."""
         for name, plugin in self.program.plugins.items():
             try:
-                facts = plugin.queue_facts(queue)
+                facts: object = plugin.queue_facts(queue)
             except Exception as error:
                 raise PluginFailure(f"plugin {name} failed: {type(error).__name__}: {error}") from error
             if isinstance(facts, QueueFacts):

@@ -21,9 +21,10 @@ from stromboli.framework.statement import Statement
 from stromboli.framework.status import JobStatus, status_of
 from stromboli.model.job import Job
 from stromboli.model.ledger import BrokenBooks, Entry, Ledger
+from stromboli.model.nodes import Node
 from stromboli.model.queue import Queue
 from stromboli.model.reasons import Code, Reason
-from stromboli.model.resources import Amounts, add_request
+from stromboli.model.resources import Amounts, Request, add_request
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import Task, TaskStatus
 
@@ -89,17 +90,20 @@ class Session(questions.Questions):
         self._on_deallocate = program.flat["on_deallocate"]
         self._bind_context = program.flat["bind_context"]
         self.total: Amounts = snapshot.books[self.ledger.layout.allocatable :].sum(axis=1).tolist()
-        self.total_guarantee = self._sum_of_guarantees()
+        self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
+        self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
+        #: Jobs whose status is derived at the end although nothing of theirs was waiting.
+        self.dirty_jobs: set[str] = set()
         #: Jobs whose objects make sense: they may be let in, pods or not.
         self.admissible: list[Job] = []
         #: Those of them that can be scheduled now.
         self.waiting: list[Job] = []
         self._open()
 
-    def _sum_of_guarantees(self) -> Amounts:
+    def _sum_over_queues(self, promises: Iterable[Request]) -> Amounts:
         total = [0] * self.snapshot.size
-        for queue in self.queues.values():
-            add_request(total, queue.guarantee)
+        for promise in promises:
+            add_request(total, promise)
         return total
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -160,7 +164,7 @@ class Session(questions.Questions):
         for name, plugin in reversed(self.program.plugins.items()):
             with self.measurements.measure("plugin", name, "close"), self._blaming(f"plugin {name}"):
                 plugin.close(self)
-        for key in self.snapshot.waiting:
+        for key in (*self.snapshot.waiting, *sorted(self.dirty_jobs)):
             self.statuses[key] = status_of(self, self.jobs[key])
         self.measurements.seconds[("cycle",)] = self.measurements.stopwatch() - self.measurements.began
 
@@ -174,6 +178,11 @@ class Session(questions.Questions):
             raise PluginFailure(f"{culprit} failed: {type(error).__name__}: {error}") from error
 
     # -- facts --------------------------------------------------------------------------------------------------
+
+    @property
+    def revocable_nodes(self) -> list[Node]:
+        """Nodes that are lent out for some hours only."""
+        return [node for node in self.nodes.nodes if node.revocable_zone]
 
     def queue_of(self, job: Job) -> Queue:
         return self.queues[job.queue]
@@ -272,6 +281,7 @@ class Session(questions.Questions):
 
     def record_eviction(self, task: Task, reason: str) -> None:
         self.decisions.evictions.append(Eviction(task, reason))
+        self.dirty_jobs.add(task.job)
 
     def record_nomination(self, task: Task, after_eviction: bool) -> None:
         if after_eviction:

@@ -173,7 +173,10 @@ class Rows:
         return self._whole.capacity(dimension)[self.index]
 
     def fraction_with(self, dimension: int, amount: Amount) -> Vector:
-        """The part in use with `amount` more of it, at most 1. Not to be written to: others may read it, too."""
+        """The part in use with `amount` more of it, at most 1. Not to be written to: others may read it, too.
+
+        Some rows are made for a question about one class, so `amount` must be what that class asks for.
+        """
         known = self._fractions.get(dimension) if self.index is not None else None
         if known is None:
             needed = self.used(dimension) + amount

@@ -43,6 +43,11 @@ class Node:
     #: Image name -> size in bytes.
     images: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def revocable_zone(self) -> str:
+        """The zone of a node that is lent out for some hours only; empty for all others."""
+        return self.labels.get("volcano.sh/revocable-zone", "")
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -11,7 +11,7 @@ from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.queue import ROOT
 from stromboli.model.reasons import Code, Reason
-from stromboli.model.resources import PODS
+from stromboli.model.resources import PODS, UNLIMITED
 
 _FACTOR = "overcommit-factor"
 _DEFAULT_FACTOR = 1.2
@@ -31,7 +31,9 @@ class Overcommit(Plugin):
         layout, books = session.ledger.layout, session.ledger.books
         used = books[layout.used : layout.used + layout.resources].sum(axis=1).tolist()
         #: What may still be promised, what is promised already counted in.
-        self._idle = [round(total * factor) - taken for total, taken in zip(session.total, used, strict=True)]
+        self._idle = [
+            round(min(total * factor, UNLIMITED)) - taken for total, taken in zip(session.total, used, strict=True)
+        ]
         self._promises = session.ledger.queues[ROOT]
         self._axis = session.axis
 

@@ -27,9 +27,7 @@ class DomainSearch:
 
     def allocate(self, worksheet: Worksheet) -> bool:
         """Find the best domain for what the job needs next. True when something was committed."""
-        start = worksheet.mark
-        tasks = [task for task in worksheet.take_all() if self._session.ledger.is_pending(task)]
-        worksheet.return_to(start)
+        tasks = [task for task in worksheet.rest if self._session.ledger.is_pending(task)]
         for group in self._session.gradient_for_job(self._job, CLUSTER):
             plans = {domain.name: plan for domain in group if (plan := self._dry_run(tasks, domain))}
             if plans:
@@ -54,11 +52,14 @@ class DomainSearch:
         if not self._job.spec.policies:
             Placing(self._session, statement, self._job, within=domain.inside).run(Worksheet(tasks))
             return
+        by_sub_job: dict[str, list[Task]] = {}
+        for task in tasks:
+            by_sub_job.setdefault(task.sub_job, []).append(task)
         before = -1
         while len(statement.operations) > before:
             before = len(statement.operations)
             for sub_job in self._in_order():
-                waiting = [t for t in tasks if t.sub_job == sub_job.key and self._session.ledger.is_pending(t)]
+                waiting = [t for t in by_sub_job.get(sub_job.key, ()) if self._session.ledger.is_pending(t)]
                 if waiting:
                     self._place_sub_job(statement, sub_job, waiting, domain)
                 if statement.operations and self._session.job_ready(self._job):
@@ -73,13 +74,14 @@ class DomainSearch:
             policy.name: policy.minimum - sum(1 for sub_job in job.sub_jobs_of(policy) if sub_job.key in ready)
             for policy in job.spec.policies
         }
-        needed: list[SubJob] = []
+        needed, others = [], []
         for sub_job in ordered:
             group = sub_job.policy.name if sub_job.policy else ""
-            if sub_job.key not in ready and missing.get(group, 0) > 0:
+            is_needed = sub_job.key not in ready and missing.get(group, 0) > 0
+            if is_needed:
                 missing[group] -= 1
-                needed.append(sub_job)
-        return needed + [sub_job for sub_job in ordered if sub_job not in needed]
+            (needed if is_needed else others).append(sub_job)
+        return needed + others
 
     def _place_sub_job(self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], root: Domain) -> None:
         """Place one sub-job in the best of its own domains, or leave no trace of it."""

@@ -45,12 +45,11 @@ class Worksheet:
         self._position = end
         return tasks[start:end]
 
-    def take_all(self) -> Sequence[Task]:
-        rest = self._tasks[self._position :]
-        self._position = len(self._tasks)
-        return rest
+    @property
+    def rest(self) -> Sequence[Task]:
+        return self._tasks[self._position :]
 
     def drop(self, served: set[str]) -> None:
         """Strike out tasks that were served out of order."""
-        self._tasks = [task for task in self._tasks[self._position :] if task.uid not in served]
+        self._tasks = [task for task in self.rest if task.uid not in served]
         self._position = 0
