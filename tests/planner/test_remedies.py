@@ -249,6 +249,18 @@ def test_the_search_ends_where_it_must() -> None:
     assert remedies.smallest is not None, "what was found by then is told"
 
 
+def test_a_search_that_ends_early_tells_the_smallest_that_it_has_seen() -> None:
+    given = objects(flattened([nodes(4, 1), gang(1, cpu=9)]))
+    sentences = []
+    for affordable in (1, 8, 10, 60):
+        trials = Trials(given, default_program(), scheduler_names=SCHEDULER_NAMES, most_work=affordable * len(given))
+        remedies = advise(plan_of(given), trials, [JOB])[0].remedies
+        sentences.append((remedies.smallest.sentence if remedies.smallest else "", remedies.stopped_early))
+    asked = "ask for cpu {} instead of 9 in pod default/gang-task-0"
+    expected = [("100m", True), ("3", True), ("3700m", True), ("4", False)]
+    assert sentences == [(asked.format(amount), early) for amount, early in expected]
+
+
 def test_objects_are_not_touched() -> None:
     given = objects(flattened([nodes(8, 2, **GPU_POOL), gang(3, cpu=10)]))
     before = documents_of(given)

@@ -36,13 +36,9 @@ texts = st.sampled_from(
 )  # fmt: skip
 numbers = st.sampled_from([0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**53 + 1, 2**60, 2**63, -(2**64), 10**30, 0.5, 1e308])
 scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
-junk = st.one_of(
-    scalars,
-    st.lists(scalars, max_size=3),
-    st.dictionaries(texts, scalars, max_size=3),
-    st.just([[[[{}]]]]),
-    st.just({}),
-)
+lists = st.lists(scalars, max_size=3)
+maps = st.dictionaries(texts, scalars, max_size=3)
+junk = st.one_of(scalars, lists, maps, st.just([[[[{}]]]]), st.just({}))
 #: Clauses without end, as a generator of manifests that went wrong would write them.
 deep = st.integers(1, 1200).map(
     lambda number: {
@@ -159,8 +155,15 @@ def test_any_text_is_read_or_refused_with_a_sentence(documents: list[Any]) -> No
 # -- configurations ---------------------------------------------------------------------------------------------------
 
 DEFAULT = yaml.safe_load(DEFAULT_TEXT)
-KEYS = {plugin.name: [a.key.replace("<name>", "example.com/nic") for a in plugin.arguments] for plugin in PLUGINS}
-values = st.one_of(st.integers(-3, 9), st.booleans(), scalars)
+DECLARED = {plugin.name: plugin.arguments for plugin in PLUGINS}
+#: Values that the reader of configurations has to let through, however odd they are.
+VALUES: dict[Any, st.SearchStrategy[Any]] = {
+    int: st.sampled_from([0, 1, -1, 2, 7, -5, 2**31, 2**62, -(2**62)]),
+    float: st.sampled_from([0, 1, 1.5, -1.0, 1e-300, 1e308]),
+    bool: st.booleans(),
+    str: st.sampled_from(["", "nvidia.com/gpu", "nvidia.com/gpu, example.com/nic", " ,,cpu", "🜏"]),
+    list: lists,
+}
 switches = st.dictionaries(
     st.sampled_from(["enableJobOrder", "enabledJobReady", "enableHierarchy", "enablePredicate", "enableNodeOrder"]),
     st.booleans(),
@@ -171,8 +174,10 @@ switches = st.dictionaries(
 def draw_plugin(draw: st.DrawFn, name: str) -> dict[str, Any]:
     """A plugin with some of its arguments and some switches."""
     entry: dict[str, Any] = {"name": name, **draw(switches)}
-    if KEYS[name] and draw(st.booleans()):
-        entry["arguments"] = draw(st.dictionaries(st.sampled_from(KEYS[name]), values, max_size=3))
+    for argument in DECLARED[name]:
+        if chance(draw, 4):
+            key = argument.key.replace("<name>", "example.com/nic")
+            entry.setdefault("arguments", {})[key] = draw(VALUES[argument.type])
     return entry
 
 

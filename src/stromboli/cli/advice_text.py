@@ -167,3 +167,5 @@ def _remedies(group: GroupPlan, remedies: Remedies) -> Iterator[str]:
     else:
         yield f"nothing small was found in {counted(remedies.trials, 'trial')}"
     yield from (f"or {change.sentence}" for change in remedies.alternatives)
+    if remedies.smallest is not None and remedies.stopped_early:
+        yield f"the search ended after {counted(remedies.trials, 'trial')}; a smaller change may do"

@@ -86,19 +86,18 @@ class _Search:
             self.found[-1] = candidate.make(size)
 
     def _smallest_size(self, candidate: Candidate, others: Sequence[Change]) -> int:
-        """The smallest size that works together with the others; the largest is known to."""
-        fails, works, size = 0, candidate.sizes, 1
-        while size < works:
+        """The smallest size that works together with the others; the largest is known to.
+
+        When trials run out on the way, the smallest that has been seen to work is still better than the largest.
+        """
+        fails, works = 0, candidate.sizes
+        while works - fails > 1 and self._left:
+            size = min(fails * 2, (fails + works) // 2) or 1
             if self._works([*others, candidate.make(size)]):
                 works = size
             else:
-                fails, size = size, size * 2
-        while works - fails > 1:
-            middle = (fails + works) // 2
-            if self._works([*others, candidate.make(middle)]):
-                works = middle
-            else:
-                fails = middle
+                fails = size
+        self.remedies.stopped_early |= works - fails > 1
         return works
 
     # -- several changes at once --------------------------------------------------------------------------------

@@ -74,7 +74,8 @@ class DomainSearch:
             policy.name: policy.minimum - sum(1 for sub_job in job.sub_jobs_of(policy) if sub_job.key in ready)
             for policy in job.spec.policies
         }
-        needed, others = [], []
+        needed: list[SubJob] = []
+        others: list[SubJob] = []
         for sub_job in ordered:
             group = sub_job.policy.name if sub_job.policy else ""
             is_needed = sub_job.key not in ready and missing.get(group, 0) > 0
