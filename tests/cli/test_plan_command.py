@@ -32,7 +32,7 @@ def test_a_plan_as_json(run: Run) -> None:
     report = planned(result)
     binds = {"default/gang-task-0": "a", "default/gang-task-1": "b", "default/gang-task-2": "a"}
     assert (result.exit_code, result.stderr) == (0, "")
-    assert set(report) == {"cycles", "binds", "pipelined", "evictions", "podGroups", "queues", "warnings"}
+    assert set(report) == {"cycles", "binds", "pipelined", "evictions", "podGroups", "pods", "queues", "warnings"}
     assert sorted(report["binds"]) == sorted(binds)
     assert report["cycles"] == [{"binds": report["binds"], "pipelined": {}, "evictions": {}}]
     assert report["queues"]["default"] == {
@@ -51,6 +51,10 @@ def test_a_group_that_waits_as_json(run: Run) -> None:
     assert (group["conditions"][0]["type"], group["conditions"][0]["transitionID"]) == ("Unschedulable", "cycle-1")
     assert group["reasons"] == ["queue default deserves cpu 8 and has 0: room for 2 of 3 pods"]
     assert group["codes"] == ["QueueShareExhausted"]
+    told = planned(result)["pods"]
+    assert {pod["reason"] for pod in told.values()} == {"Unschedulable"}
+    assert told["default/gang-task-0"]["message"].startswith("Pod default/gang-task-0 can possibly be assigned to")
+    assert told["default/gang-task-2"]["message"] == group["reasons"][0]
 
 
 def test_yaml_says_the_same(run: Run) -> None:

@@ -7,7 +7,7 @@ anew.
 from __future__ import annotations
 
 from stromboli.framework.action import Action
-from stromboli.framework.arguments import Argument
+from stromboli.framework.arguments import PREDICATE_ERROR_CACHE
 from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
@@ -19,12 +19,7 @@ from stromboli.model.task import Task, TaskStatus
 
 class Backfill(Action):
     name = "backfill"
-    arguments = (
-        Argument(
-            "predicateErrorCacheEnable", bool, True, "Volcano's cache of refusals per role.",
-            ignored="answers are always kept per task class, which is exact",
-        ),
-    )  # fmt: skip
+    arguments = (PREDICATE_ERROR_CACHE,)
 
     def execute(self, session: Session) -> None:
         turns = Turns(session, (job for job in session.waiting if job.phase != "Pending" and self._tasks(session, job)))

@@ -62,6 +62,16 @@ def _has_type(value: object, wanted: ArgumentType) -> bool:
     return isinstance(value, wanted)
 
 
+#: Of several actions of Volcano's.
+PREDICATE_ERROR_CACHE = Argument(
+    "predicateErrorCacheEnable",
+    bool,
+    True,
+    "Volcano's cache of refusals per role.",
+    ignored="answers are always kept per task class, which is exact",
+)
+
+
 class Arguments(Mapping[str, Any]):
     """The arguments of one plugin or action, defaults filled in."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.framework.status import Condition
+from stromboli.framework.waiting import pod_condition
 from stromboli.kube import KubeObject
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code, Reason
@@ -61,6 +62,8 @@ class Plan:
     cycles: list[CyclePlan]
     groups: dict[str, GroupPlan]
     queues: dict[str, QueuePlan]
+    #: What each pod that waits is told: the reason and the message of its condition `PodScheduled`.
+    pods: dict[str, tuple[str, str]]
     warnings: list[str]
     #: The last cycle, for those who want to know more.
     session: Session
@@ -103,6 +106,7 @@ def make_plan(
         cycles=decided,
         groups=_groups(session, world, after),
         queues=_queues(session),
+        pods=_pods(session),
         warnings=list(dict.fromkeys([*program.configuration.warnings, *session.warnings])),
         session=session,
         axis=after.axis,
@@ -120,6 +124,12 @@ def _decisions(session: Session) -> CyclePlan:
     }
     evictions = {eviction.task.key: eviction.reason for eviction in session.decisions.evictions}
     return CyclePlan(dict(sorted(binds.items())), dict(sorted(pipelined.items())), dict(sorted(evictions.items())))
+
+
+def _pods(session: Session) -> dict[str, tuple[str, str]]:
+    waiting = (task for key in session.snapshot.waiting for task in session.jobs[key].tasks.values())
+    told = ((task.key, pod_condition(session, task)) for task in waiting)
+    return {key: condition for key, condition in sorted(told) if condition is not None}
 
 
 def _groups(session: Session, world: World, after: Snapshot) -> dict[str, GroupPlan]:

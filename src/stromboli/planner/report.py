@@ -17,6 +17,7 @@ def report_of(plan: Plan, warnings: Sequence[str] = ()) -> dict[str, Any]:
         "pipelined": plan.pipelined,
         "evictions": plan.evictions,
         "podGroups": {key: _group(group) for key, group in plan.groups.items()},
+        "pods": {key: {"reason": reason, "message": message} for key, (reason, message) in plan.pods.items()},
         "queues": {name: _queue(queue) for name, queue in plan.queues.items()},
         "warnings": [*warnings, *plan.warnings],
     }

@@ -7,7 +7,7 @@ from stromboli.actions.allocate.experience import is_known_to_fail, remember_fai
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.action import Action
-from stromboli.framework.arguments import Argument
+from stromboli.framework.arguments import PREDICATE_ERROR_CACHE
 from stromboli.framework.refusals import NodeRefusals
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
@@ -16,15 +16,10 @@ from stromboli.model.ledger import BrokenBooks
 from stromboli.model.queue import Queue
 from stromboli.model.reasons import Code, Reason
 
-PREDICATE_CACHE = Argument(
-    "predicateErrorCacheEnable", bool, True, "Volcano's cache of refusals per role.",
-    ignored="answers are always kept per task class, which is exact",
-)  # fmt: skip
-
 
 class Allocate(Action):
     name = "allocate"
-    arguments = (PREDICATE_CACHE,)
+    arguments = (PREDICATE_ERROR_CACHE,)
 
     def execute(self, session: Session) -> None:
         worksheets = self._worksheets(session)
