@@ -98,7 +98,7 @@ def test_a_bad_object_is_told_and_does_not_stop_the_others(run: Run) -> None:
     bad = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd"}, "spec": {"containers": 5}}]
     bad.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}})
     result = run("plan", [*FITS, *bad])
-    assert result.exit_code == 0
+    assert result.exit_code == 3
     assert result.stderr.splitlines() == [
         "warning: cluster/objects.json: Pod odd: spec.containers: expected a list, got an integer; "
         "write a list, one item per dash",

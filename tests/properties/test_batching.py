@@ -135,16 +135,15 @@ class TaskByTask(Plugin):
 TASK_BY_TASK = program_of(with_plugin("task-by-task"), [TaskByTask])
 
 
-#: What is told in words may differ: a queue that refuses says how many pods at once it was asked about.
-WORDS = ("conditions", "reasons", "codes")
-
-
 def decisions(world: SmallWorld, program: Program) -> dict[str, Any]:
-    """A plan without its words."""
-    report = report_of(plan_of(world.objects, program, cycles=2))
-    groups = report.pop("podGroups")
-    facts = {key: {name: fact for name, fact in group.items() if name not in WORDS} for key, group in groups.items()}
-    return {**report, "podGroups": facts}
+    """A plan without its words: these may differ, as a queue that refuses says how many pods it was asked about."""
+    plan = plan_of(world.objects, program, cycles=2)
+    report = report_of(plan)
+    groups = {key: (group.phase, group.ready, group.waiting, group.nodes) for key, group in plan.groups.items()}
+    return {
+        **{part: report[part] for part in ("cycles", "binds", "pipelined", "evictions", "queues")},
+        "groups": groups,
+    }
 
 
 @examples(150)

@@ -32,7 +32,7 @@ def bad_pod(name: str, fault: str, **spec: Any) -> Case:
 
 
 def bad_group(name: str, fault: str, **spec: Any) -> Case:
-    return bad_job(name, gang(1, **spec), fault=f"PodGroup default/gang: {fault}", is_warned=False)
+    return bad_job(name, gang(1, **spec), fault=f"PodGroup default/gang: {fault}")
 
 
 def required(kind: str, terms: Any) -> Manifest:

@@ -278,6 +278,7 @@ class Cluster:
     def _refresh_group(self, key: str) -> None:
         """A PodGroup has come, changed or gone: give its job the new spec."""
         self._changed_jobs.add(key)
+        self._warnings.pop(("group", key), None)
         uids = sorted(self._members.get(key, ()))
         group = self.groups.get(key)
         if group is None and not uids:
@@ -286,6 +287,8 @@ class Cluster:
         if group is not None:
             spec = job_spec(group, self.axis, self._priorities)
             self._group_faults[key] = spec.fault
+            if spec.fault:
+                self._warnings["group", key] = spec.fault
         members = {
             uid: (self._counted[uid], self._records[uid].pod.metadata.labels or {})
             for uid in uids

@@ -8,7 +8,8 @@ under way the larger of what is asked and what is granted counts.
 
 from collections.abc import Iterable, Mapping
 
-from stromboli.kube import Container, Pod
+from stromboli.kube import Pod
+from stromboli.kube.pod import ResourceRequirements
 from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, Request, ResourceAxis, request_of
 
 Amounts = dict[int, int]
@@ -23,8 +24,7 @@ class RequestError(ValueError):
 
 def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
     amounts = _containers_and_inits(pod, axis)
-    if pod.spec.resources is not None and pod.spec.resources.requests:
-        amounts |= _parse(axis, pod.spec.resources.requests, "spec.resources.requests")
+    amounts |= _parse(axis, _requests(pod.spec.resources), "spec.resources.requests")
     _add(amounts, _parse(axis, pod.spec.overhead, "spec.overhead"))
     amounts[PODS] = 1
     for dimension, amount in amounts.items():
@@ -38,17 +38,16 @@ def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
     """cpu and memory as scorers count them: containers without a request still cost something."""
     asked = dict(request)
     containers = pod.spec.containers or ()
-    without_cpu = sum(1 for container in containers if "cpu" not in _requests(container))
-    without_memory = sum(1 for container in containers if "memory" not in _requests(container))
+    without_cpu = sum(1 for container in containers if "cpu" not in _requests(container.resources))
+    without_memory = sum(1 for container in containers if "memory" not in _requests(container.resources))
     return (
         asked.get(CPU, 0) + without_cpu * ASSUMED_CPU,
         asked.get(MEMORY, 0) + without_memory * ASSUMED_MEMORY,
     )
 
 
-def _requests(container: Container) -> Mapping[str, str | int | float]:
-    """What a container asks for; a limit without a request is also the request."""
-    resources = container.resources
+def _requests(resources: ResourceRequirements | None) -> Mapping[str, str | int | float]:
+    """What is asked for; a limit without a request is also the request."""
     if resources is None:
         return {}
     return {**(resources.limits or {}), **(resources.requests or {})}
@@ -58,13 +57,13 @@ def _containers_and_inits(pod: Pod, axis: ResourceAxis) -> Amounts:
     granted = _granted(pod, axis)
     total: Amounts = {}
     for place, container in enumerate(pod.spec.containers or ()):
-        own = _parse(axis, _requests(container), f"spec.containers[{place}].resources.requests")
+        own = _parse(axis, _requests(container.resources), f"spec.containers[{place}].resources.requests")
         _raise_to(own, granted.get(container.name or "", {}))
         _add(total, own)
     sidecars: Amounts = {}
     peak: Amounts = {}
     for place, container in enumerate(pod.spec.init_containers or ()):
-        own = _parse(axis, _requests(container), f"spec.initContainers[{place}].resources.requests")
+        own = _parse(axis, _requests(container.resources), f"spec.initContainers[{place}].resources.requests")
         if container.restart_policy == "Always":
             _add(total, own)
             _add(sidecars, own)

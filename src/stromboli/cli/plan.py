@@ -46,7 +46,7 @@ def plan(output: str, explain: bool, **options: Any) -> None:
         _echo_table(scenario, made, explain)
     else:
         _echo_report(scenario, made, explain, output)
-    if not made.is_complete:
+    if scenario.has_unread or not made.is_complete:
         click.get_current_context().exit(WAITING)
 
 

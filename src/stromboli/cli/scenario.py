@@ -72,6 +72,8 @@ class Scenario:
     scheduler_names: Sequence[str]
     #: What was wrong with single objects, and what was passed over.
     warnings: list[str]
+    #: Whether some object could not be read at all: whatever it asked for was not given.
+    has_unread: bool = False
 
     def plan(self) -> Plan:
         """Run the cycles; a plugin that breaks ends the command with a sentence."""
@@ -127,7 +129,9 @@ def read_scenario(
     warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
     warnings += oversights(manifests.objects, scheduler_names)
     program = _program(configuration, registry)
-    return Scenario(manifests.objects, program, cycles, seed, scheduler_names, warnings)
+    return Scenario(
+        manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems)
+    )
 
 
 def _program(configuration: Configuration, registry: Registry) -> Program:

@@ -56,6 +56,8 @@ def vote_by_tier(tiers: Tiers, *subject: Any) -> Reason | None:
             ballot = answer(*subject)
             if isinstance(ballot, Reason):
                 return ballot
+            if not isinstance(ballot, Vote):
+                raise TypeError(f"a vote is a Vote or a Reason, not {ballot!r:.80}")
             permitted = permitted or ballot is Vote.PERMIT
         if permitted:
             return None

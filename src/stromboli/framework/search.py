@@ -112,8 +112,9 @@ class NodeSearch:
         return best if chosen is None else self._row_named(chosen, scores, best)
 
     def _named(self, scores: Vector) -> Mapping[str, float]:
+        """Scores by node, in points rather than in steps of the grid."""
         names = self._ledger.nodes.names
-        return {names[row]: float(scores[row]) for row in np.flatnonzero(scores > REFUSED).tolist()}
+        return {names[row]: float(scores[row] / GRID) for row in np.flatnonzero(scores > REFUSED).tolist()}
 
     def _row_named(self, name: str, scores: Vector, best: int) -> int:
         """The chosen node, unless the plugin named one that was not on offer."""
