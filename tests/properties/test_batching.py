@@ -152,13 +152,23 @@ def test_plans_do_not_depend_on_batching(world: SmallWorld) -> None:
     assert decisions(world, default_program()) == decisions(world, TASK_BY_TASK)
 
 
-@examples(100)
-@given(st.one_of(worlds(), social_worlds()))
-def test_plans_do_not_depend_on_what_is_remembered_of_refusals(world: SmallWorld) -> None:
+def compare_with_forgetful(world: SmallWorld) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NodeSearch, "known_room", lambda search, view: None)
         forgetful = decisions(world, default_program())
     assert decisions(world, default_program()) == forgetful
+
+
+@examples(60)
+@given(worlds())
+def test_plans_do_not_depend_on_what_is_remembered_of_refusals(world: SmallWorld) -> None:
+    compare_with_forgetful(world)
+
+
+@examples(80)
+@given(social_worlds())
+def test_a_refusal_is_forgotten_when_the_company_changes(world: SmallWorld) -> None:
+    compare_with_forgetful(world)
 
 
 @examples(40)

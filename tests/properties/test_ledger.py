@@ -16,9 +16,10 @@ from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
 from stromboli.model.ledger import BrokenBooks
 from stromboli.model.task import Task, TaskStatus
+from tests.properties import objects
 from tests.properties.auditor import HELD, Auditor
 from tests.properties.effort import examples
-from tests.properties.engine import program_of, with_plugin, world_of
+from tests.properties.engine import program_of, session_of, with_plugin, world_of
 from tests.properties.worlds import SmallWorld, Traits, worlds
 
 EVICTABLE = (TaskStatus.BOUND, TaskStatus.RUNNING)
@@ -64,7 +65,6 @@ class Books(RuleBasedStateMachine):
         self.tasks = [task for job in self.session.jobs.values() for task in job.tasks.values()]
         self.rows = range(len(self.session.nodes))
         self.opened: list[Opened] = []
-        self.plans: list[Plan] = []
 
     # -- choosing -------------------------------------------------------------------------------------------------
 
@@ -110,7 +110,6 @@ class Books(RuleBasedStateMachine):
     @rule()
     def discard(self) -> None:
         ended = self.opened.pop()
-        self.plans.append(ended.statement.save())
         ended.statement.discard()
         assert self.ledger.fingerprint() == ended.moments[0][1]
 
@@ -194,12 +193,17 @@ class Books(RuleBasedStateMachine):
         assert self.youngest.statement.recover(plan)
         assert self.ledger.fingerprint() == direct
 
-    @precondition(lambda self: self.opened and self.plans)
-    @rule(data=st.data())
-    def recover_later(self, data: st.DataObject) -> None:
-        """A plan that no longer holds leaves no trace."""
+    @precondition(lambda self: self.opened and len(self.youngest.statement.operations) > 1)
+    @rule()
+    def recover_what_no_longer_holds(self) -> None:
+        """Of a plan whose last operation was done by somebody else, nothing remains."""
+        plan = self.youngest.statement.save()
+        self.youngest.statement.discard()
+        self.youngest.statement, self.youngest.moments = self.session.statement(), self.youngest.moments[:1]
+        done_before = self.youngest.statement.recover(Plan(plan.operations[-1:]))
         before, count = self.ledger.fingerprint(), len(self.youngest.statement.operations)
-        if not self.youngest.statement.recover(data.draw(st.sampled_from(self.plans))):
+        if done_before:
+            assert not self.youngest.statement.recover(plan)
             assert self.ledger.fingerprint() == before
             assert len(self.youngest.statement.operations) == count
 
@@ -225,17 +229,18 @@ class Books(RuleBasedStateMachine):
             self.refuses(self.youngest.statement.allocate, [task], [row])
 
     @precondition(lambda self: self.opened)
-    @rule(data=st.data())
-    def wrong_status(self, data: st.DataObject) -> None:
-        task = data.draw(st.sampled_from(self.tasks))
-        statement, status = self.youngest.statement, self.ledger.status_of(task)
-        if status is not TaskStatus.PENDING:
-            self.refuses(statement.allocate, [task], [0])
-            self.refuses(statement.pipeline, task, 0)
-        if status is not TaskStatus.PIPELINED:
-            self.refuses(statement.unpipeline, task)
-        if status not in EVICTABLE or self.ledger.row_of(task) < 0:
-            self.refuses(statement.evict, task, "moved")
+    @rule()
+    def wrong_status(self) -> None:
+        statement = self.youngest.statement
+        kinds = {(self.ledger.status_of(task), self.ledger.row_of(task) < 0): task for task in self.tasks}
+        for (status, has_no_node), task in kinds.items():
+            if status is not TaskStatus.PENDING:
+                self.refuses(statement.allocate, [task], [0])
+                self.refuses(statement.pipeline, task, 0)
+            if status is not TaskStatus.PIPELINED:
+                self.refuses(statement.unpipeline, task)
+            if status not in EVICTABLE or has_no_node:
+                self.refuses(statement.evict, task, "moved")
 
     # -- always ---------------------------------------------------------------------------------------------------
 
@@ -270,5 +275,17 @@ def _kin(task: Task) -> tuple[object, ...]:
     return task.job, task.sub_job, task.task_class
 
 
+def test_a_pod_on_a_node_that_is_gone_cannot_be_evicted() -> None:
+    """There is no row to write to, and certainly not the last one."""
+    stray = objects.pod("stray-0", objects.template({"cpu": "1"}, node_name="gone"), group="stray", phase="Running")
+    node = objects.node("here", {"cpu": "4"})
+    session = session_of([node, objects.group("stray", phase="Running", min_member=1), stray])
+    books = session.ledger.fingerprint()
+    (task,) = session.jobs["team/stray"].tasks.values()
+    with session.statement() as statement, pytest.raises(BrokenBooks):
+        statement.evict(task, "moved")
+    assert session.ledger.fingerprint() == books
+
+
 TestBooks = Books.TestCase
-TestBooks.settings = examples(60)
+TestBooks.settings = examples(100)

@@ -25,9 +25,15 @@ def compare(objects: Sequence[KubeObject]) -> int:
     return len(binds)
 
 
-@examples(250)
+@examples(200)
 @given(worlds(Traits(pod_rules=0, sub_groups=False)))
 def test_small_worlds_are_decided_alike(world: SmallWorld) -> None:
+    compare(world.objects)
+
+
+@examples(250)
+@given(worlds(Traits(pod_rules=0, sub_groups=False, node_rules=False, policies=2, most_nodes=3)))
+def test_queues_and_minimums_are_judged_alike(world: SmallWorld) -> None:
     compare(world.objects)
 
 

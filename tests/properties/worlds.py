@@ -33,6 +33,10 @@ class Traits:
     #: Pods that name no group.
     plain_pods: bool = True
     most_nodes: int = 12
+    #: Taints, cordons, few slots, selectors and ports; without them only amounts matter.
+    node_rules: bool = True
+    #: One in so many queues and jobs has limits, guarantees or minimums of its own.
+    policies: int = 4
 
 
 EVERYTHING = Traits()
@@ -96,7 +100,9 @@ pod_slots = st.sampled_from(["110", "110", "110", "3", None])
 devices = st.sampled_from([None, None, "1", "2", "4"])
 
 
-def draw_node(draw: st.DrawFn, name: str) -> kube.Node:
+def draw_node(draw: st.DrawFn, traits: Traits, name: str) -> kube.Node:
+    if not traits.node_rules:
+        return objects.node(name, {"cpu": draw(cpus), "memory": draw(memories)})
     offered = {"cpu": draw(cpus), "memory": draw(memories), "pods": draw(pod_slots), GPU: draw(devices)}
     if chance(draw, 4):
         offered[NIC] = draw(devices)
@@ -117,17 +123,17 @@ def draw_node(draw: st.DrawFn, name: str) -> kube.Node:
 limits = st.fixed_dictionaries({}, optional={"cpu": cpus, "memory": memories, GPU: st.sampled_from(["0", "1", "2"])})
 
 
-def draw_queue(draw: st.DrawFn, name: str) -> kube.Queue:
-    guarantee = draw(limits) if chance(draw, 5) else None
+def draw_queue(draw: st.DrawFn, traits: Traits, name: str) -> kube.Queue:
+    guarantee = draw(limits) if chance(draw, traits.policies) else None
     return objects.queue(
         name,
         state="Closed" if chance(draw, 10) else "Open",
         created=draw(st.sampled_from(TIMES)),
         weight=draw(st.integers(1, 4)),
-        capability=draw(limits) if chance(draw, 4) else None,
+        capability=draw(limits) if chance(draw, traits.policies) else None,
         guarantee=None if guarantee is None else kube.Guarantee(resource=guarantee),
         priority=draw(st.sampled_from([None, None, 1])),
-        parent=draw(st.sampled_from(QUEUES)) if chance(draw, 4) else None,
+        parent=draw(st.sampled_from(QUEUES)) if chance(draw, traits.policies) else None,
     )
 
 
@@ -194,6 +200,8 @@ def draw_pod_rule(draw: st.DrawFn) -> kube.PodAffinity:
 
 def draw_template(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
     """What the pods of one class ask for."""
+    if not traits.node_rules:
+        return objects.template(draw(ordinary_requests))
     wanted = draw(requests if draw(st.booleans()) else ordinary_requests)
     affinity = kube.Affinity()
     if chance(draw, 6):
@@ -237,11 +245,14 @@ def standing(spec: kube.PodSpec, node: str) -> kube.PodSpec:
 
 
 def draw_fate(draw: st.DrawFn, spec: kube.PodSpec, names: list[str]) -> tuple[kube.PodSpec, str, bool]:
-    """A pod that has been placed before: its spec with the node, its phase, and whether it is being removed."""
+    """A pod that has been placed before: its spec with the node, its phase, and whether it is being removed.
+
+    The node may be one that nobody knows of any more.
+    """
     phase = draw(
         st.sampled_from(["Running", "Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown"])
     )
-    return standing(spec, draw(st.sampled_from(names))), phase, draw(st.booleans())
+    return standing(spec, draw(st.sampled_from([*names, *names, "gone"]))), phase, draw(st.booleans())
 
 
 def draw_lone_pod(draw: st.DrawFn, traits: Traits, kind: Kind, names: list[str], number: int) -> kube.Pod:
@@ -289,14 +300,14 @@ def draw_job(
     policies = None
     if traits.sub_groups and chance(draw, 6):
         policies = [kube.SubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=draw(st.integers(1, 3)))]
-    minimums = {role: draw(st.integers(1, 3)) for role in sorted(roles)} if chance(draw, 4) else None
+    minimums = {role: draw(st.integers(1, 3)) for role in sorted(roles)} if chance(draw, traits.policies) else None
     group = objects.group(
         name,
         phase=draw(st.sampled_from(["Pending", "Inqueue", "Inqueue", "Running", ""])),
         created=draw(st.sampled_from(TIMES)),
         min_member=draw(st.one_of(st.just(size), st.integers(0, size))),
         min_task_member=minimums,
-        min_resources=draw(requests) if chance(draw, 4) else None,
+        min_resources=draw(requests) if chance(draw, traits.policies) else None,
         queue=draw(st.sampled_from([None, "default", *QUEUES])),
         priority_class_name=draw(st.sampled_from([None, *PRIORITIES])),
         sub_group_policy=policies,
@@ -314,8 +325,8 @@ def worlds(draw: st.DrawFn, traits: Traits = EVERYTHING) -> SmallWorld:
     lines = [draw_job(draw, traits, f"job-{number}", pool, names) for number in range(draw(st.integers(1, 6)))]
     lone = [draw_lone_pod(draw, traits, draw(st.sampled_from(pool)), names, n) for n in range(draw(st.integers(0, 6)))]
     return SmallWorld(
-        nodes=[draw_node(draw, name) for name in names],
-        queues=[draw_queue(draw, name) for name in QUEUES[1:]],
+        nodes=[draw_node(draw, traits, name) for name in names],
+        queues=[draw_queue(draw, traits, name) for name in QUEUES[1:]],
         priorities=list(PRIORITY_CLASSES),
         groups=[group for group, _ in lines],
         pods=[*lone, *(pod for _, pods in lines for pod in pods)],

@@ -24,8 +24,9 @@ from stromboli.model.reasons import Reason
 from stromboli.model.task_class import TaskClass
 
 #: Scores are brought to this grid (per point), so that equal nodes are equal and rounding noise picks nobody.
-GRID = np.float64(1024.0)
+GRID = np.array(1024.0)
 REFUSED = -np.inf
+_REFUSED = np.array(REFUSED)
 
 Rule = TypeVar("Rule", NodeFilter, NodeScorer)
 
@@ -116,7 +117,8 @@ class ClassView:
             return np.full(len(rows), REFUSED)
         for scorer in self.row_scorers:
             total = total + scorer.scores(task_class, rows, ledger, None)
-        return np.where(fits, np.rint(total * GRID), REFUSED)
+        total = total * GRID
+        return np.where(fits, np.rint(total, out=total), _REFUSED)
 
     def fits(self, rows: Rows) -> Mask:
         """Which rows have what the class asks for, idle and not held for somebody who waits for the rest."""

@@ -5,8 +5,9 @@ They are part of the contract with tools that read them from PodGroups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from stromboli.framework.waiting import fit_error, places_given_up, reasons_for_waiting
@@ -40,8 +41,22 @@ class JobStatus:
     succeeded: int = 0
     failed: int = 0
     conditions: Sequence[Condition] = ()
-    reasons: Sequence[Reason] = ()
-    sentences: Sequence[str] = ()
+    #: Finds out why tasks of the job wait, when somebody wants to know.
+    ask: Callable[[], tuple[Sequence[Reason], Sequence[str]]] | None = None
+    _told: tuple[Sequence[Reason], Sequence[str]] | None = None
+
+    def _why(self) -> tuple[Sequence[Reason], Sequence[str]]:
+        if self._told is None:
+            self._told = ((), ()) if self.ask is None else self.ask()
+        return self._told
+
+    @property
+    def reasons(self) -> Sequence[Reason]:
+        return self._why()[0]
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        return self._why()[1]
 
 
 def status_of(session: Session, job: Job) -> JobStatus:
@@ -49,16 +64,15 @@ def status_of(session: Session, job: Job) -> JobStatus:
     leaving = _leaving(session, job)
     condition = _condition(session, job, leaving)
     unschedulable = condition is not None and condition.type == "Unschedulable"
-    status = JobStatus(
+    waits = unschedulable or job.pending_count or job.pipelined_count
+    return JobStatus(
         phase_of(job, unschedulable=unschedulable, leaving=leaving),
         job.counts[_RUNNING],
         job.counts[_SUCCEEDED],
         job.counts[_FAILED],
         () if condition is None else (condition,),
+        partial(reasons_for_waiting, session, job) if waits else None,
     )
-    if unschedulable or job.pending_count or job.pipelined_count:
-        status.reasons, status.sentences = reasons_for_waiting(session, job)
-    return status
 
 
 def _leaving(session: Session, job: Job) -> int:

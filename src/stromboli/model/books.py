@@ -177,10 +177,13 @@ class Rows:
 
         Some rows are made for a question about one class, so `amount` must be what that class asks for.
         """
-        known = self._fractions.get(dimension) if self.index is not None else None
-        if known is None:
+        try:
+            return self._fractions[dimension]
+        except KeyError:
             needed = self.used(dimension) + amount
-            if not (self.certain and amount):  # room says nothing about what the class does not ask for
+            if not (self.certain and amount):
                 np.minimum(needed, self.allocatable(dimension), out=needed)
-            known = self._fractions[dimension] = needed / self.capacity(dimension)
-        return known
+            fraction: Vector = needed / self.capacity(dimension)
+        if self.index is not None:  # the books behind all rows change, those of some rows were copied
+            self._fractions[dimension] = fraction
+        return fraction

@@ -73,6 +73,9 @@ class Ledger:
         #: What an allocation changes.
         self._front = self.books[: self.layout.releasing]
         self.log = ChangeLog()
+        #: Whether what scorers count as used is what is used, on every node: then one answer serves both.
+        used, scored = self.layout.used, self.layout.scored
+        self.is_scored_as_used = bool((self.books[scored : scored + 2] == self.books[used : used + 2]).all())
         #: Whether a room was held for anybody in this cycle.
         self.holds_rooms = False
         #: Raised whenever room may have grown: what did not fit before may fit now.
@@ -137,7 +140,10 @@ class Ledger:
         if self._is_overcommitted(task_class, columns, status):
             self.books[: self.layout.changing, columns] = saved_columns
             raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
-        self.holds_rooms = self.holds_rooms or status is TaskStatus.PIPELINED
+        if status is TaskStatus.PIPELINED:
+            self.holds_rooms, self.is_scored_as_used = True, False
+        elif task_class.is_scored_higher:
+            self.is_scored_as_used = False
         job = self.own(tasks[0].job)
         entry = self._count(job, tasks, rows, TaskStatus.PENDING, status, columns, saved_columns)
         self._add_to_sums(entry, task_class, len(tasks))
@@ -158,6 +164,7 @@ class Ledger:
         if task_class.feeds:
             self._feed(entry, task_class, [row], -1)
         self.freed += 1
+        self.is_scored_as_used = False
         return entry
 
     def unpipeline(self, task: Task) -> Entry:
@@ -236,9 +243,14 @@ class Ledger:
         """Whether a row that was just written has less than nothing left, now or later, of what the class asks
         for.
         """
-        books, asked = self.books, self._asked_by(task_class)
-        if isinstance(columns, int):
-            asked = asked[:, 0]
+        books = self.books
+        if isinstance(columns, int) and status is TaskStatus.ALLOCATED:
+            for dimension, _ in task_class.request:  # noqa: SIM110 - asked for every task
+                if books[dimension, columns] < 0:
+                    return True
+            return False
+        asked = self._asked_by(task_class)
+        asked = asked[:, 0] if isinstance(columns, int) else asked
         left = books[asked, columns]
         if status is TaskStatus.PIPELINED:
             layout = self.layout

@@ -8,7 +8,7 @@ rule may read; the cache interns classes, so identity is equality.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stromboli.model.resources import Request, is_best_effort
+from stromboli.model.resources import CPU, MEMORY, Request, is_best_effort
 from stromboli.model.selectors import NodeTerm
 from stromboli.model.terms import PodTerm
 
@@ -85,6 +85,10 @@ class TaskClass:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     best_effort: bool = field(init=False)
+    #: Whether scorers count the class as more than it asks for.
+    is_scored_higher: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.best_effort = is_best_effort(self.request)
+        asked = dict(self.request)
+        self.is_scored_higher = self.scored_request != (asked.get(CPU, 0), asked.get(MEMORY, 0))

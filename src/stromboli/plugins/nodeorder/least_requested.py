@@ -28,8 +28,11 @@ class LeastRequested(WeightedScorer):
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         cpu, memory = self._requests.of(task_class, ledger)
-        used = _share_used(rows, CPU, cpu)
-        used += _share_used(rows, MEMORY, memory)
+        if rows.certain and ledger.is_scored_as_used and not task_class.is_scored_higher:
+            used = rows.fraction_with(CPU, cpu) + rows.fraction_with(MEMORY, memory)
+        else:
+            used = _share_used(rows, CPU, cpu)
+            used += _share_used(rows, MEMORY, memory)
         used *= self._half
         return np.subtract(self._top, used, out=used)
 
