@@ -13,7 +13,6 @@ from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
 from stromboli.model.ledger import BrokenBooks
-from stromboli.model.reasons import Reason
 from stromboli.model.task import Task, TaskStatus
 
 
@@ -57,5 +56,5 @@ class Backfill(Action):
         nodes = None
         if reason is None:
             nodes = session.search.refusals(task.task_class)
-            reason = Reason(nodes.code, str(nodes))
+            reason = nodes.reason
         session.refusal_of(job).add_task(TaskRefusal(task.key, task.task_class.number, reason, nodes))

@@ -15,12 +15,20 @@ class NodeRefusals:
     Jobs of one class share the refusal, and it is told for each of them: the words are made once.
     """
 
-    __slots__ = ("_words", "groups", "total")
+    __slots__ = ("_reason", "_words", "groups", "total")
 
     def __init__(self, total: int, groups: Sequence[tuple[Reason, Index]]) -> None:
         self.total = total
         self.groups = groups
         self._words = ""
+        self._reason: Reason | None = None
+
+    @property
+    def reason(self) -> Reason:
+        """The refusal as one reason."""
+        if self._reason is None:
+            self._reason = Reason(self.code, str(self))
+        return self._reason
 
     @property
     def code(self) -> Code:

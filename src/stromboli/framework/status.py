@@ -30,8 +30,16 @@ class Condition:
     type: str
     status: str
     reason: str
-    message: str
     transition_id: str
+    #: Finds the words of the message, when somebody wants to read it.
+    tell: Callable[[], str] | None = None
+    _message: str | None = None
+
+    @property
+    def message(self) -> str:
+        if self._message is None:
+            self._message = "" if self.tell is None else self.tell()
+        return self._message
 
 
 @dataclass(slots=True)
@@ -103,12 +111,12 @@ def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
 def _condition(session: Session, job: Job, leaving: int) -> Condition | None:
     refusal = session.refusals.get(job.key)
     if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
-        return Condition("Scheduled", "True", READY_REASON, "", session.uid)
+        return Condition("Scheduled", "True", READY_REASON, session.uid)
     if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
         return None
     first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
-    return Condition("Unschedulable", "True", reason, _message(session, job), session.uid)
+    return Condition("Unschedulable", "True", reason, session.uid, partial(_message, session, job))
 
 
 def condition_reason(code: Code) -> str:

@@ -12,7 +12,6 @@ from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
-from stromboli.model.reasons import Reason
 from stromboli.model.task import Task
 
 
@@ -29,8 +28,7 @@ def is_known_to_fail(session: Session, job: Job, worksheet: Worksheet) -> bool:
         return False
     if len(run) < len(worksheet) and session.job_ready(job):
         return False  # it may run without these, and its other tasks have a turn of their own
-    reason = Reason(view.refusal.code, str(view.refusal))
-    refusal = TaskRefusal(run[0].key, run[0].task_class.number, reason, view.refusal, room)
+    refusal = TaskRefusal(run[0].key, run[0].task_class.number, view.refusal.reason, view.refusal, room)
     session.refusal_of(job).add_task(refusal)
     return True
 

@@ -137,7 +137,7 @@ class Placing:
 
     def _no_node(self, task: Task) -> tuple[Reason, NodeRefusals]:
         nodes = self._search.refusals(task.task_class, self._within)
-        return Reason(nodes.code, str(nodes)), nodes
+        return nodes.reason, nodes
 
     def _not_allowed(self, task: Task, reason: Reason | None) -> None:
         given = reason or Reason(Code.QUEUE_SHARE, f"queue {self._queue.name} may not take more")
