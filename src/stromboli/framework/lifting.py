@@ -46,7 +46,9 @@ class _LiftedScorer(NodeScorer):
         return checked_vector(self._plugin.node_order(task_class, rows), len(rows), self.name)
 
 
-class _LiftedBatchScorer(NodeScorer):
+class _LiftedClusterScorer(NodeScorer):
+    """A score that depends on which nodes are left to choose from."""
+
     locality = Locality.CLUSTER
 
     def __init__(self, plugin: Plugin) -> None:
@@ -55,22 +57,16 @@ class _LiftedBatchScorer(NodeScorer):
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         assert candidates is not None  # noqa: S101 - rules over the cluster are always told the candidates
-        given = self._plugin.batch_node_order(task_class, rows, candidates)
-        return checked_vector(given, len(rows), self.name)
+        return checked_vector(self._ask(task_class, rows, candidates), len(rows), self.name)
+
+    def _ask(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
+        return self._plugin.batch_node_order(task_class, rows, candidates)
 
 
-class _LiftedMapReduce(NodeScorer):
-    locality = Locality.CLUSTER
-
-    def __init__(self, plugin: Plugin) -> None:
-        self._plugin = plugin
-        self.name = plugin.name
-
-    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        assert candidates is not None  # noqa: S101 - rules over the cluster are always told the candidates
+class _LiftedMapReduce(_LiftedClusterScorer):
+    def _ask(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
         mapped = checked_vector(self._plugin.node_map(task_class, rows), len(rows), self.name)
-        reduced = self._plugin.node_reduce(task_class, np.floor(mapped), candidates)
-        return checked_vector(reduced, len(rows), self.name)
+        return self._plugin.node_reduce(task_class, np.floor(mapped), candidates)
 
 
 def checked_mask(answer: object, length: int, name: str) -> Mask:
@@ -110,7 +106,7 @@ def scorers_of(plugin: Plugin) -> list[NodeScorer]:
     if overrides(plugin, "node_order"):
         rules.append(_LiftedScorer(plugin))
     if overrides(plugin, "batch_node_order"):
-        rules.append(_LiftedBatchScorer(plugin))
+        rules.append(_LiftedClusterScorer(plugin))
     if overrides(plugin, "node_map"):
         rules.append(_LiftedMapReduce(plugin))
     return rules

@@ -47,6 +47,14 @@ class Questions:
     def task_order_key(self, task: Task) -> tuple[Any, ...]:
         return combining.sort_key(self._task_order, task, task.order)
 
+    def sort_tasks(self, tasks: list[Task]) -> None:
+        """Put tasks into their order. One plugin with an opinion is the usual case, and this is done for every job."""
+        if len(self._task_order) == 1:
+            answer = self._task_order[0]
+            tasks.sort(key=lambda task: (answer(task), task.order))
+        else:
+            tasks.sort(key=self.task_order_key)
+
     def queue_order_key(self, queue: Queue) -> tuple[Any, ...]:
         return combining.sort_key(self._queue_order, queue, (queue.created, queue.name))
 

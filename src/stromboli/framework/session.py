@@ -199,7 +199,7 @@ class Session(questions.Questions):
             for task in job.tasks.values()
             if not codes[task.row] and not task.gated and not task.task_class.best_effort
         ]
-        tasks.sort(key=self.task_order_key)
+        self.sort_tasks(tasks)
         return tasks
 
     def victims_in_order(self, victims: Sequence[Task], claimant: Job) -> list[Task]:
