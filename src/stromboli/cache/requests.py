@@ -24,7 +24,8 @@ class RequestError(ValueError):
 
 def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
     amounts = _containers_and_inits(pod, axis)
-    amounts |= _parse(axis, _requests(pod.spec.resources), "spec.resources.requests")
+    if pod.spec.resources is not None:
+        amounts |= _parse(axis, pod.spec.resources.requests, "spec.resources.requests")
     _add(amounts, _parse(axis, pod.spec.overhead, "spec.overhead"))
     amounts[PODS] = 1
     for dimension, amount in amounts.items():
