@@ -118,10 +118,6 @@ def draw_node(draw: st.DrawFn, traits: Traits, name: str) -> kube.Node:
     )
 
 
-#: Much that (almost) nobody may use: with it no queue has used up its share before the nodes are full.
-RESERVE = objects.node("reserve", {"cpu": "500", "memory": "1000Gi", GPU: "64", NIC: "64"}, unschedulable=True)
-
-
 # -- queues -----------------------------------------------------------------------------------------------------------
 
 limits = st.fixed_dictionaries({}, optional={"cpu": cpus, "memory": memories, GPU: st.sampled_from(["0", "1", "2"])})
@@ -328,9 +324,8 @@ def worlds(draw: st.DrawFn, traits: Traits = EVERYTHING) -> SmallWorld:
     pool = [draw_kind(draw, traits) for _ in range(draw(st.integers(1, 4)))]  # jobs share them, and so their classes
     lines = [draw_job(draw, traits, f"job-{number}", pool, names) for number in range(draw(st.integers(1, 6)))]
     lone = [draw_lone_pod(draw, traits, draw(st.sampled_from(pool)), names, n) for n in range(draw(st.integers(0, 6)))]
-    reserve = [RESERVE] if draw(st.booleans()) else []
     return SmallWorld(
-        nodes=[*(draw_node(draw, traits, name) for name in names), *reserve],
+        nodes=[draw_node(draw, traits, name) for name in names],
         queues=[draw_queue(draw, traits, name) for name in QUEUES[1:]],
         priorities=list(PRIORITY_CLASSES),
         groups=[group for group, _ in lines],
