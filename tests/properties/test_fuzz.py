@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import msgspec
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stromboli import kube
 from stromboli.framework.configuration import DEFAULT_TEXT, ConfigurationError
 from stromboli.framework.program import Program
 from stromboli.kube.manifests import ManifestError, read_manifests
@@ -152,6 +155,49 @@ def test_any_text_is_read_or_refused_with_a_sentence(documents: list[Any]) -> No
         plan_of(read_manifests(["-"], io.StringIO(text)).objects)
 
 
+# -- odd, but well-formed ---------------------------------------------------------------------------------------------
+
+FAT = kube.PodSpec(
+    scheduler_name="stromboli", containers=[objects.container({"memory": "1Ei"}, name=f"main-{n}") for n in range(12)]
+)
+FAR_AWAY = kube.WeightedPodAffinityTerm(
+    weight=-(2**31),
+    pod_affinity_term=kube.PodAffinityTerm(label_selector=kube.LabelSelector(), topology_key="zone"),
+)
+CLAUSES = [kube.Requirement(key=f"label-{n}", operator="Exists") for n in range(5000)]
+PICKY = kube.NodeAffinity(
+    required=kube.NodeSelector(node_selector_terms=[kube.NodeSelectorTerm(match_expressions=CLAUSES)])
+)
+SHY = kube.PodAffinity(preferred=[FAR_AWAY])
+PLAIN = objects.template({"cpu": "1"})
+
+ODDITIES: dict[str, list[kube.KubeObject]] = {
+    "a pod that asks for more than 64 bits": objects.gang("odd", 1, FAT),
+    "a pod that has more than 64 bits": [
+        objects.pod("odd", msgspec.structs.replace(FAT, node_name="node"), phase="Running")
+    ],
+    "nodes that have more than 64 bits": [objects.node(f"odd-{n}", {"memory": "1Ei"}) for n in range(12)],
+    "a preference beyond all bounds": objects.gang(
+        "odd", 2, objects.template({"cpu": "1"}, affinity=kube.Affinity(pod_anti_affinity=SHY))
+    ),
+    "a selector without end": objects.gang(
+        "odd", 2, objects.template({"cpu": "1"}, affinity=kube.Affinity(node_affinity=PICKY))
+    ),
+    "a group from yesterday": [objects.group("odd", min_member=1, created="yesterday")],
+    "a group from the beginning of time": objects.gang("odd", 1, PLAIN, created="0001-01-01T00:00:00+23:59"),
+    "a group from the end of time": objects.gang("odd", 1, PLAIN, created="9999-12-31T23:59:59-23:59"),
+}
+
+
+@pytest.mark.parametrize("oddity", ODDITIES)
+def test_oddities_keep_nobody_from_being_placed(oddity: str) -> None:
+    world = [objects.node("node", {"cpu": "8", "memory": "8Gi"}), *objects.gang("plain", 3, PLAIN)]
+    with in_time():
+        plan = plan_of([*ODDITIES[oddity], *world])
+    no_rule_failed(report_of(plan))
+    assert {"team/plain-0", "team/plain-1", "team/plain-2"} <= plan.binds.keys()
+
+
 # -- configurations ---------------------------------------------------------------------------------------------------
 
 DEFAULT = yaml.safe_load(DEFAULT_TEXT)
@@ -213,6 +259,14 @@ def test_any_configuration_gives_a_plan_or_a_sentence(configuration: Any, world:
         assert answer
         if isinstance(answer, Program):
             no_rule_failed(report_of(plan_of(world.objects, answer)))
+
+
+def test_a_factor_beyond_all_bounds_lets_everybody_in() -> None:
+    text = DEFAULT_TEXT.replace(
+        "- name: overcommit", "- name: overcommit\n    arguments: {overcommit-factor: 1.0e+308}"
+    )
+    gang = objects.gang("plain", 2, PLAIN, min_resources={"cpu": "2"})
+    assert len(plan_of([objects.node("node", {"cpu": "4"}), *gang], program_of(text)).binds) == 2
 
 
 def test_the_default_configuration_is_among_those_that_plan() -> None:

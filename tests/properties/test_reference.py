@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
@@ -13,27 +14,38 @@ from stromboli.kube import KubeObject
 from tests.properties import reference
 from tests.properties.effort import examples
 from tests.properties.engine import SCHEDULER_NAMES, plan_of
-from tests.properties.worlds import SmallWorld, Traits, worlds
+from tests.properties.worlds import SmallWorld, Traits, tight_worlds, worlds
+
+ALONE = Traits(pod_rules=0, sub_groups=False)
+#: Where pods may run is no question, who may have how much is the only one.
+POLITICS = replace(ALONE, node_rules=False, policies=2, most_nodes=3, experienced=4)
 
 
 def compare(objects: Sequence[KubeObject]) -> int:
-    """How many pods were bound, the same ones to the same nodes."""
-    plan = plan_of(objects)
-    binds, pipelined = reference.Reference(objects, SCHEDULER_NAMES).run()
+    """How many pods were bound: the same ones to the same nodes, with the same jobs let in."""
+    plan, expected = plan_of(objects), reference.Reference(objects, SCHEDULER_NAMES)
+    binds, pipelined = expected.run()
     assert plan.binds == binds
     assert plan.pipelined == pipelined
+    assert {key: job.phase for key, job in plan.session.jobs.items()} == {k: j.phase for k, j in expected.jobs.items()}
     return len(binds)
 
 
 @examples(200)
-@given(worlds(Traits(pod_rules=0, sub_groups=False)))
+@given(worlds(ALONE))
 def test_small_worlds_are_decided_alike(world: SmallWorld) -> None:
     compare(world.objects)
 
 
-@examples(250)
-@given(worlds(Traits(pod_rules=0, sub_groups=False, node_rules=False, policies=2, most_nodes=3)))
+@examples(300)
+@given(worlds(POLITICS))
 def test_queues_and_minimums_are_judged_alike(world: SmallWorld) -> None:
+    compare(world.objects)
+
+
+@examples(200)
+@given(tight_worlds())
+def test_gangs_that_wait_for_room_are_judged_alike(world: SmallWorld) -> None:
     compare(world.objects)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stromboli import kube
 from stromboli.cache.cluster import Cluster
 from stromboli.controllers.queues import standard_queues
 from stromboli.framework.session import Session
@@ -16,7 +18,7 @@ from stromboli.kube import KubeObject
 from tests.properties.effort import examples
 from tests.properties.engine import program_of
 from tests.properties.summaries import summary_of
-from tests.properties.worlds import SmallWorld, Traits, worlds
+from tests.properties.worlds import SmallWorld, Traits, social_worlds, worlds
 
 SMALL = Traits(most_nodes=4)
 #: A session belongs to the program that was opened last, so sessions that are compared have one each.
@@ -70,6 +72,8 @@ def history(past: SmallWorld, present: SmallWorld, random: Random) -> list[Event
 @examples(100)
 @given(worlds(SMALL), worlds(SMALL), st.randoms(use_true_random=False))
 def test_only_what_is_there_in_the_end_counts(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+    if random.random() < 0.5:
+        present.groups.pop()  # its pods stay behind
     experienced = cluster_of(history(past, present, random)).snapshot()
     fresh = cluster_of(Event(entry) for entry in present.objects).snapshot()
     assert summary_of(experienced, fresh.terms.counted) == summary_of(fresh)
@@ -82,19 +86,36 @@ def decisions(session: Session) -> tuple[object, ...]:
     return binds, statuses, session.warnings
 
 
-@examples(80)
-@given(worlds(SMALL), worlds(SMALL), st.randoms(use_true_random=False))
-def test_a_running_session_does_not_see_what_happens(before: SmallWorld, after: SmallWorld, random: Random) -> None:
-    cluster = cluster_of(Event(entry) for entry in before.objects)
+def check_undisturbed(world: SmallWorld, events: Iterable[Event]) -> None:
+    """A session sees the same books and decides the same whatever happens to the cluster after its snapshot."""
+    cluster = cluster_of(Event(entry) for entry in world.objects)
     running = Session(cluster.snapshot(), ONE_PROGRAM)
     books = running.ledger.fingerprint()
-    tell(cluster, history(before, after, random))
+    tell(cluster, events)
     cluster.snapshot()
     assert running.ledger.fingerprint() == books
     running.run()
-    undisturbed = Session(cluster_of(Event(entry) for entry in before.objects).snapshot(), OTHER_PROGRAM)
+    undisturbed = Session(cluster_of(Event(entry) for entry in world.objects).snapshot(), OTHER_PROGRAM)
     undisturbed.run()
     assert decisions(running) == decisions(undisturbed)
+
+
+@examples(60)
+@given(worlds(SMALL), worlds(SMALL), st.randoms(use_true_random=False))
+def test_a_running_session_does_not_see_what_happens(before: SmallWorld, after: SmallWorld, random: Random) -> None:
+    check_undisturbed(before, history(before, after, random))
+
+
+@examples(40)
+@given(social_worlds(), st.randoms(use_true_random=False))
+def test_a_running_session_does_not_see_pods_come_and_go(world: SmallWorld, random: Random) -> None:
+    """Nothing else changes, so that the cache has no reason to begin anew."""
+    check_undisturbed(world, [Event(started(pod), random.random() < 0.3, random.random() < 0.3) for pod in world.pods])
+
+
+def started(pod: kube.Pod) -> kube.Pod:
+    spec = msgspec.structs.replace(pod.spec, node_name="x1")
+    return msgspec.structs.replace(pod, spec=spec, status=kube.PodStatus(phase="Running"))
 
 
 @examples(60)

@@ -37,6 +37,8 @@ class Traits:
     node_rules: bool = True
     #: One in so many queues and jobs has limits, guarantees or minimums of its own.
     policies: int = 4
+    #: One in so many members of jobs has been placed before.
+    experienced: int = 12
 
 
 EVERYTHING = Traits()
@@ -116,6 +118,10 @@ def draw_node(draw: st.DrawFn, traits: Traits, name: str) -> kube.Node:
         unschedulable=chance(draw, 12),
         ready=draw(st.sampled_from([None, None, None, True, False])) if chance(draw, 4) else None,
     )
+
+
+#: Much that (almost) nobody may use: with it no queue has used up its share before the nodes are full.
+RESERVE = objects.node("reserve", {"cpu": "500", "memory": "1000Gi", GPU: "64", NIC: "64"}, unschedulable=True)
 
 
 # -- queues -----------------------------------------------------------------------------------------------------------
@@ -270,22 +276,21 @@ def draw_lone_pod(draw: st.DrawFn, traits: Traits, kind: Kind, names: list[str],
 # -- jobs -------------------------------------------------------------------------------------------------------------
 
 
-def draw_member(draw: st.DrawFn, job: str, place: int, kind: Kind, names: list[str]) -> kube.Pod:
+def draw_member(
+    draw: st.DrawFn, traits: Traits, job: str, place: int, kind: Kind, names: list[str], is_gated: bool
+) -> kube.Pod:
     name = f"{job}-{kind.role or 'task'}-{place}"
     labels = {**kind.labels, RANK: str(place % 2)}
     created = draw(st.sampled_from(TIMES)) if chance(draw, 6) else None
-    if chance(draw, 10):
+    if chance(draw, traits.experienced):
         spec, phase, leaving = draw_fate(draw, kind.spec, names)
         return objects.pod(name, spec, group=job, role=kind.role, labels=labels, phase=phase, leaving=leaving)
     spec, nominated = kind.spec, None
     if chance(draw, 20):
         nominated = draw(st.sampled_from(names))
-    if chance(draw, 40):
-        spec = kube.PodSpec(
-            scheduler_name="stromboli",
-            containers=spec.containers,
-            scheduling_gates=[kube.SchedulingGate(name="quota")],
-        )
+    if is_gated or chance(draw, 40):
+        gates = [kube.SchedulingGate(name="quota")]
+        spec = kube.PodSpec(scheduler_name="stromboli", containers=spec.containers, scheduling_gates=gates)
     return objects.pod(name, spec, group=job, role=kind.role, labels=labels, created=created, nominated=nominated)
 
 
@@ -295,19 +300,21 @@ def draw_job(
     """A PodGroup with up to eight pods of one or two kinds."""
     size = draw(st.integers(1, 8))
     alike = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=2))
-    pods = [draw_member(draw, name, place, alike[place % len(alike)], names) for place in range(size)]
+    is_gated = chance(draw, 15)
+    pods = [draw_member(draw, traits, name, place, alike[place % len(alike)], names, is_gated) for place in range(size)]
     roles = {kind.role for kind in alike if kind.role}
     policies = None
     if traits.sub_groups and chance(draw, 6):
         policies = [kube.SubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=draw(st.integers(1, 3)))]
     minimums = {role: draw(st.integers(1, 3)) for role in sorted(roles)} if chance(draw, traits.policies) else None
+    room = requests if traits.node_rules else ordinary_requests
     group = objects.group(
         name,
         phase=draw(st.sampled_from(["Pending", "Inqueue", "Inqueue", "Running", ""])),
         created=draw(st.sampled_from(TIMES)),
         min_member=draw(st.one_of(st.just(size), st.integers(0, size))),
         min_task_member=minimums,
-        min_resources=draw(requests) if chance(draw, traits.policies) else None,
+        min_resources=draw(room) if chance(draw, traits.policies) else None,
         queue=draw(st.sampled_from([None, "default", *QUEUES])),
         priority_class_name=draw(st.sampled_from([None, *PRIORITIES])),
         sub_group_policy=policies,
@@ -324,8 +331,9 @@ def worlds(draw: st.DrawFn, traits: Traits = EVERYTHING) -> SmallWorld:
     pool = [draw_kind(draw, traits) for _ in range(draw(st.integers(1, 4)))]  # jobs share them, and so their classes
     lines = [draw_job(draw, traits, f"job-{number}", pool, names) for number in range(draw(st.integers(1, 6)))]
     lone = [draw_lone_pod(draw, traits, draw(st.sampled_from(pool)), names, n) for n in range(draw(st.integers(0, 6)))]
+    reserve = [RESERVE] if draw(st.booleans()) else []
     return SmallWorld(
-        nodes=[draw_node(draw, traits, name) for name in names],
+        nodes=[*(draw_node(draw, traits, name) for name in names), *reserve],
         queues=[draw_queue(draw, traits, name) for name in QUEUES[1:]],
         priorities=list(PRIORITY_CLASSES),
         groups=[group for group, _ in lines],
@@ -359,3 +367,38 @@ def social_worlds(draw: st.DrawFn) -> SmallWorld:
         objects.node(name, {"cpu": "32"}, labels={ZONE: zone, objects.HOSTNAME: name}) for name, zone in names.items()
     ]
     return SmallWorld(nodes, [], list(PRIORITY_CLASSES), groups, pods)
+
+
+TIGHT_REQUESTS = st.sampled_from([{"cpu": "1"}, {"cpu": "2"}, {"cpu": "3"}, {}])
+
+
+def draw_gang(draw: st.DrawFn, name: str) -> tuple[kube.PodGroup, list[kube.Pod]]:
+    """A job of workers and masters, of which a number must start together, and a number of each."""
+    roles = draw(st.sampled_from([("worker",), ("worker", "master"), ("worker", "worker", "master")]))
+    specs = {role: objects.template(draw(TIGHT_REQUESTS)) for role in sorted(set(roles))}
+    members = [roles[place % len(roles)] for place in range(draw(st.integers(1, 6)))]
+    minimums = {role: draw(st.integers(0, members.count(role))) for role in specs} if draw(st.booleans()) else {}
+    group = objects.group(
+        name,
+        phase="Inqueue",
+        min_member=draw(st.integers(max(1, sum(minimums.values())), len(members))),
+        min_task_member=minimums or None,
+        priority_class_name=draw(st.sampled_from([None, *PRIORITIES])),
+    )
+    pods = [
+        objects.pod(f"{name}-{role}-{place}", specs[role], group=name, role=role) for place, role in enumerate(members)
+    ]
+    return group, pods
+
+
+@st.composite
+def tight_worlds(draw: st.DrawFn) -> SmallWorld:
+    """Too little room for several gangs, some of it still to be released: who gets what is a matter of order alone."""
+    nodes = [objects.node(name, {"cpu": draw(st.sampled_from(["4", "6"]))}) for name in ("a", "b")]
+    lines = [draw_gang(draw, f"gang-{number}") for number in range(draw(st.integers(1, 4)))]
+    leaving = []
+    for number in range(draw(st.integers(0, 4))):
+        spec = standing(objects.template(draw(TIGHT_REQUESTS)), draw(st.sampled_from("ab")))
+        leaving.append(objects.pod(f"leaving-{number}", spec, phase="Running", leaving=True))
+    groups, members = [group for group, _ in lines], [pod for _, pods in lines for pod in pods]
+    return SmallWorld([*nodes, RESERVE], [], list(PRIORITY_CLASSES), groups, [*leaving, *members])
