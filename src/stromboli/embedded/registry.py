@@ -1,0 +1,53 @@
+"""The kinds that the server serves: what a path may name, and what clients may do with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+#: What every stored kind can be asked.
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get` as a custom resource declares it; `path` is a JSONPath such as `.status.phase`."""
+
+    name: str
+    type: str
+    path: str
+    description: str = ""
+    format: str = ""
+    #: 0 is always shown, more only in the wide form.
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ServedResource:
+    """A kind in one version of its group, as it is found in paths and in discovery."""
+
+    group: str
+    version: str
+    plural: str
+    singular: str
+    kind: str
+    list_kind: str
+    namespaced: bool
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[str, ...] = ()
+    #: The structural schema (`openAPIV3Schema`) of a custom resource; None for what is built in.
+    schema: dict[str, Any] | None = None
+    columns: tuple[Column, ...] = ()
+    status_subresource: bool = False
+    is_custom: bool = False
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def name(self) -> str:
+        """`podgroups.scheduling.volcano.sh`, `pods`: as error messages name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
