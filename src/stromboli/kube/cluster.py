@@ -13,6 +13,7 @@ class Taint(Wire):
     key: str | None = None
     value: str | None = None
     effect: str | None = None
+    time_added: str | None = None
 
 
 class ContainerImage(Wire):
@@ -79,7 +80,12 @@ class PodDisruptionBudgetStatus(Wire):
     """What the budget's controller last counted. Disrupted pods are already paid for."""
 
     disruptions_allowed: Int32 | None = None
+    current_healthy: Int32 | None = None
+    desired_healthy: Int32 | None = None
+    expected_pods: Int32 | None = None
+    observed_generation: Int64 | None = None
     disrupted_pods: dict[str, str | None] | None = None
+    conditions: list[Condition] | None = None
 
 
 class PodDisruptionBudget(TopLevel):
@@ -90,3 +96,41 @@ class PodDisruptionBudget(TopLevel):
 
     spec: PodDisruptionBudgetSpec = msgspec.field(default_factory=PodDisruptionBudgetSpec)
     status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)
+
+
+class ScopeRequirement(Wire):
+    """Which of the pods a quota is about."""
+
+    scope_name: str | None = None
+    operator: str | None = None
+    values: list[str] | None = None
+
+
+class ScopeSelector(Wire):
+    """All requirements must hold."""
+
+    match_expressions: list[ScopeRequirement] | None = None
+
+
+class ResourceQuotaSpec(Wire):
+    """The most that a namespace may hold of each thing, under keys such as `requests.cpu` and `pods`."""
+
+    hard: Resources | None = None
+    scopes: list[str] | None = None
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(Wire):
+    """The limits in force, and what is used of them."""
+
+    hard: Resources | None = None
+    used: Resources | None = None
+
+
+class ResourceQuota(TopLevel):
+    """A limit on what the pods of a namespace may request together."""
+
+    namespaced: ClassVar[bool] = True
+
+    spec: ResourceQuotaSpec = msgspec.field(default_factory=ResourceQuotaSpec)
+    status: ResourceQuotaStatus = msgspec.field(default_factory=ResourceQuotaStatus)

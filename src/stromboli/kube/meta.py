@@ -30,6 +30,7 @@ class OwnerReference(Wire):
     name: str | None = None
     uid: str | None = None
     controller: bool | None = None
+    block_owner_deletion: bool | None = None
 
 
 class ObjectMeta(Wire):
@@ -42,9 +43,11 @@ class ObjectMeta(Wire):
     annotations: dict[str, str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     generation: Int64 | None = None
     resource_version: str | None = None
     owner_references: list[OwnerReference] | None = None
+    finalizers: list[str] | None = None
 
 
 class Requirement(Wire):

@@ -8,11 +8,19 @@ from stromboli.kube.constraints import Affinity, Toleration, TopologySpreadConst
 from stromboli.kube.meta import Condition, Int32, Int64, Resources, TopLevel, Wire
 
 
+class ClaimUse(Wire):
+    """A claim of the pod, or one request of it, that a container uses."""
+
+    name: str | None = None
+    request: str | None = None
+
+
 class ResourceRequirements(Wire):
     """What is set aside, and what may be used at most."""
 
     requests: Resources | None = None
     limits: Resources | None = None
+    claims: list[ClaimUse] | None = None
 
 
 class ContainerPort(Wire):
@@ -52,6 +60,14 @@ class Volume(Wire):
     ephemeral: EphemeralVolume | None = None
 
 
+class PodResourceClaim(Wire):
+    """Devices by a name of the pod's own: a claim that exists, or one to be made from a template."""
+
+    name: str | None = None
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class SchedulingGate(Wire):
     """Somebody asks to leave the pod alone until the gate is gone."""
 
@@ -78,6 +94,8 @@ class PodSpec(Wire):
     volumes: list[Volume] | None = None
     host_network: bool | None = None
     active_deadline_seconds: Int64 | None = None
+    termination_grace_period_seconds: Int64 | None = None
+    resource_claims: list[PodResourceClaim] | None = None
 
 
 class ContainerStatus(Wire):
@@ -88,14 +106,24 @@ class ContainerStatus(Wire):
     allocated_resources: Resources | None = None
 
 
+class PodResourceClaimStatus(Wire):
+    """The claim that was made for the pod under one of its names; without one, none was needed."""
+
+    name: str | None = None
+    resource_claim_name: str | None = None
+
+
 class PodStatus(Wire):
     """How far the pod has come."""
 
     phase: str | None = None
     conditions: list[Condition] | None = None
     nominated_node_name: str | None = None
+    reason: str | None = None
     start_time: str | None = None
+    pod_ip: str | None = msgspec.field(default=None, name="podIP")
     container_statuses: list[ContainerStatus] | None = None
+    resource_claim_statuses: list[PodResourceClaimStatus] | None = None
 
 
 class Pod(TopLevel):

@@ -115,6 +115,11 @@ class QueueStatus(Wire):
     """Whether a queue takes work, and what it holds."""
 
     state: str | None = None
+    pending: Int32 | None = None
+    inqueue: Int32 | None = None
+    running: Int32 | None = None
+    unknown: Int32 | None = None
+    completed: Int32 | None = None
     allocated: Resources | None = None
 
 
