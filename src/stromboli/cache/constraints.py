@@ -60,6 +60,17 @@ class PodConstraints:
             yield Owned(term.term, term.topology_key, weight)
 
 
+def asks_about_namespaces(pod: kube.Pod) -> bool:
+    """Whether what the pod demands depends on the labels of namespaces."""
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return False
+    sides = [side for side in (affinity.pod_affinity, affinity.pod_anti_affinity) if side is not None]
+    wishes = [wish.pod_affinity_term for side in sides for wish in side.preferred or ()]
+    terms = [*(term for side in sides for term in side.required or ()), *(wish for wish in wishes if wish is not None)]
+    return any(term.namespace_selector is not None for term in terms)
+
+
 def constraints_of(pod: kube.Pod, namespaces: Namespaces) -> PodConstraints:
     return _Reader(pod, namespaces).read()
 

@@ -55,6 +55,16 @@ class Derived:
         self._copied_at: dict[str, int] = {}
         self._shared_tallies: set[int] = set()
 
+    def revise(self, table: NodeTable, offered: Mapping[str, Mapping[int, int]], queues: Mapping[str, Queue]) -> None:
+        """The same nodes and queues say something else about themselves; who stands where stays as it is."""
+        self.table, self.queues = table, queues
+        fresh = np.zeros((self.layout.resources, len(table)), dtype=np.int64)
+        for name, amounts in offered.items():
+            for dimension, amount in amounts.items():
+                fresh[dimension, table.index[name]] = amount
+        self.books[: self.layout.resources] += fresh - self.books[self.layout.allocatable :]
+        self.books[self.layout.allocatable :] = fresh
+
     def shared(self) -> None:
         """A snapshot was taken: what it shows must not change any more."""
         self.generation += 1

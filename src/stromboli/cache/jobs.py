@@ -28,6 +28,11 @@ class Priorities:
         self._values = {name: entry.value or 0 for name, entry in classes.items()}
         self._default = max((entry.value or 0 for entry in classes.values() if entry.global_default), default=0)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Priorities):
+            return NotImplemented
+        return (self._values, self._default) == (other._values, other._default)
+
     def of_group(self, group: kube.PodGroup) -> int:
         return self._values.get(group.spec.priority_class_name or "", self._default)
 
@@ -75,6 +80,15 @@ def job_spec(group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities) -
     except ValueError as error:
         result.fault = f"PodGroup {group.key}: {error}"
     return result
+
+
+def same_demands(one: kube.PodGroup, other: kube.PodGroup) -> bool:
+    """Whether both describe the same job; their statuses may differ."""
+    return one.spec == other.spec and _identity(one.metadata) == _identity(other.metadata)
+
+
+def _identity(metadata: kube.ObjectMeta) -> tuple[object, ...]:
+    return metadata.uid, metadata.labels, metadata.annotations, metadata.creation_timestamp
 
 
 def missing_group(key: str) -> JobSpec:

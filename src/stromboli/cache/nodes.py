@@ -26,6 +26,11 @@ def node_facts(node: kube.Node) -> Node:
     )
 
 
+def same_facts(one: Node, other: Node) -> bool:
+    """Whether nobody who asks about a node could tell the two apart."""
+    return all(getattr(one, field) == getattr(other, field) for field in Node.__slots__)
+
+
 def _taints(wire: Sequence[kube.Taint]) -> tuple[Taint, ...]:
     """A taint with an effect that nobody knows would keep nobody away, so such a node is refused as a whole."""
     for place, taint in enumerate(wire):

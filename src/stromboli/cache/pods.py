@@ -38,6 +38,17 @@ class Counted:
     row: int
 
 
+def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
+    """Whether both ask for the same; how far they have come may differ, except for what the kubelet granted them."""
+    before, after = one.metadata, other.metadata
+    return (
+        one.spec == other.spec
+        and (before.labels, before.annotations) == (after.labels, after.annotations)
+        and (before.namespace, before.name) == (after.namespace, after.name)
+        and one.status.container_statuses == other.status.container_statuses
+    )
+
+
 def status_of(pod: kube.Pod) -> TaskStatus:
     """Where a pod is in its life."""
     phase = pod.status.phase or "Pending"

@@ -30,6 +30,11 @@ def queue_of(queue: kube.Queue, axis: ResourceAxis) -> Queue:
     )
 
 
+def same_promises(one: Queue, other: Queue) -> bool:
+    """Whether both say the same."""
+    return all(getattr(one, field) == getattr(other, field) for field in Queue.__slots__)
+
+
 def _capability(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None) -> Request:
     """The ceiling of a queue. Nothing for cpu or memory means no ceiling; nothing of any other resource forbids
     it.

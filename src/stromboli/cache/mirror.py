@@ -1,0 +1,121 @@
+"""The door of the cache: what the watches and our own writes report goes through here.
+
+Reports come from several places (a watch per kind, the answers to our own writes), so the same object may be
+reported twice, late, or after it is gone. The mirror lets pass what is news: of one object only newer versions,
+of one name only one object, and of an object that is gone nothing more. One object that cannot be taken in is
+set aside and told about; it stops nobody else.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.cache.cluster import Cluster
+
+#: How many objects that are gone are remembered, so that a late report does not bring one back.
+REMEMBERED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """An object that cannot be used: who it is, and why, in words."""
+
+    kind: str
+    key: str
+    uid: str
+    problem: str
+
+
+@dataclass(slots=True)
+class _Known:
+    entry: kube.KubeObject
+    version: int
+
+
+class Mirror:
+    """Keeps a Cluster true to what is reported. `changed` is told of every report that passed."""
+
+    def __init__(self, cluster: Cluster, changed: Callable[[kube.KubeObject, kube.KubeObject | None], None]) -> None:
+        self.cluster = cluster
+        self.quarantine: dict[tuple[str, str], Quarantined] = {}
+        #: Reports that were no news.
+        self.stale = 0
+        self._changed = changed
+        self._known: dict[tuple[type, str], _Known] = {}
+        self._gone: OrderedDict[str, None] = OrderedDict()
+
+    def apply(self, entry: kube.KubeObject) -> None:
+        """An object was added or changed."""
+        kind, version, uid = type(entry), _version(entry), entry.metadata.uid
+        place = (kind, entry.key)
+        known = self._known.get(place)
+        if uid in self._gone or (known is not None and not _is_news(known, version, uid)):
+            self.stale += 1
+            return
+        if known is not None and known.entry.metadata.uid != uid:
+            self._drop(known.entry)
+        self._known[place] = _Known(entry, version)
+        self.quarantine.pop((kind.__name__, entry.key), None)
+        self._pass_on(entry, known.entry if known else None)
+
+    def remove(self, entry: kube.KubeObject) -> None:
+        """An object is gone, and another of its name may be there already."""
+        known = self._known.get((type(entry), entry.key))
+        self.quarantine.pop((type(entry).__name__, entry.key), None)
+        if known is not None and known.entry.metadata.uid == entry.metadata.uid:
+            self._drop(known.entry)
+            self._changed(entry, known.entry)
+        elif entry.metadata.uid:
+            self._bury(entry.metadata.uid)
+
+    def unreadable(self, kind: str, key: str, uid: str, problem: str) -> None:
+        """An object cannot be read; what was known of it before no longer holds."""
+        self.quarantine[kind, key] = Quarantined(kind, key, uid, problem)
+        for (known_kind, known_key), known in list(self._known.items()) if (kind, key) else ():
+            if known_kind.__name__ == kind and known_key == key:
+                self._drop(known.entry, bury=False)
+
+    def get(self, kind: type, key: str) -> kube.KubeObject | None:
+        """An object as it was last reported."""
+        known = self._known.get((kind, key))
+        return known.entry if known else None
+
+    def everything(self, kind: type) -> list[kube.KubeObject]:
+        return [known.entry for (known_kind, _), known in self._known.items() if known_kind is kind]
+
+    def _pass_on(self, entry: kube.KubeObject, before: kube.KubeObject | None) -> None:
+        try:
+            self.cluster.apply(entry)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            quarantined = Quarantined(type(entry).__name__, entry.key, entry.metadata.uid, problem)
+            self.quarantine[quarantined.kind, quarantined.key] = quarantined
+        self._changed(entry, before)
+
+    def _drop(self, entry: kube.KubeObject, *, bury: bool = True) -> None:
+        self._known.pop((type(entry), entry.key), None)
+        self.cluster.remove(entry)
+        if bury and entry.metadata.uid:
+            self._bury(entry.metadata.uid)
+
+    def _bury(self, uid: str) -> None:
+        self._gone[uid] = None
+        self._gone.move_to_end(uid)
+        if len(self._gone) > REMEMBERED:
+            self._gone.popitem(last=False)
+
+
+def _version(entry: kube.KubeObject) -> int:
+    """The version as a number; -1 for servers whose versions are no numbers, which are taken as they come."""
+    text = entry.metadata.resource_version or ""
+    return int(text) if text.isdecimal() and len(text) < 20 else -1
+
+
+def _is_news(known: _Known, version: int, uid: str) -> bool:
+    """Another object of the same name is news when it is younger; the same object when it has changed."""
+    if version < 0 or known.version < 0:
+        return True
+    return version > known.version

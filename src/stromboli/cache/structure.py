@@ -1,0 +1,152 @@
+"""What everything else is derived from: nodes, queues and priority classes.
+
+These objects are written again and again without a change that matters here (heartbeats of nodes, sums of queues),
+so what they say is read when they come and compared with what was known. A change comes in two sizes. When nodes
+or queues come or go, places in columns and chains move, and everything is derived anew (`generation`). When a node
+or queue only says something else about itself, the columns stand and just the facts are exchanged (`revision`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.cache.jobs import Priorities
+from stromboli.cache.nodes import allocatable_of, node_facts, same_facts
+from stromboli.cache.queues import misplaced, queue_of, same_promises
+from stromboli.model.nodes import Node
+from stromboli.model.queue import Queue
+from stromboli.model.resources import ResourceAxis
+
+Offer = Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntry:
+    """A node as it was read: what it is, and what it offers."""
+
+    facts: Node
+    offer: Offer
+
+
+class Structure:
+    def __init__(self, axis: ResourceAxis) -> None:
+        self._axis = axis
+        self.nodes: dict[str, NodeEntry] = {}
+        self.queues: dict[str, Queue] = {}
+        self.priorities = Priorities({})
+        #: Raised when something came, went, or moved.
+        self.generation = 0
+        #: Raised when something that stays where it is says something else.
+        self.revision = 0
+        #: By name, what is wrong with queues that therefore take no jobs.
+        self.queue_faults: dict[str, str] = {}
+        self._node_faults: dict[str, str] = {}
+        self._objects: dict[tuple[type, str], kube.KubeObject] = {}
+
+    def objects(self) -> list[kube.KubeObject]:
+        """The objects as they came."""
+        return list(self._objects.values())
+
+    def apply(self, given: kube.KubeObject) -> bool:
+        """Take an object in; whether it is of a kind that belongs here."""
+        if isinstance(given, kube.Node):
+            self._apply_node(given)
+        elif isinstance(given, kube.Queue):
+            self._apply_queue(given)
+        elif isinstance(given, kube.PriorityClass):
+            self._keep(given)
+            self._reread_priorities()
+            return True
+        else:
+            return False
+        self._keep(given)
+        return True
+
+    def remove(self, given: kube.KubeObject) -> bool:
+        """An object is gone; whether it was of a kind that belongs here."""
+        self._objects.pop((type(given), given.key), None)
+        if isinstance(given, kube.Node):
+            self._forget_node(given.key)
+            self._node_faults.pop(given.key, None)
+        elif isinstance(given, kube.Queue):
+            self._forget_queue(given.key)
+            self.queue_faults.pop(given.key, None)
+        elif isinstance(given, kube.PriorityClass):
+            self._reread_priorities()
+        else:
+            return False
+        return True
+
+    def _keep(self, given: kube.KubeObject) -> None:
+        self._objects[type(given), given.key] = given
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def _apply_node(self, node: kube.Node) -> None:
+        name = node.key
+        try:
+            entry = NodeEntry(node_facts(node), allocatable_of(node, self._axis))
+        except ValueError as error:
+            self._node_faults[name] = f"Node {name}: {error}; the node is left out"
+            self._forget_node(name)
+            return
+        self._node_faults.pop(name, None)
+        known = self.nodes.get(name)
+        if known is None:
+            self.generation += 1
+        elif known.offer != entry.offer or not same_facts(known.facts, entry.facts):
+            self.revision += 1
+        else:
+            return
+        self.nodes[name] = entry
+
+    def _forget_node(self, name: str) -> None:
+        if self.nodes.pop(name, None) is not None:
+            self.generation += 1
+
+    # -- queues -------------------------------------------------------------------------------------------------
+
+    def _apply_queue(self, queue: kube.Queue) -> None:
+        name = queue.key
+        try:
+            entry = queue_of(queue, self._axis)
+        except ValueError as error:
+            self.generation += self.queue_faults.get(name) != f"Queue {name}: {error}"
+            self.queue_faults[name] = f"Queue {name}: {error}"
+            self._forget_queue(name)
+            return
+        self.queue_faults.pop(name, None)
+        known = self.queues.get(name)
+        if known is None or known.parent != entry.parent:
+            self.generation += 1
+        elif not same_promises(known, entry):
+            self.revision += 1
+        else:
+            return
+        self.queues = {**self.queues, name: entry}
+
+    def _forget_queue(self, name: str) -> None:
+        if name in self.queues:
+            self.queues = {other: queue for other, queue in self.queues.items() if other != name}
+            self.generation += 1
+
+    # -- priority classes ---------------------------------------------------------------------------------------
+
+    def _reread_priorities(self) -> None:
+        classes = {name: entry for (_, name), entry in self._objects.items() if isinstance(entry, kube.PriorityClass)}
+        priorities = Priorities(classes)
+        if priorities != self.priorities:
+            self.priorities = priorities
+            self.generation += 1
+
+    # -- what is wrong ------------------------------------------------------------------------------------------
+
+    def warnings(self) -> list[str]:
+        """What is wrong with nodes and queues, and what follows from it."""
+        wrong = list(self._node_faults.values())
+        wrong += [f"{fault}; the queue takes no jobs" for fault in self.queue_faults.values()]
+        for name, fault in misplaced(self.queues).items():
+            wrong.append(f"Queue {name}: {fault}; the queue hangs below the root")
+        return wrong
