@@ -1,0 +1,1 @@
+"""Running as a process: logs, metrics, health. Nothing here decides anything."""

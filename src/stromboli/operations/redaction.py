@@ -1,0 +1,56 @@
+"""Secrets are taken out of whatever leaves the process as text: logs, and the configuration that is shown.
+
+A secret is known by its form (a private key, a bearer token, a password in an address) or by the name in front
+of it. Rather too much is taken out than too little: a log line can be spared, a credential cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+REDACTED = "[redacted]"
+
+_NAMES = (
+    r"(?:[\w.-]{0,32}(?:passwo?r?d|passphrase|secret|token|api[-_]?key|client[-_]?key(?:[-_]data)?|private[-_]?key))"
+)
+_SENSITIVE = re.compile(rf"(?:{_NAMES}|authorization|cookie|set-cookie)", re.IGNORECASE)
+
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\Z)", re.S),
+     REDACTED),
+    (re.compile(r"""(authorization\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?(?:[a-z]{1,12}\s{1,4})?)[^\s"',;\\]+""", re.I),
+     rf"\1{REDACTED}"),
+    (re.compile(r"\b(bearer|basic)\s{1,4}[\w.~+/=-]{6,}", re.I), rf"\1 {REDACTED}"),
+    (re.compile(r"\beyJ[\w-]{5,}\.[\w-]{2,}\.?[\w-]*"), REDACTED),
+    (re.compile(r"(://[^/\s:@]{1,256}:)[^@/\s]{1,1024}@"), rf"\1{REDACTED}@"),
+    (re.compile(
+        rf"""(\b{_NAMES}\\?["']?\s{{0,4}}[:=]\s{{0,4}})(?:\\?"[^"]*"|\\?'[^']*'|[^\s"',;&}}\]]+)""", re.I),
+     rf"\1{REDACTED}"),
+)  # fmt: skip
+
+
+def redact(text: str) -> str:
+    """The text without anything that looks like a credential."""
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def is_sensitive(name: str) -> bool:
+    """Whether what stands under this name is nobody's business."""
+    return _SENSITIVE.fullmatch(name) is not None
+
+
+def redact_value(value: object) -> object:
+    """A plain value (maps, lists, texts, numbers) without credentials at any depth."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {
+            str(key): REDACTED if is_sensitive(str(key)) and entry else redact_value(entry)
+            for key, entry in value.items()
+        }
+    if isinstance(value, Sequence):
+        return [redact_value(entry) for entry in value]
+    return value
