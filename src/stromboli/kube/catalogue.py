@@ -3,6 +3,8 @@
 from stromboli.kube.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from stromboli.kube.cluster import ConfigMap, Namespace, Node, PodDisruptionBudget, PriorityClass, ResourceQuota
 from stromboli.kube.definitions import CustomResourceDefinition
+from stromboli.kube.event import Event
+from stromboli.kube.lease import Lease
 from stromboli.kube.pod import Pod
 from stromboli.kube.resources import Resource
 from stromboli.kube.storage import (
@@ -44,6 +46,8 @@ QUEUES = Resource(Queue, "v1beta1", "queues")
 HYPER_NODES = Resource(HyperNode, "v1alpha1", "hypernodes")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
 
+LEASES = Resource(Lease, "v1", "leases")
+EVENTS = Resource(Event, "v1", "events")
 CRDS = Resource(CustomResourceDefinition, "v1", "customresourcedefinitions")
 
 WATCHED_REQUIRED = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, POD_GROUPS, QUEUES, DISRUPTION_BUDGETS)

@@ -53,8 +53,8 @@ class PersistentVolumeClaim(TopLevel):
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
 
 
-class ObjectReference(Wire):
-    """Another object, by name and, once they belong together for good, by uid."""
+class ClaimReference(Wire):
+    """The claim that a volume is promised to: by name, and once they belong together for good, by uid."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -82,7 +82,7 @@ class PersistentVolumeSpec(Wire):
 
     capacity: Resources | None = None
     access_modes: list[str] | None = None
-    claim_ref: ObjectReference | None = None
+    claim_ref: ClaimReference | None = None
     csi: CsiVolume | None = None
     node_affinity: VolumeNodeAffinity | None = None
     storage_class_name: str | None = None

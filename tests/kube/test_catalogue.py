@@ -1,0 +1,51 @@
+"""Every resource of the catalogue can be read, and is found where servers keep it."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from stromboli.kube import KINDS, catalogue
+from stromboli.kube.definitions import CustomResourceDefinition
+from stromboli.kube.resources import Resource
+from stromboli.kube.yaml import load_documents
+
+FURTHER: list[Any] = load_documents(Path(__file__).with_name("further_kinds.yaml").read_text(), "further_kinds.yaml")
+RESOURCES: list[Resource[Any]] = [entry for entry in vars(catalogue).values() if isinstance(entry, Resource)]
+BY_KIND = {resource.kind: resource for resource in RESOURCES}
+
+
+@pytest.mark.parametrize("document", FURTHER, ids=lambda document: document["kind"])
+def test_every_field_that_is_read_survives(document: dict[str, Any]) -> None:
+    resource = BY_KIND[document["kind"]]
+    assert resource.api_version == document["apiVersion"]
+    assert msgspec.to_builtins(msgspec.convert(document, resource.type)) == document
+
+
+def test_every_kind_is_shown_somewhere() -> None:
+    shown = {document["kind"] for document in FURTHER} | {kind for _, kind in KINDS} | {"Lease", "Event"}
+    assert shown == set(BY_KIND)
+
+
+PATHS = [
+    (catalogue.PODS, "/api/v1/namespaces/team-a/pods/worker-0"),
+    (catalogue.POD_GROUPS, "/apis/scheduling.volcano.sh/v1beta1/namespaces/team-a/podgroups/worker-0"),
+    (catalogue.DISRUPTION_BUDGETS, "/apis/policy/v1/namespaces/team-a/poddisruptionbudgets/worker-0"),
+    (catalogue.RESOURCE_CLAIMS, "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims/worker-0"),
+    (catalogue.LEASES, "/apis/coordination.k8s.io/v1/namespaces/team-a/leases/worker-0"),
+]
+
+
+@pytest.mark.parametrize(("resource", "path"), PATHS, ids=[resource.kind for resource, _ in PATHS])
+def test_where_it_is_found(resource: Resource[Any], path: str) -> None:
+    assert resource.path(namespace="team-a", name="worker-0") == path
+
+
+def test_what_is_required_is_not_optional() -> None:
+    assert not set(catalogue.WATCHED_REQUIRED) & set(catalogue.WATCHED_OPTIONAL)
+
+
+def test_a_definition_is_established_once_the_server_says_so() -> None:
+    assert not CustomResourceDefinition().is_established
+    assert msgspec.convert(FURTHER[-1], CustomResourceDefinition).is_established
