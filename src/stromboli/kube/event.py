@@ -7,7 +7,7 @@ import msgspec
 from stromboli.kube.meta import Int32, TopLevel, Wire
 
 
-class ObjectReference(Wire, frozen=True):
+class ObjectReference(Wire):
     """Which object is meant. With the uid it is this very one, not a later one of the same name."""
 
     api_version: str | None = None

@@ -5,7 +5,7 @@ their names and meaning in all versions of their group.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -13,6 +13,8 @@ from stromboli.kube.cluster import ConfigMap, Namespace, Node, PodDisruptionBudg
 from stromboli.kube.errors import ObjectError, object_error, words_for
 from stromboli.kube.pod import Pod
 from stromboli.kube.volcano import PodGroup, Queue
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 KubeObject: TypeAlias = Node | Pod | PodGroup | Queue | PriorityClass | Namespace | PodDisruptionBudget | ConfigMap
 
@@ -38,13 +40,18 @@ def decode(document: Mapping[str, object]) -> KubeObject | Unknown:
     wanted = KINDS.get((group, kind))
     if wanted is None:
         return Unknown(api_version, kind)
+    return as_type(document, wanted)
+
+
+def as_type(document: Mapping[str, object], wanted: type[T]) -> T:
+    """The document as an object of a type that is known from elsewhere. Raises ObjectError."""
     present = _without_nulls(document)
     if isinstance(metadata := present.get("metadata"), Mapping):
         present["metadata"] = _without_nulls(metadata)
     try:
         return msgspec.convert(present, wanted)
     except msgspec.ValidationError as error:
-        raise object_error(kind, name_of(document), present, error) from None
+        raise object_error(wanted.__name__, name_of(document), present, error) from None
 
 
 def name_of(document: Mapping[str, object]) -> str:

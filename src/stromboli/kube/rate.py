@@ -1,0 +1,51 @@
+"""How fast we may ask: a token bucket, so that a burst passes at once and the average stays within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+
+class TokenBucket:
+    """Lets `burst` requests pass at once and `qps` per second on average; a rate of 0 or less lets everything pass.
+
+    Tokens may be promised ahead: whoever comes takes the next one, even if it is due later, and waits for it. So
+    requests pass in the order in which they came.
+    """
+
+    def __init__(self, qps: float, burst: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._qps = qps
+        self._burst = max(burst, 1)
+        self._clock = clock
+        self._tokens = float(self._burst)
+        self._filled_at = clock()
+
+    async def wait(self) -> None:
+        if self._qps > 0 and (delay := self.take()) > 0:
+            await asyncio.sleep(delay)
+
+    def take(self) -> float:
+        """Takes the next token and says how many seconds from now it is due."""
+        self._fill()
+        self._tokens -= 1
+        return max(-self._tokens / self._qps, 0.0)
+
+    def try_take(self) -> bool:
+        """Takes a token if there is one now."""
+        self._fill()
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    @property
+    def is_full(self) -> bool:
+        """Nobody took anything for so long that the bucket might as well be a new one."""
+        self._fill()
+        return self._tokens >= self._burst
+
+    def _fill(self) -> None:
+        now = self._clock()
+        self._tokens = min(self._tokens + (now - self._filled_at) * self._qps, float(self._burst))
+        self._filled_at = now
