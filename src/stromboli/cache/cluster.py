@@ -18,6 +18,7 @@ from stromboli.cache.derived import Derived
 from stromboli.cache.jobs import job_key_of, job_spec, missing_group, same_demands
 from stromboli.cache.pods import Counted, PodRecord, says_the_same, status_of, task_of, without_demands
 from stromboli.cache.structure import Structure
+from stromboli.kube.meta import TopLevel
 from stromboli.model.books import Layout
 from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
@@ -67,6 +68,8 @@ class Cluster:
         self._changed_pods: set[str] = set()
         self._changed_groups: set[str] = set()
         self._changed_jobs: set[str] = set()
+        #: Jobs that changed since the last snapshot.
+        self._touched: set[str] = set()
         self._namespaces_changed = False
         #: By kind and name (pods: uid) of the object.
         self._warnings: dict[tuple[str, str], str] = {}
@@ -74,7 +77,7 @@ class Cluster:
 
     # -- events -------------------------------------------------------------------------------------------------
 
-    def apply(self, given: kube.KubeObject) -> None:
+    def apply(self, given: TopLevel) -> None:
         """An object was added or changed. Kinds that nothing depends on yet are passed over."""
         if isinstance(given, kube.Pod):
             self._apply_pod(given)
@@ -86,7 +89,7 @@ class Cluster:
         else:
             self.structure.apply(given)
 
-    def remove(self, given: kube.KubeObject) -> None:
+    def remove(self, given: TopLevel) -> None:
         """An object is gone."""
         if isinstance(given, kube.Pod):
             self._forget_pod(given.metadata.uid)
@@ -98,7 +101,7 @@ class Cluster:
         else:
             self.structure.remove(given)
 
-    def objects(self) -> list[kube.KubeObject]:
+    def objects(self) -> list[TopLevel]:
         """All objects as they came, without those that were passed over."""
         return [*self.structure.objects(), *self._namespaces.values(), *self.groups.values(), *self.pods()]
 
@@ -261,6 +264,8 @@ class Cluster:
         status, node_of = derived.columns.copies()
         jobs = dict(derived.jobs)
         waiting = tuple(sorted(derived.waiting))
+        touched = tuple(sorted(key for key in self._touched - derived.waiting if key in jobs))
+        self._touched = set()
         for key in waiting:
             jobs[key] = jobs[key].copy()
         return Snapshot(
@@ -274,6 +279,7 @@ class Cluster:
             node_of=node_of,
             jobs=jobs,
             waiting=waiting,
+            touched=touched,
             queues=derived.queues,
             queue_books=derived.sums.copies(),
             now=now,
@@ -294,6 +300,7 @@ class Cluster:
             self._refresh_group(key)
         for key in sorted(self._changed_jobs):
             self._settle(key)
+        self._touched |= self._changed_jobs
         self._changed_pods, self._changed_groups, self._changed_jobs = set(), set(), set()
         return self._derived
 

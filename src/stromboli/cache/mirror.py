@@ -12,8 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stromboli import kube
 from stromboli.cache.cluster import Cluster
+from stromboli.kube.meta import TopLevel
+from stromboli.kube.resources import Resource
 
 #: How many objects that are gone are remembered, so that a late report does not bring one back.
 REMEMBERED = 20_000
@@ -31,14 +32,14 @@ class Quarantined:
 
 @dataclass(slots=True)
 class _Known:
-    entry: kube.KubeObject
+    entry: TopLevel
     version: int
 
 
 class Mirror:
     """Keeps a Cluster true to what is reported. `changed` is told of every report that passed."""
 
-    def __init__(self, cluster: Cluster, changed: Callable[[kube.KubeObject, kube.KubeObject | None], None]) -> None:
+    def __init__(self, cluster: Cluster, changed: Callable[[TopLevel, TopLevel | None], None]) -> None:
         self.cluster = cluster
         self.quarantine: dict[tuple[str, str], Quarantined] = {}
         #: Reports that were no news.
@@ -47,12 +48,12 @@ class Mirror:
         self._known: dict[tuple[type, str], _Known] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
 
-    def apply(self, entry: kube.KubeObject) -> None:
+    def apply(self, entry: TopLevel) -> None:
         """An object was added or changed."""
         kind, version, uid = type(entry), _version(entry), entry.metadata.uid
         place = (kind, entry.key)
         known = self._known.get(place)
-        if uid in self._gone or (known is not None and not _is_news(known, version, uid)):
+        if uid in self._gone or (known is not None and not _is_news(known, version)):
             self.stale += 1
             return
         if known is not None and known.entry.metadata.uid != uid:
@@ -61,7 +62,7 @@ class Mirror:
         self.quarantine.pop((kind.__name__, entry.key), None)
         self._pass_on(entry, known.entry if known else None)
 
-    def remove(self, entry: kube.KubeObject) -> None:
+    def remove(self, entry: TopLevel) -> None:
         """An object is gone, and another of its name may be there already."""
         known = self._known.get((type(entry), entry.key))
         self.quarantine.pop((type(entry).__name__, entry.key), None)
@@ -71,22 +72,19 @@ class Mirror:
         elif entry.metadata.uid:
             self._bury(entry.metadata.uid)
 
-    def unreadable(self, kind: str, key: str, uid: str, problem: str) -> None:
-        """An object cannot be read; what was known of it before no longer holds."""
-        self.quarantine[kind, key] = Quarantined(kind, key, uid, problem)
-        for (known_kind, known_key), known in list(self._known.items()) if (kind, key) else ():
-            if known_kind.__name__ == kind and known_key == key:
-                self._drop(known.entry, bury=False)
+    def unreadable(self, resource: Resource[TopLevel], key: str, uid: str, problem: str) -> None:
+        """An object cannot be read. What was known of it before still counts: a pod that runs takes room."""
+        self.quarantine[resource.kind, key] = Quarantined(resource.kind, key, uid, problem)
 
-    def get(self, kind: type, key: str) -> kube.KubeObject | None:
+    def get(self, kind: type, key: str) -> TopLevel | None:
         """An object as it was last reported."""
         known = self._known.get((kind, key))
         return known.entry if known else None
 
-    def everything(self, kind: type) -> list[kube.KubeObject]:
+    def everything(self, kind: type) -> list[TopLevel]:
         return [known.entry for (known_kind, _), known in self._known.items() if known_kind is kind]
 
-    def _pass_on(self, entry: kube.KubeObject, before: kube.KubeObject | None) -> None:
+    def _pass_on(self, entry: TopLevel, before: TopLevel | None) -> None:
         try:
             self.cluster.apply(entry)
         except Exception as error:
@@ -95,10 +93,10 @@ class Mirror:
             self.quarantine[quarantined.kind, quarantined.key] = quarantined
         self._changed(entry, before)
 
-    def _drop(self, entry: kube.KubeObject, *, bury: bool = True) -> None:
+    def _drop(self, entry: TopLevel) -> None:
         self._known.pop((type(entry), entry.key), None)
         self.cluster.remove(entry)
-        if bury and entry.metadata.uid:
+        if entry.metadata.uid:
             self._bury(entry.metadata.uid)
 
     def _bury(self, uid: str) -> None:
@@ -108,13 +106,13 @@ class Mirror:
             self._gone.popitem(last=False)
 
 
-def _version(entry: kube.KubeObject) -> int:
+def _version(entry: TopLevel) -> int:
     """The version as a number; -1 for servers whose versions are no numbers, which are taken as they come."""
     text = entry.metadata.resource_version or ""
     return int(text) if text.isdecimal() and len(text) < 20 else -1
 
 
-def _is_news(known: _Known, version: int, uid: str) -> bool:
+def _is_news(known: _Known, version: int) -> bool:
     """Another object of the same name is news when it is younger; the same object when it has changed."""
     if version < 0 or known.version < 0:
         return True

@@ -15,6 +15,7 @@ from stromboli import kube
 from stromboli.cache.jobs import Priorities
 from stromboli.cache.nodes import allocatable_of, node_facts, same_facts
 from stromboli.cache.queues import misplaced, queue_of, same_promises
+from stromboli.kube.meta import TopLevel
 from stromboli.model.nodes import Node
 from stromboli.model.queue import Queue
 from stromboli.model.resources import ResourceAxis
@@ -43,13 +44,13 @@ class Structure:
         #: By name, what is wrong with queues that therefore take no jobs.
         self.queue_faults: dict[str, str] = {}
         self._node_faults: dict[str, str] = {}
-        self._objects: dict[tuple[type, str], kube.KubeObject] = {}
+        self._objects: dict[tuple[type, str], TopLevel] = {}
 
-    def objects(self) -> list[kube.KubeObject]:
+    def objects(self) -> list[TopLevel]:
         """The objects as they came."""
         return list(self._objects.values())
 
-    def apply(self, given: kube.KubeObject) -> bool:
+    def apply(self, given: TopLevel) -> bool:
         """Take an object in; whether it is of a kind that belongs here."""
         if isinstance(given, kube.Node):
             self._apply_node(given)
@@ -64,7 +65,7 @@ class Structure:
         self._keep(given)
         return True
 
-    def remove(self, given: kube.KubeObject) -> bool:
+    def remove(self, given: TopLevel) -> bool:
         """An object is gone; whether it was of a kind that belongs here."""
         self._objects.pop((type(given), given.key), None)
         if isinstance(given, kube.Node):
@@ -79,7 +80,7 @@ class Structure:
             return False
         return True
 
-    def _keep(self, given: kube.KubeObject) -> None:
+    def _keep(self, given: TopLevel) -> None:
         self._objects[type(given), given.key] = given
 
     # -- nodes --------------------------------------------------------------------------------------------------

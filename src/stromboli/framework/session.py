@@ -41,6 +41,8 @@ class Bind:
 class Eviction:
     task: Task
     reason: str
+    #: The job that wants the room, if any.
+    claimant: str = ""
 
 
 @dataclass(slots=True)
@@ -164,7 +166,7 @@ class Session(questions.Questions):
         for name, plugin in reversed(self.program.plugins.items()):
             with self.measurements.measure("plugin", name, "close"), self._blaming(f"plugin {name}"):
                 plugin.close(self)
-        for key in (*self.snapshot.waiting, *sorted(self.dirty_jobs)):
+        for key in (*self.snapshot.waiting, *sorted({*self.dirty_jobs, *self.snapshot.touched})):
             self.statuses[key] = status_of(self, self.jobs[key])
         self.measurements.seconds[("cycle",)] = self.measurements.stopwatch() - self.measurements.began
 
@@ -232,10 +234,10 @@ class Session(questions.Questions):
         statement.pipeline(task, row)
         statement.keep()
 
-    def evict(self, task: Task, reason: str) -> None:
+    def evict(self, task: Task, reason: str, claimant: str = "") -> None:
         """Evict at once."""
         with self.statement() as statement:
-            statement.evict(task, reason)
+            statement.evict(task, reason, claimant)
             statement.commit()
 
     def tell(self, news: Iterable[tuple[Entry, bool]]) -> None:
@@ -279,8 +281,8 @@ class Session(questions.Questions):
             answer(task, context)
         return context
 
-    def record_eviction(self, task: Task, reason: str) -> None:
-        self.decisions.evictions.append(Eviction(task, reason))
+    def record_eviction(self, task: Task, reason: str, claimant: str) -> None:
+        self.decisions.evictions.append(Eviction(task, reason, claimant))
         self.dirty_jobs.add(task.job)
 
     def record_nomination(self, task: Task, after_eviction: bool) -> None:

@@ -30,8 +30,9 @@ class Kind(Enum):
 class Operation:
     kind: Kind
     entry: Entry
-    #: Why a task is evicted.
+    #: Why a task is evicted, and the job that wants its room, if any.
     reason: str = ""
+    claimant: str = ""
     #: Whether a held room was made by an eviction.
     after_eviction: bool = False
 
@@ -42,6 +43,7 @@ class SavedOperation:
     tasks: Sequence[Task]
     rows: Sequence[int]
     reason: str
+    claimant: str
     after_eviction: bool
 
 
@@ -71,8 +73,9 @@ class Statement:
         entry = self._ledger.place([task], [row], TaskStatus.PIPELINED)
         self._record(Operation(Kind.PIPELINE, entry, after_eviction=after_eviction))
 
-    def evict(self, task: Task, reason: str) -> None:
-        self._record(Operation(Kind.EVICT, self._ledger.evict(task), reason=reason))
+    def evict(self, task: Task, reason: str, claimant: str = "") -> None:
+        """Take a task off its node, in favour of the job `claimant`, if of any."""
+        self._record(Operation(Kind.EVICT, self._ledger.evict(task), reason=reason, claimant=claimant))
 
     def unpipeline(self, task: Task) -> None:
         """Give up a held room."""
@@ -104,7 +107,7 @@ class Statement:
         for operation in self.operations:
             self._session.forget_last_transactions(operation.entry.tasks)
             if operation.kind is Kind.EVICT:
-                self._session.record_eviction(operation.entry.tasks[0], operation.reason)
+                self._session.record_eviction(operation.entry.tasks[0], operation.reason, operation.claimant)
             elif operation.kind is Kind.PIPELINE:
                 self._session.record_nomination(operation.entry.tasks[0], operation.after_eviction)
         self._close()
@@ -145,7 +148,9 @@ class Statement:
         """The operations made since there were `mark` of them."""
         return Plan(
             tuple(
-                SavedOperation(o.kind, tuple(o.entry.tasks), tuple(o.entry.rows), o.reason, o.after_eviction)
+                SavedOperation(
+                    o.kind, tuple(o.entry.tasks), tuple(o.entry.rows), o.reason, o.claimant, o.after_eviction
+                )
                 for o in self.operations[mark:]
             )
         )
@@ -167,7 +172,7 @@ class Statement:
         elif saved.kind is Kind.PIPELINE:
             self.pipeline(saved.tasks[0], saved.rows[0], after_eviction=saved.after_eviction)
         elif saved.kind is Kind.EVICT:
-            self.evict(saved.tasks[0], saved.reason)
+            self.evict(saved.tasks[0], saved.reason, saved.claimant)
         else:
             self.unpipeline(saved.tasks[0])
 

@@ -34,6 +34,8 @@ class Snapshot:
     jobs: dict[str, Job]
     #: Keys of the jobs that a cycle may have to do something about.
     waiting: tuple[str, ...]
+    #: Keys of other jobs of which something has changed since the last snapshot.
+    touched: tuple[str, ...]
     queues: Mapping[str, Queue]
     queue_books: dict[str, QueueBooks]
     #: Seconds since the epoch, as the caller's clock says.

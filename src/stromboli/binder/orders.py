@@ -1,0 +1,79 @@
+"""What the binder is asked to do, and what became of it: plain values, so that anybody may ask and anybody may read."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class BindOrder:
+    """Bind this very pod to this node."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    #: What travels with the binding and then stands on the pod.
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The members of one committed statement, to be bound together.
+
+    `bound` members of the job had a place before; it is content with `minimum`.
+    """
+
+    job: str
+    members: tuple[BindOrder, ...]
+    minimum: int
+    bound: int = 0
+
+    @property
+    def needed(self) -> int:
+        """How many of the members must be bound, so that the gang is not left below its minimum."""
+        return max(min(self.minimum - self.bound, len(self.members)), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class EvictOrder:
+    """Remove this very pod from its node, for this reason, in favour of `claimant` (a job, or nobody)."""
+
+    uid: str
+    namespace: str
+    name: str
+    job: str
+    reason: str
+    claimant: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Outcome(enum.Enum):
+    """What became of an order."""
+
+    DONE = "done"
+    #: It cannot be done, and repeating it will not help.
+    IMPOSSIBLE = "impossible"
+    #: Nobody knows; the cluster has to be asked again.
+    UNKNOWN = "unknown"
+    #: Not done: we are no longer in charge, or are stopping.
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    outcome: Outcome
+    #: In words for a person, when it is not done.
+    problem: str = ""
+
+
+DONE = Result(Outcome.DONE)

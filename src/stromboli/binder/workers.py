@@ -1,0 +1,133 @@
+"""Bounded workers that carry out commits.
+
+A commit is looked at as a whole before anything is written: when so many of its members have become impossible that
+the gang could not reach its minimum, none is bound. Otherwise its members are bound side by side with those of other
+commits, by at most so many workers at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from stromboli.binder.binding import Binding
+from stromboli.binder.orders import BindOrder, Commit, Outcome, Result
+
+
+class Ledger(Protocol):
+    """Who wants to know what became of orders, and knows whether they still make sense."""
+
+    def obstacle(self, order: BindOrder) -> str:
+        """What has come in the way since the decision, in words; empty if nothing."""
+
+    def is_in_charge(self) -> bool:
+        """Whether we may write at all."""
+
+    def settled(self, commit: Commit, order: BindOrder, result: Result) -> None:
+        """One member is done, impossible, unknown or dropped."""
+
+    def finished(self, commit: Commit, results: dict[str, Result]) -> None:
+        """All members of a commit are settled; results by uid."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A commit that is being carried out."""
+
+    commit: Commit
+    results: dict[str, Result] = field(default_factory=dict)
+
+    @property
+    def is_settled(self) -> bool:
+        return len(self.results) == len(self.commit.members)
+
+
+class BindWorkers:
+    """`workers` members are bound at a time; a worker takes up to `batch` members of one commit before it yields."""
+
+    def __init__(self, binding: Binding, ledger: Ledger, *, workers: int = 32, batch: int = 1) -> None:
+        self._binding = binding
+        self._ledger = ledger
+        self._workers = max(workers, 1)
+        self._batch = max(batch, 1)
+        self._lines: deque[tuple[_Open, Sequence[BindOrder]]] = deque()
+        self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._unsettled = 0
+        self._stopping = False
+
+    @property
+    def waiting(self) -> int:
+        """Members that are not settled yet."""
+        return self._unsettled
+
+    def submit(self, commit: Commit) -> None:
+        """Take a commit on."""
+        opened = _Open(commit)
+        self._unsettled += len(commit.members)
+        self._idle.clear()
+        members = self._possible(opened)
+        for start in range(0, len(members), self._batch):
+            self._lines.append((opened, members[start : start + self._batch]))
+        if self._lines:
+            self._work.set()
+
+    def _possible(self, opened: _Open) -> list[BindOrder]:
+        """The members that can still be bound, or none of them when they are too few for the gang."""
+        obstacles = {order.uid: self._ledger.obstacle(order) for order in opened.commit.members}
+        possible = [order for order in opened.commit.members if not obstacles[order.uid]]
+        if len(possible) < opened.commit.needed:
+            first = next(text for text in obstacles.values() if text)
+            obstacles = {
+                uid: text or f"another member of the gang cannot be bound: {first}" for uid, text in obstacles.items()
+            }
+            possible = []
+        for order in opened.commit.members:
+            if obstacles[order.uid]:
+                self._settle(opened, order, Result(Outcome.IMPOSSIBLE, obstacles[order.uid]))
+        return possible
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._worker())
+
+    async def _worker(self) -> None:
+        while True:
+            while not self._lines:
+                self._work.clear()
+                await self._work.wait()
+            opened, orders = self._lines.popleft()
+            for order in orders:
+                self._settle(opened, order, await self._carry_out(order))
+
+    async def _carry_out(self, order: BindOrder) -> Result:
+        if self._stopping or not self._ledger.is_in_charge():
+            return Result(Outcome.DROPPED, "the scheduler is stopping")
+        try:
+            return await self._binding.bind(order)
+        except Exception as error:
+            return Result(Outcome.UNKNOWN, f"{type(error).__name__}: {error}")
+
+    def _settle(self, opened: _Open, order: BindOrder, result: Result) -> None:
+        opened.results[order.uid] = result
+        self._unsettled -= 1
+        self._ledger.settled(opened.commit, order, result)
+        if opened.is_settled:
+            self._ledger.finished(opened.commit, opened.results)
+        if not self._unsettled:
+            self._idle.set()
+
+    async def drain(self, timeout: float) -> int:
+        """Finish what has begun and drop what has not, within the time; answers how many are still not settled."""
+        self._stopping = True
+        try:
+            await asyncio.wait_for(self._idle.wait(), timeout)
+        except TimeoutError:
+            return self._unsettled
+        return 0
