@@ -1,0 +1,149 @@
+"""The numbers of the process, in a registry of their own.
+
+Whoever does something tells it here in one call. Nothing here may fail a cycle or grow without limit: series of
+queues and jobs go with their subjects, and what there is no room for is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from stromboli import __version__
+from stromboli.framework.session import Session
+from stromboli.operations.cycle_metrics import CycleMetrics, CycleSeconds
+from stromboli.operations.histograms import MILLISECONDS, SECONDS, TallyHistogram
+from stromboli.operations.job_metrics import JobMetrics
+from stromboli.operations.queue_metrics import QueueMetrics
+
+__all__ = ["CycleSeconds", "Metrics"]
+
+#: The most series of one name about queues or jobs.
+MOST_SERIES = 1000
+
+
+class Metrics:
+    """All metrics of a scheduler. Safe to read from another thread."""
+
+    def __init__(self, *, most_series: int = MOST_SERIES) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        self._cycle = CycleMetrics(self.registry)
+        self._queues = QueueMetrics(self.registry, most_series)
+        self._jobs = JobMetrics(self.registry, most_series)
+        self._series_left_out = self._gauge("metric_series_left_out", "series of queues and jobs without room")
+        self._bind_seconds = TallyHistogram(
+            "stromboli_bind_duration_seconds", "a binding, from decision to answer", "result", SECONDS, self.registry
+        )
+        self._stage_ms = TallyHistogram(
+            "volcano_scheduling_stage_duration_milliseconds", "a stage of a pod's way to its node", "stage",
+            MILLISECONDS, self.registry,
+        )  # fmt: skip
+        self._binds = self._counter("binds", "pods by how their binding ended", "result")
+        self._evictions = self._counter("evictions", "pods by how their eviction ended", "result")
+        self._watch_events = self._counter("watch_events", "events of watches", "resource", "type")
+        self._relists = self._counter("relists", "lists that replaced a watch, by reason", "resource", "reason")
+        self._watch_errors = self._counter("watch_errors", "watches that ended with an error", "resource", "reason")
+        self._unreadable = self._counter("unreadable_objects", "objects that could not be decoded", "resource")
+        self._work = self._gauge("work_pending", "entries that wait to be worked on", "work")
+        self._resyncs = self._counter("resyncs", "objects read again from the server, by reason", "reason")
+        self._clean_ups = self._counter("clean_ups", "leftovers removed, by kind", "kind")
+        self._audits = self._counter("audits", "audits of the cache", "kind")
+        self._audit_differences = self._counter("audit_differences", "differences that audits found", "kind")
+        self._audit_seconds = Histogram(
+            "stromboli_audit_duration_seconds", "an audit of the cache", ("kind",), buckets=SECONDS,
+            registry=self.registry,
+        )  # fmt: skip
+        self._cache_objects = self._gauge("cache_objects", "objects in the cache", "kind")
+        self._leader = self._gauge("leader", "whether this process leads: 1 or 0")
+        self._reloads = self._counter("configuration_reloads", "reloads of the configuration", "result")
+        self._lost_events = self._counter("events_dropped", "events that were not written", "reason")
+        self._gauge("build", "the version that runs, always 1", "version").labels(__version__).set(1)
+
+    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        return Counter(f"stromboli_{name}", documentation, labels, registry=self.registry)
+
+    def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
+        return Gauge(f"stromboli_{name}", documentation, labels, registry=self.registry)
+
+    # -- cycles -------------------------------------------------------------------------------------------------
+
+    def observe_cycle(self, session: Session, spent: CycleSeconds) -> None:
+        """A session has run and was closed."""
+        self._cycle.observe(session, spent)
+        self._series_left_out.set(self._queues.show(session) + self._jobs.show(session))
+
+    def cycle_failed(self, reason: str) -> None:
+        """A cycle came to no end: `plugin`, `books`, `error`."""
+        self._cycle.failed(reason)
+
+    # -- what becomes of decisions ------------------------------------------------------------------------------
+
+    def bind_finished(self, result: str, seconds: float, *, waited: float, pods: int = 1) -> None:
+        """Pods were bound, or not (`bound`, `refused`, `unknown`, ...), `waited` seconds after they were created."""
+        self._binds.labels(result).inc(pods)
+        self._bind_seconds.observe(result, seconds, pods)
+        if result == "bound":
+            self._stage_ms.observe("Bind", seconds * 1000, pods)
+            self._jobs.task_latency.observe("Bound", max(waited, 0.0) * 1000, pods)
+
+    def eviction_finished(self, result: str) -> None:
+        self._evictions.labels(result).inc()
+
+    def event_dropped(self, reason: str) -> None:
+        self._lost_events.labels(reason).inc()
+
+    # -- the cache and its sources ------------------------------------------------------------------------------
+
+    def watch_event(self, resource: str, kind: str, events: int = 1) -> None:
+        """`kind` is the type of the event on the wire."""
+        self._watch_events.labels(resource, kind).inc(events)
+
+    def relisted(self, resource: str, reason: str) -> None:
+        self._relists.labels(resource, reason).inc()
+
+    def watch_failed(self, resource: str, reason: str) -> None:
+        self._watch_errors.labels(resource, reason).inc()
+
+    def unreadable(self, resource: str) -> None:
+        self._unreadable.labels(resource).inc()
+
+    def resynced(self, reason: str) -> None:
+        self._resyncs.labels(reason).inc()
+
+    def cleaned_up(self, kind: str, number: int = 1) -> None:
+        self._clean_ups.labels(kind).inc(number)
+
+    def audited(self, kind: str, seconds: float, differences: int) -> None:
+        """The cache was audited: `sample`, `full` or `comparison`."""
+        self._audits.labels(kind).inc()
+        self._audit_differences.labels(kind).inc(differences)
+        self._audit_seconds.labels(kind).observe(seconds)
+
+    def set_cache_objects(self, numbers: Mapping[str, int]) -> None:
+        for kind, number in numbers.items():
+            self._cache_objects.labels(kind).set(number)
+
+    # -- the process --------------------------------------------------------------------------------------------
+
+    def set_pending_work(self, work: str, length: int) -> None:
+        """How much waits to be done: `bind`, `evict`, `status`, `event`, ..."""
+        self._work.labels(work).set(length)
+
+    def set_leader(self, leads: bool) -> None:
+        self._leader.set(leads)
+
+    def reloaded(self, result: str) -> None:
+        """The configuration was read again: `accepted` or `refused`."""
+        self._reloads.labels(result).inc()
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """The text that a Prometheus server reads, and its content type, in the form it accepts."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type
