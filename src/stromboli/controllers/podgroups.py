@@ -1,21 +1,23 @@
 """PodGroups for pods that come without one, named and filled as Volcano's controller does.
 
 All pods of one owner (a ReplicaSet, a Job) share a group; a pod without an owner has its own. Such a group does
-not hold its pods together: one of them is enough.
+not hold its pods together: one of them is enough, unless the pod or its owner says how many.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from stromboli import kube
 from stromboli.cache.jobs import GROUP_NAME
-from stromboli.kube.meta import ObjectMeta, Resources
-from stromboli.kube.volcano import PodGroupSpec
+from stromboli.kube.meta import ObjectMeta, OwnerReference, Resources
+from stromboli.kube.volcano import NetworkTopology, PodGroupSpec
 from stromboli.model.quantity import parse_quantity
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
+TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 
 
 def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:
@@ -24,18 +26,24 @@ def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:
     return pod.spec.scheduler_name in scheduler_names and not annotations.get(GROUP_NAME)
 
 
+def controlling_owner(pod: kube.Pod) -> OwnerReference | None:
+    """Who made the pod and looks after it."""
+    owners = pod.metadata.owner_references or ()
+    return next((owner for owner in owners if owner.controller and owner.uid), None)
+
+
 def group_name(pod: kube.Pod) -> str:
     """Named for the uid of the owner or the pod; a pod from a manifest that has no uid yet, for its name."""
-    owners = pod.metadata.owner_references or ()
-    owner = next((owner.uid for owner in owners if owner.controller and owner.uid), None)
+    owner = controlling_owner(pod)
     own = pod.metadata.name if "/" in pod.metadata.uid else pod.metadata.uid
-    return f"podgroup-{owner or own}"
+    return f"podgroup-{owner.uid if owner else own}"
 
 
-def group_for(pod: kube.Pod) -> kube.PodGroup:
-    """The group of a plain pod."""
-    annotations, labels = pod.metadata.annotations or {}, pod.metadata.labels or {}
-    minimum = annotations.get(MIN_MEMBER, "")
+def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube.PodGroup:
+    """The group of a plain pod; `inherited` are the annotations of its owner, which the pod's own overrule."""
+    annotations = _volcanic(inherited or {}) | _volcanic(pod.metadata.annotations or {})
+    labels = pod.metadata.labels or {}
+    minimum = _count(annotations.get(MIN_MEMBER))
     return kube.PodGroup(
         metadata=ObjectMeta(
             name=group_name(pod),
@@ -43,14 +51,44 @@ def group_for(pod: kube.Pod) -> kube.PodGroup:
             uid=group_name(pod),
             creation_timestamp=pod.metadata.creation_timestamp,
             annotations=annotations,
+            labels=_volcanic(labels) or None,
+            owner_references=_owners(pod),
         ),
         spec=PodGroupSpec(
-            min_member=int(minimum) if minimum.isdecimal() and len(minimum) < 9 else 1,
+            min_member=1 if minimum is None else minimum,
             queue=annotations.get(QUEUE_NAME) or labels.get("volcano.sh/queue-name") or "",
             priority_class_name=pod.spec.priority_class_name,
             min_resources=_requests(pod),
+            network_topology=_topology(annotations),
         ),
     )
+
+
+def _volcanic(entries: Mapping[str, str]) -> dict[str, str]:
+    """What is addressed to the scheduler, among all that is written on a pod; not which group it belongs to."""
+    return {key: value for key, value in entries.items() if key.partition("/")[0].endswith("volcano.sh") and "/" in key}
+
+
+def _owners(pod: kube.Pod) -> list[OwnerReference]:
+    """A group goes when the last of its owners goes: who made the pod, or else the pod."""
+    if controlling_owner(pod) is not None:
+        return list(pod.metadata.owner_references or ())
+    return [
+        OwnerReference(
+            api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid or None, controller=True
+        )
+    ]
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 9 else None
+
+
+def _topology(annotations: Mapping[str, str]) -> NetworkTopology | None:
+    mode, tier = annotations.get(TOPOLOGY_MODE), _count(annotations.get(TOPOLOGY_TIER))
+    if mode not in ("hard", "soft") and tier is None:
+        return None
+    return NetworkTopology(mode=mode if mode in ("hard", "soft") else "hard", highest_tier_allowed=tier)
 
 
 def _requests(pod: kube.Pod) -> Resources | None:

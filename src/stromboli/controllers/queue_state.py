@@ -1,0 +1,69 @@
+"""Whether a queue takes work: the rules by which it opens and closes, alone and with the queues above it.
+
+An administrator closes a queue by setting its state to Closing or Closed. It is Closing while it holds groups and
+Closed when the last one is gone. With a queue close the open queues below it; they are marked, so that they open again
+with it, while a queue that was closed on its own stays closed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stromboli.cache.jobs import DEFAULT_QUEUE
+from stromboli.kube.volcano import PodGroup, Queue
+from stromboli.model.queue import ROOT
+
+OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
+CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
+
+COUNTED_PHASES = ("pending", "inqueue", "running", "unknown", "completed")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of a queue, and whether it is closed only because the queue above it is."""
+
+    state: str
+    with_parent: bool = False
+
+    @property
+    def is_shut(self) -> bool:
+        return self.state in (CLOSING, CLOSED)
+
+
+def standing_of(queue: Queue) -> Standing:
+    """As the queue says of itself; a queue that says nothing is open."""
+    marked = (queue.metadata.annotations or {}).get(CLOSED_BY_PARENT) == "true"
+    return Standing(queue.status.state or OPEN, marked)
+
+
+def next_standing(now: Standing, parent: Standing | None, *, is_empty: bool) -> Standing:
+    """As the queue ought to be, given the queue above it and whether it holds groups."""
+    shut = CLOSED if is_empty else CLOSING
+    if parent is not None and parent.is_shut:
+        return Standing(shut, with_parent=now.with_parent or not now.is_shut)
+    if now.with_parent:
+        return Standing(OPEN)
+    if now.is_shut:
+        return Standing(shut)
+    return Standing(now.state if now.state in (OPEN, UNKNOWN) else UNKNOWN)
+
+
+def parent_of(queue: Queue) -> str | None:
+    """The queue above; a queue that names none lies directly under the root."""
+    if queue.metadata.name == ROOT:
+        return None
+    return queue.spec.parent or ROOT
+
+
+def queue_of(group: PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:
+    """The queue that a group is in."""
+    return group.spec.queue or default_queue
+
+
+def counts_of(groups: Iterable[PodGroup]) -> dict[str, int]:
+    """How many groups are in each phase; a group that nobody has looked at yet is pending."""
+    phases = Counter((group.status.phase or "pending").lower() for group in groups)
+    return {phase: phases[phase] for phase in COUNTED_PHASES}
