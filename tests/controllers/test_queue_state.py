@@ -1,5 +1,6 @@
 """How queues open and close."""
 
+from collections import Counter
 from typing import NamedTuple
 
 import pytest
@@ -16,6 +17,7 @@ from stromboli.controllers.queue_state import (
     counts_of,
     next_standing,
     parent_of,
+    phase_of,
     standing_of,
 )
 from stromboli.kube.meta import ObjectMeta
@@ -85,5 +87,5 @@ def test_the_tree() -> None:
 
 def test_counts() -> None:
     phases = ["Pending", None, "", "Inqueue", "Running", "Running", "Completed", "Unknown", "Strange"]
-    groups = [PodGroup(status=PodGroupStatus(phase=phase)) for phase in phases]
-    assert counts_of(groups) == {"pending": 3, "inqueue": 1, "running": 2, "unknown": 1, "completed": 1}
+    counted = Counter(phase_of(PodGroup(status=PodGroupStatus(phase=phase))) for phase in phases)
+    assert counts_of(counted) == {"pending": 3, "inqueue": 1, "running": 2, "unknown": 1, "completed": 1}

@@ -7,8 +7,7 @@ with it, while a queue that was closed on its own stays closed.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stromboli.cache.jobs import DEFAULT_QUEUE
@@ -63,7 +62,11 @@ def queue_of(group: PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:
     return group.spec.queue or default_queue
 
 
-def counts_of(groups: Iterable[PodGroup]) -> dict[str, int]:
-    """How many groups are in each phase; a group that nobody has looked at yet is pending."""
-    phases = Counter((group.status.phase or "pending").lower() for group in groups)
-    return {phase: phases[phase] for phase in COUNTED_PHASES}
+def phase_of(group: PodGroup) -> str:
+    """The phase that a group is counted under; a group that nobody has looked at yet is pending."""
+    return (group.status.phase or "pending").lower()
+
+
+def counts_of(phases: Mapping[str, int]) -> dict[str, int]:
+    """How many groups are in each phase that a queue tells."""
+    return {phase: phases.get(phase, 0) for phase in COUNTED_PHASES}

@@ -1,0 +1,42 @@
+"""What the owner of a pod says about the group of its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+
+from stromboli.controllers.podgroups import controlling_owner
+from stromboli.kube.api_errors import ApiError
+from stromboli.kube.meta import TopLevel
+from stromboli.kube.pod import Pod
+
+if TYPE_CHECKING:
+    from stromboli.kube.client import Client
+
+_PLURALS = {
+    ("apps/v1", "ReplicaSet"): "replicasets",
+    ("apps/v1", "StatefulSet"): "statefulsets",
+    ("apps/v1", "DaemonSet"): "daemonsets",
+    ("batch/v1", "Job"): "jobs",
+}
+"""The owners that are asked: those that everybody's cluster has, and every scheduler may read."""
+
+
+async def owner_annotations(client: Client, pod: Pod) -> Mapping[str, str]:
+    """The annotations of the pod's owner; none of an owner that is gone or not ours to read."""
+    owner = controlling_owner(pod)
+    plural = _PLURALS.get((owner.api_version or "", owner.kind or "")) if owner else None
+    if owner is None or plural is None:
+        return {}
+    namespace, name = quote(pod.metadata.namespace, safe=""), quote(owner.name or "", safe="")
+    try:
+        answer = await client.request("GET", f"/apis/{owner.api_version}/namespaces/{namespace}/{plural}/{name}")
+    except ApiError as error:
+        if error.is_missing or error.is_denied:
+            return {}
+        raise
+    found = msgspec.json.decode(answer, type=TopLevel).metadata
+    return (found.annotations or {}) if found.uid == owner.uid else {}

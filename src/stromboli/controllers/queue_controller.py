@@ -1,0 +1,148 @@
+"""Keeps what a queue says of itself true: its state, and how many of its groups are in which phase.
+
+The state is also how administrators open and close queues, so it is only written over the version that was read.
+The counts are nobody else's and are written without asking; what the scheduler writes into the same status
+(`allocated`) is left alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from stromboli.controllers.queue_state import (
+    CLOSED_BY_PARENT,
+    Standing,
+    counts_of,
+    next_standing,
+    parent_of,
+    phase_of,
+    queue_of,
+    standing_of,
+)
+from stromboli.controllers.queues import standard_queues
+from stromboli.kube.api_errors import ApiError
+from stromboli.kube.catalogue import QUEUES
+from stromboli.kube.informer import Informer
+from stromboli.kube.volcano import PodGroup, Queue
+from stromboli.kube.work_queue import WorkQueue
+
+if TYPE_CHECKING:
+    from stromboli.kube.client import Client
+
+COUNTS_WITHIN = 0.1
+"""How old a count may be, in seconds: groups that change together are counted together."""
+
+
+class QueueController:
+    def __init__(self, client: Client, queues: Informer[Queue], groups: Informer[PodGroup], default_queue: str) -> None:
+        self._client = client
+        self._queues, self._groups = queues, groups
+        self._default_queue = default_queue
+        self._standard = {queue.metadata.name: queue for queue in standard_queues(default_queue)}
+        self._phases: dict[str, Counter[str]] = {}
+        self.work: WorkQueue[str] = WorkQueue(self._look, name="queues", workers=4)
+        #: What was written so far.
+        self.queues_created = 0
+        self.status_writes = 0
+        queues.listen(self._queue_changed)
+        groups.listen(self._group_changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self._queues.synced.wait()
+        await self._groups.synced.wait()
+        for name in self._standard:
+            self.work.add(name)
+        await self.work.run()
+
+    def _queue_changed(self, old: Queue | None, new: Queue | None) -> None:
+        queue = new or old
+        if queue is None:
+            return
+        name = queue.metadata.name
+        self.work.add(name)
+        if old is None or new is None or standing_of(old) != standing_of(new):
+            for other in self._queues.objects.values():
+                if parent_of(other) == name:
+                    self.work.add(other.metadata.name)
+
+    def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        before, after = self._place(old), self._place(new)
+        if before == after:
+            return
+        if before is not None:
+            self._count(*before, -1)
+        if after is not None:
+            self._count(*after, +1)
+
+    def _place(self, group: PodGroup | None) -> tuple[str, str] | None:
+        return None if group is None else (queue_of(group, self._default_queue), phase_of(group))
+
+    def _count(self, queue: str, phase: str, change: int) -> None:
+        phases = self._phases.setdefault(queue, Counter())
+        phases[phase] += change
+        if not phases[phase]:
+            del phases[phase]
+        self.work.add_after(queue, COUNTS_WITHIN)
+
+    async def _look(self, name: str) -> None:
+        queue = self._queues.objects.get(name)
+        if queue is not None:
+            await self._bring_up_to_date(queue)
+        elif name in self._standard:
+            await self._create(self._standard[name])
+
+    async def _create(self, queue: Queue) -> None:
+        body = {"metadata": {"name": queue.metadata.name}, "spec": msgspec.to_builtins(queue.spec)}
+        try:
+            await self._client.create(QUEUES, body)
+        except ApiError as error:
+            if not error.is_conflict:
+                raise
+        else:
+            self.queues_created += 1
+
+    async def _bring_up_to_date(self, queue: Queue) -> None:
+        """A queue is marked before it is closed and opened before the mark goes: half done, it is still understood."""
+        phases = self._phases.get(queue.metadata.name, Counter())
+        now = standing_of(queue)
+        wanted = next_standing(now, self._parent_standing(queue), is_empty=not phases.total())
+        if wanted.with_parent and not now.with_parent:
+            queue = await self._mark(queue, "true")
+        if changes := _changes(queue, wanted.state, counts_of(phases)):
+            queue = await self._write_status(queue, changes)
+        if now.with_parent and not wanted.with_parent:
+            await self._mark(queue, None)
+
+    def _parent_standing(self, queue: Queue) -> Standing | None:
+        parent = self._queues.objects.get(parent_of(queue) or "")
+        return None if parent is None else standing_of(parent)
+
+    async def _mark(self, queue: Queue, value: str | None) -> Queue:
+        metadata = _this_version(queue) | {"annotations": {CLOSED_BY_PARENT: value}}
+        return await self._client.patch(QUEUES, queue.metadata.name, {"metadata": metadata})
+
+    async def _write_status(self, queue: Queue, changes: dict[str, Any]) -> Queue:
+        metadata = _this_version(queue) if "state" in changes else {"uid": queue.metadata.uid}
+        body = {"metadata": metadata, "status": changes}
+        answer = await self._client.patch(QUEUES, queue.metadata.name, body, subresource="status")
+        self.status_writes += 1
+        return answer
+
+
+def _this_version(queue: Queue) -> dict[str, Any]:
+    return {"resourceVersion": queue.metadata.resource_version}
+
+
+def _changes(queue: Queue, state: str, counts: dict[str, int]) -> dict[str, Any]:
+    """What the status has to be told; Volcano's own definition demands that `allocated` is never missing."""
+    status = queue.status
+    changes: dict[str, Any] = {phase: count for phase, count in counts.items() if getattr(status, phase) != count}
+    if status.state != state:
+        changes["state"] = state
+    if changes and status.allocated is None:
+        changes["allocated"] = {}
+    return changes
