@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
+from stromboli.cache.summary import summary_of
 from stromboli.controllers.queues import standard_queues
 from stromboli.framework.session import Session
 from stromboli.kube import KubeObject
 from tests.properties.effort import examples
 from tests.properties.engine import program_of
-from tests.properties.summaries import summary_of
 from tests.properties.worlds import SmallWorld, Traits, social_worlds, worlds
 
 SMALL = Traits(most_nodes=4)

@@ -5,7 +5,7 @@ the terms that anybody asks about it satisfies, and which images nodes hold. So 
 seen, and classes are given when a snapshot is built.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from stromboli import kube
@@ -54,11 +54,25 @@ class Classifier:
     ) -> None:
         self._axis = axis
         self._terms = terms
-        self._labels = tuple(labels)
-        self._annotations = tuple(annotations)
+        self.labels = tuple(labels)
+        self.annotations = tuple(annotations)
         self._classes: dict[object, TaskClass] = {}
+        #: How many classes have been given numbers.
+        self._given = 0
         self._matches: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[int, ...]] = {}
         self._matches_at = -1
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    def reads(self, labels: Sequence[str], annotations: Sequence[str]) -> bool:
+        """Whether pods are told apart by exactly these."""
+        return (self._labels, self._annotations) == (tuple(labels), tuple(annotations))
+
+    def keep(self, numbers: Collection[int]) -> None:
+        """Forget all classes but those with these numbers. A number is never given again."""
+        self._classes = {key: known for key, known in self._classes.items() if known.number in numbers}
+        self._matches.clear()
 
     def facts(self, pod: kube.Pod, namespaces: Namespaces) -> PodFacts:
         """Read a pod. Raises ValueError with the field in front when a part of it makes no sense."""
@@ -73,8 +87,8 @@ class Classifier:
             constraints,
             tuple(sorted(image_name(container.image) for container in containers if container.image)),
             len(containers),
-            _chosen(pod.metadata.labels, self._labels),
-            _chosen(pod.metadata.annotations, self._annotations),
+            _chosen(pod.metadata.labels, self.labels),
+            _chosen(pod.metadata.annotations, self.annotations),
         )
 
     def class_of(self, pod: kube.Pod, facts: PodFacts, images: frozenset[str]) -> TaskClass:
@@ -86,12 +100,13 @@ class Classifier:
         known = self._classes.get(key)
         if known is None:
             known = self._classes[key] = self._new_class(facts, present, feeds)
+            self._given += 1
         return known
 
     def _new_class(self, facts: PodFacts, images: tuple[str, ...], feeds: tuple[int, ...]) -> TaskClass:
         constraints = facts.constraints
         return TaskClass(
-            number=len(self._classes),
+            number=self._given,
             request=facts.request,
             role=facts.role,
             scored_request=facts.scored_request,

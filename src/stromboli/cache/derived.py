@@ -48,6 +48,8 @@ class Derived:
         self.books[: layout.resources] = self.books[layout.allocatable :]
         self.tallies: dict[int, NDArray[np.int32]] = {}
         self.columns = TaskColumns()
+        #: By node row, the uids of the pods that take room there.
+        self.standing: dict[int, set[str]] = {}
         self.jobs: dict[str, Job] = {}
         self.sums = QueueSums(queues, layout.resources)
         self.waiting: set[str] = set()
@@ -97,6 +99,8 @@ class Derived:
         self.books[: self.layout.changing, counted.row] += sign * effect
         for number in task_class.feeds:
             self._own_tally(number)[counted.row] += sign
+        standing = self.standing.setdefault(counted.row, set())
+        (standing.add if sign > 0 else standing.discard)(counted.task.uid)
 
     def _own_tally(self, number: int) -> NDArray[np.int32]:
         column = self.tallies.get(number)

@@ -1,7 +1,8 @@
 """A snapshot by names alone: two that say the same are equal, whatever numbers the cache gave to things.
 
-A cache goes on counting what was once asked about. So summaries are compared over what both have to know: the terms
-of the snapshot that has seen less.
+Places on axes and in columns depend on the order in which a cache met things, what it says does not. A cache also goes
+on counting what was once asked about. So summaries are compared over what both have to know: the terms of the one
+that has seen less.
 """
 
 from __future__ import annotations

@@ -1,0 +1,43 @@
+"""What two accounts of the same thing say differently, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: When this much is wrong, more of it does not help.
+MOST_DIFFERENCES = 1000
+_LONGEST_WORDS = 200
+
+Account = Mapping[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    what: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: expected {self.expected}, found {self.found}"
+
+
+def difference(what: str, expected: object, found: object) -> Difference:
+    return Difference(what, _words(expected), _words(found))
+
+
+def differences(expected: Account, found: Account, path: tuple[str, ...] = ()) -> Iterator[Difference]:
+    """Where two nested accounts differ, part by part."""
+    for key in {**expected, **found}:
+        one, other = expected.get(key), found.get(key)
+        here = (*path, _words(key))
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from differences(one, other, here)
+        elif one != other:
+            yield difference(", ".join(here), one, other)
+
+
+def _words(value: object) -> str:
+    text = "nothing" if value is None or value == {} else str(value)
+    return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]}…"
