@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,8 @@ class ServedResource:
     #: The structural schema (`openAPIV3Schema`) of a custom resource; None for what is built in.
     schema: dict[str, Any] | None = None
     columns: tuple[Column, ...] = ()
+    #: Fields of a custom resource that lists and watches may select by.
+    selectable_fields: tuple[str, ...] = ()
     status_subresource: bool = False
     is_custom: bool = False
 
@@ -51,3 +54,33 @@ class ServedResource:
     def name(self) -> str:
         """`podgroups.scheduling.volcano.sh`, `pods`: as error messages name it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+class Registry:
+    """What is served at this moment. Custom resources come and go with their definitions."""
+
+    def __init__(self, resources: Iterable[ServedResource] = ()) -> None:
+        self._served = {(each.group, each.version, each.plural): each for each in resources}
+
+    def __iter__(self) -> Iterator[ServedResource]:
+        return iter(self._served.values())
+
+    def find(self, group: str, version: str, plural: str) -> ServedResource | None:
+        return self._served.get((group, version, plural))
+
+    def named(self, group: str, version: str, plural: str) -> ServedResource:
+        """One that is always served."""
+        return self._served[group, version, plural]
+
+    def of_kind(self, group: str, kind: str) -> ServedResource | None:
+        """Any version of the kind."""
+        return next((each for each in self if each.group == group and each.kind == kind), None)
+
+    def replace(self, group: str, plural: str, resources: Iterable[ServedResource]) -> None:
+        """Serve these versions of a resource and no others."""
+        self.remove(group, plural)
+        self._served.update({(each.group, each.version, each.plural): each for each in resources})
+
+    def remove(self, group: str, plural: str) -> None:
+        for key in [key for key in self._served if key[0] == group and key[2] == plural]:
+            del self._served[key]

@@ -1,0 +1,171 @@
+"""The verbs on resources: from a call and its body to the bytes of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from stromboli.embedded.bindings import bind
+from stromboli.embedded.bodies import decoded, patched
+from stromboli.embedded.calls import Call
+from stromboli.embedded.control_plane import ControlPlane
+from stromboli.embedded.deletion import DeleteOptions
+from stromboli.embedded.forms import WholeForm, form_of
+from stromboli.embedded.refusals import Refused, bad_request, details_of, method_not_allowed, no_such_path, success
+from stromboli.embedded.registry import ServedResource
+from stromboli.embedded.reviews import reviewed
+from stromboli.embedded.selectors import Matcher, matcher
+from stromboli.embedded.store import Entry, Object, encode
+from stromboli.embedded.versions import collection_of, served_form
+from stromboli.embedded.watches import Watch
+from stromboli.embedded.writes import WriteOptions
+
+#: Kinds of which a deletion answers with the last state and not with a mere success.
+_SHOWN_WHEN_DELETED = frozenset({"pods", "services", "serviceaccounts", "podtemplates", "namespaces"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer that is complete."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call with what came along: the form that is wanted, and the body."""
+
+    call: Call
+    resource: ServedResource
+    accept: str
+    content_type: str
+    body: bytes
+
+    def options(self) -> WriteOptions:
+        manager = self.call.query.get("fieldManager") or "unknown"
+        return WriteOptions(self.call.dry_run, manager, self.call.subresource)
+
+
+class Api:
+    """Answers calls on resources."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._verbs = {
+            "get": self._get,
+            "list": self._list,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+
+    def resource(self, call: Call) -> ServedResource:
+        """What the call is about; refuses what is not served, and what cannot be done with it."""
+        resource = self._plane.registry.find(call.group, call.version, call.plural)
+        if resource is None or (call.namespace and not resource.namespaced):
+            raise no_such_path()
+        if call.subresource and call.subresource not in resource.subresources:
+            raise no_such_path()
+        if call.verb not in resource.verbs and not call.subresource:
+            raise method_not_allowed(call.verb)
+        if resource.namespaced and not call.namespace and (call.name or call.verb in ("create", "deletecollection")):
+            raise method_not_allowed(call.verb)
+        return resource
+
+    def answer(self, asked: Asked) -> Reply:
+        """Everything except watches."""
+        call = asked.call
+        if call.verb == "create" and call.name:
+            return self._act(asked)
+        serve = self._verbs.get(call.verb)
+        if serve is None:
+            raise method_not_allowed(call.verb)
+        return serve(asked)
+
+    def watch(self, asked: Asked) -> Watch:
+        form = self._form(asked)
+        return Watch(self._plane.store, form, asked.call, self._matcher(asked))
+
+    def _form(self, asked: Asked) -> WholeForm:
+        collection = collection_of(self._plane.store, asked.resource)
+        return form_of(asked.resource, collection, asked.accept, asked.call.query.get("includeObject", ""))
+
+    def _matcher(self, asked: Asked) -> Matcher | None:
+        return matcher(asked.resource, asked.call.query, asked.resource.selectable_fields)
+
+    def _entry(self, asked: Asked) -> Entry:
+        return self._plane.writes.existing(asked.resource, asked.call.namespace, asked.call.name)
+
+    def _shown(self, asked: Asked, entry: Entry, status: int = 200) -> Reply:
+        return Reply(status, self._form(asked).one(entry))
+
+    def _get(self, asked: Asked) -> Reply:
+        entry = self._entry(asked)
+        if asked.call.subresource not in ("", "status"):
+            raise Refused(501, "NotImplemented", f"there is no {asked.call.subresource} in a simulated cluster")
+        return self._shown(asked, entry)
+
+    def _list(self, asked: Asked) -> Reply:
+        form = self._form(asked)
+        page = self._plane.lists.page(form.collection, asked.call, self._matcher(asked))
+        return Reply(200, form.many(page.entries, page.metadata()))
+
+    def _create(self, asked: Asked) -> Reply:
+        body = decoded(asked.body, asked.content_type)
+        if "list" not in asked.resource.verbs:
+            return Reply(201, encode(reviewed(asked.resource.plural, _object(body))))
+        entry = self._plane.writes.create(asked.resource, asked.call.namespace, _object(body), asked.options())
+        return self._shown(asked, entry, 201)
+
+    def _act(self, asked: Asked) -> Reply:
+        """A POST to a part of a pod is something to be done with it."""
+        entry = self._entry(asked)
+        body = decoded(asked.body, asked.content_type)
+        if asked.call.subresource == "binding":
+            bind(self._plane.writes, asked.resource, entry, body, asked.options())
+        elif asked.call.subresource == "eviction":
+            self._plane.evictions.evict(asked.resource, entry, body, asked.call.dry_run)
+        else:
+            raise method_not_allowed(asked.call.verb)
+        return Reply(201, encode(success(201)))
+
+    def _update(self, asked: Asked) -> Reply:
+        body = _object(decoded(asked.body, asked.content_type))
+        entry = self._plane.writes.update(asked.resource, self._entry(asked), body, asked.options())
+        return self._shown(asked, entry)
+
+    def _patch(self, asked: Asked) -> Reply:
+        entry = self._entry(asked)
+        collection = collection_of(self._plane.store, asked.resource)
+        found = served_form(asked.resource, collection, entry.body)
+        result = patched(asked.resource, asked.call.name, found, asked.body, asked.content_type)
+        return self._shown(asked, self._plane.writes.update(asked.resource, entry, result, asked.options()))
+
+    def _delete(self, asked: Asked) -> Reply:
+        entry = self._entry(asked)
+        options = DeleteOptions.parse(decoded(asked.body, asked.content_type), asked.call.query)
+        last, is_gone = self._plane.delete(asked.resource, entry, options)
+        if is_gone and asked.resource.plural not in _SHOWN_WHEN_DELETED:
+            details = {**details_of(asked.resource, asked.call.name), "uid": last.metadata["uid"]}
+            return Reply(200, encode(success(200, details)))
+        return self._shown(asked, last)
+
+    def _delete_collection(self, asked: Asked) -> Reply:
+        form, options = (
+            self._form(asked),
+            DeleteOptions.parse(decoded(asked.body, asked.content_type), asked.call.query),
+        )
+        page = self._plane.lists.page(form.collection, asked.call, self._matcher(asked))
+        gone = [self._plane.delete(asked.resource, entry, options)[0] for entry in page.entries]
+        return Reply(200, form.many(gone, page.metadata()))
+
+
+def _object(body: Any) -> Object:
+    if not isinstance(body, dict):
+        raise bad_request("the body of the request is not an object")
+    return body

@@ -1,0 +1,70 @@
+"""What a request asks for, read from its method and path alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote
+
+_COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_OBJECT_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_TRUE = ("true", "1", "True")
+#: What is below a namespace's own path and is not a resource inside the namespace.
+_NAMESPACE_PARTS = ("status", "finalize")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request on a resource. `plural` is empty when the path names only a group and version."""
+
+    method: str
+    verb: str
+    group: str
+    version: str
+    plural: str = ""
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    query: dict[str, str] = field(default_factory=dict)
+
+    def flag(self, parameter: str) -> bool:
+        return self.query.get(parameter) in _TRUE
+
+    def number(self, parameter: str) -> int | None:
+        """The parameter as a whole number; None when it is absent or is none."""
+        text = self.query.get(parameter, "")
+        return int(text) if text.lstrip("-").isdigit() else None
+
+    @property
+    def dry_run(self) -> bool:
+        return self.query.get("dryRun") == "All"
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """The path and the query of a request line's target, both still quoted."""
+    path, _, query = target.partition("?")
+    return path, query
+
+
+def parse_call(method: str, path: str, query: str) -> Call | None:
+    """None when the path is not of the form under which resources are served."""
+    parts = [unquote(part) for part in path.split("/") if part]
+    if len(parts) >= 2 and parts[0] == "api":
+        group, version, rest = "", parts[1], parts[2:]
+    elif len(parts) >= 3 and parts[0] == "apis":
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    namespace = ""
+    if len(rest) >= 3 and rest[0] == "namespaces" and not (len(rest) == 3 and rest[2] in _NAMESPACE_PARTS):
+        namespace, rest = rest[1], rest[2:]
+    plural, name, *below = [*rest, "", ""]
+    parameters = dict(parse_qsl(query, keep_blank_values=True)) if query else {}
+    verb = _verb(method, name, parameters)
+    return Call(method, verb, group, version, plural, namespace, name, "/".join(filter(None, below)), parameters)
+
+
+def _verb(method: str, name: str, query: dict[str, str]) -> str:
+    if name:
+        return _OBJECT_VERBS.get(method, "")
+    verb = _COLLECTION_VERBS.get(method, "")
+    return "watch" if verb == "list" and query.get("watch") in _TRUE else verb

@@ -1,0 +1,78 @@
+"""The parts of the server that keep and change objects, put together."""
+
+from __future__ import annotations
+
+from stromboli.embedded.builtin_kinds import builtin_resources
+from stromboli.embedded.custom_resources import CRD_GROUP, CustomStrategy, DefinitionStrategy
+from stromboli.embedded.deletion import DeleteOptions, Deletion
+from stromboli.embedded.emptying import Emptying
+from stromboli.embedded.evictions import Evictions
+from stromboli.embedded.lists import Lists
+from stromboli.embedded.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
+from stromboli.embedded.pods import PodStrategy
+from stromboli.embedded.priorities import Priorities, PriorityClassStrategy, system_classes
+from stromboli.embedded.registry import Registry, ServedResource
+from stromboli.embedded.store import Entry, Object, Store
+from stromboli.embedded.strategies import FreeNames, NodeStrategy, Strategy
+from stromboli.embedded.writes import WriteOptions, Writes
+
+_RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+
+
+class ControlPlane:
+    """A cluster's objects and the rules for them, without any network."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.registry = Registry(builtin_resources())
+        for resource in self.registry:
+            self.store.add_collection(resource.group, resource.plural, resource.api_version, resource.kind)
+        self._special = self._strategies()
+        self._custom = CustomStrategy()
+        self._plain = Strategy()
+        self.writes = Writes(self.store, self._strategy)
+        self.deletion = Deletion(self.writes, self._strategy)
+        self.lists = Lists(self.store)
+        self._emptying = Emptying(self.store, self.registry, self.writes, self.deletion)
+        self.writes.after_removal = self._emptying.after_removal
+        budgets = self.registry.named("policy", "v1", "poddisruptionbudgets")
+        self.evictions = Evictions(self.store, self.writes, self.deletion, budgets)
+        self._furnish()
+
+    def _strategies(self) -> dict[tuple[str, str], Strategy]:
+        return {
+            ("", "pods"): PodStrategy(Priorities(self.store)),
+            ("", "nodes"): NodeStrategy(),
+            ("", "namespaces"): NamespaceStrategy(),
+            ("scheduling.k8s.io", "priorityclasses"): PriorityClassStrategy(self.store),
+            (CRD_GROUP, "customresourcedefinitions"): DefinitionStrategy(self.store, self.registry),
+            **{("rbac.authorization.k8s.io", plural): FreeNames() for plural in _RBAC},
+        }
+
+    def _strategy(self, resource: ServedResource) -> Strategy:
+        if resource.is_custom:
+            return self._custom
+        return self._special.get((resource.group, resource.plural), self._plain)
+
+    def _furnish(self) -> None:
+        """What is there before anybody asks."""
+        for name in INITIAL_NAMESPACES:
+            self._create("", "namespaces", {"metadata": {"name": name}})
+        for body in system_classes():
+            self._create("scheduling.k8s.io", "priorityclasses", body)
+
+    def _create(self, group: str, plural: str, body: Object) -> None:
+        self.writes.create(self.registry.named(group, "v1", plural), "", body, WriteOptions())
+
+    def delete(self, resource: ServedResource, entry: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
+        """The object as it is now, and whether it is gone; what holds others begins to be emptied."""
+        last, is_gone = self.deletion.delete(resource, entry, options)
+        if is_gone or options.dry_run:
+            return last, is_gone
+        self._emptying.begin(resource, last)
+        return last, False
+
+    def compact(self) -> None:
+        """Forget the past: watches and pages that still build on it must start over."""
+        self.store.compact()
+        self.lists.forget()

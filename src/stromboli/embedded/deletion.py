@@ -1,0 +1,108 @@
+"""Deleting objects: preconditions, grace periods, finalizers, and the marks that tell the garbage collector what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli.embedded.clock import seconds_from_now
+from stromboli.embedded.refusals import bad_request, conflict
+from stromboli.embedded.registry import ServedResource
+from stromboli.embedded.store import Entry, Object
+from stromboli.embedded.strategies import Strategies
+from stromboli.embedded.writes import WriteOptions, Writes
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+_FINALIZERS = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
+_POLICIES = ("", "Background", *_FINALIZERS)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How a deletion is meant, from the body and the query of the request."""
+
+    grace_period: int | None = None
+    uid: str = ""
+    resource_version: str = ""
+    #: Empty leaves the finalizers as they are.
+    propagation: str = ""
+    dry_run: bool = False
+
+    @classmethod
+    def parse(cls, body: Any, query: Mapping[str, str]) -> DeleteOptions:
+        document = body if isinstance(body, dict) else {}
+        preconditions = document.get("preconditions") or {}
+        grace = document.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
+        orphans = document.get(
+            "orphanDependents", {"true": True, "false": False}.get(query.get("orphanDependents", ""))
+        )
+        propagation = document.get("propagationPolicy") or query.get("propagationPolicy") or ""
+        if propagation not in _POLICIES:
+            raise bad_request(f"invalid propagationPolicy {propagation!r}: expected Orphan, Background or Foreground")
+        if orphans is not None and not propagation:
+            propagation = "Orphan" if orphans else "Background"
+        return cls(
+            grace_period=None if grace is None else int(grace),
+            uid=preconditions.get("uid") or "",
+            resource_version=preconditions.get("resourceVersion") or "",
+            propagation=propagation,
+            dry_run="All" in (document.get("dryRun") or ()) or query.get("dryRun") == "All",
+        )
+
+
+class Deletion:
+    """Takes objects away, or marks them for those who still have to do something before."""
+
+    def __init__(self, writes: Writes, strategies: Strategies) -> None:
+        self._writes = writes
+        self._strategies = strategies
+
+    def delete(self, resource: ServedResource, entry: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
+        """The object as it is now, and whether it is gone."""
+        check_preconditions(resource, entry, options)
+        metadata = self._marked(resource, entry, options)
+        body = {**entry.body, "metadata": metadata}
+        self._strategies(resource).delete_begins(resource, body)
+        if self._writes.is_finished(resource, body):
+            return (entry, True) if options.dry_run else (self._writes.remove(resource, entry, body), True)
+        if body == entry.body:
+            return entry, False
+        return self._writes.store_marked(resource, entry, body, WriteOptions(dry_run=options.dry_run)), False
+
+    def _marked(self, resource: ServedResource, entry: Entry, options: DeleteOptions) -> Object:
+        metadata = dict(entry.metadata)
+        finalizers = _finalizers(metadata.get("finalizers") or [], options.propagation)
+        if finalizers:
+            metadata["finalizers"] = finalizers
+        else:
+            metadata.pop("finalizers", None)
+        grace = self._strategies(resource).grace_period(entry.body, options.grace_period)
+        if "deletionTimestamp" not in metadata or grace < metadata.get("deletionGracePeriodSeconds", 0):
+            metadata["deletionTimestamp"] = seconds_from_now(grace)
+            metadata["deletionGracePeriodSeconds"] = grace
+        if "generation" in metadata and "deletionTimestamp" not in entry.metadata:
+            metadata["generation"] += 1
+        return metadata
+
+
+def check_preconditions(resource: ServedResource, entry: Entry, options: DeleteOptions) -> None:
+    found = entry.metadata
+    if options.uid and options.uid != found["uid"]:
+        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {found['uid']}"
+        raise conflict(resource, entry.key[1], why)
+    if options.resource_version and options.resource_version != found["resourceVersion"]:
+        why = (
+            f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
+            f"ResourceVersion in object meta: {found['resourceVersion']}"
+        )
+        raise conflict(resource, entry.key[1], why)
+
+
+def _finalizers(found: list[str], propagation: str) -> list[str]:
+    """With the finalizer of the wanted propagation, and not with that of another."""
+    if not propagation:
+        return found
+    others = [name for name in found if name not in (ORPHAN, FOREGROUND)]
+    wanted = _FINALIZERS.get(propagation)
+    return [*others, wanted] if wanted else others

@@ -1,0 +1,153 @@
+"""How the server says no: a `Status` object with a code, a reason in one word and a sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli.embedded.registry import ServedResource
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that is wrong, and the field where."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def document(self) -> dict[str, str]:
+        document = {"reason": self.reason, "message": self.message}
+        return {**document, "field": self.field} if self.field else document
+
+
+class Refused(Exception):
+    """A request that is answered with a failure."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+        self.retry_after = retry_after
+
+    def status(self) -> dict[str, Any]:
+        """The answer's body."""
+        details = dict(self.details)
+        if self.retry_after is not None:
+            details["retryAfterSeconds"] = self.retry_after
+        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        body["message"] = self.message
+        if self.reason:
+            body["reason"] = self.reason
+        if details:
+            body["details"] = details
+        return {**body, "code": self.code}
+
+
+def success(code: int, details: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The `Status` of something that was done and leaves no object to show."""
+    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return {**body, "details": details} if details else {**body, "code": code}
+
+
+def details_of(resource: ServedResource, name: str) -> dict[str, Any]:
+    details = {"name": name, "kind": resource.plural}
+    return {**details, "group": resource.group} if resource.group else details
+
+
+def bad_request(message: str) -> Refused:
+    return Refused(400, "BadRequest", message)
+
+
+def unauthorized() -> Refused:
+    return Refused(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: ServedResource, name: str, why: str, causes: Iterable[Cause] = ()) -> Refused:
+    details = details_of(resource, name)
+    if documents := [cause.document() for cause in causes]:
+        details["causes"] = documents
+    return Refused(403, "Forbidden", f'{resource.name} "{name}" is forbidden: {why}', details=details)
+
+
+def no_such_path() -> Refused:
+    return Refused(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def not_found(resource: ServedResource, name: str) -> Refused:
+    return Refused(404, "NotFound", f'{resource.name} "{name}" not found', details=details_of(resource, name))
+
+
+def method_not_allowed(verb: str) -> Refused:
+    return Refused(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+        details={"verb": verb},
+    )
+
+
+def already_exists(resource: ServedResource, name: str) -> Refused:
+    return Refused(409, "AlreadyExists", f'{resource.name} "{name}" already exists', details=details_of(resource, name))
+
+
+def conflict(resource: ServedResource, name: str, why: str, *, subresource: str = "") -> Refused:
+    named = f"{resource.plural}/{subresource}" if subresource else resource.name
+    details = details_of(resource, name)
+    if subresource:
+        details["kind"] = f"{resource.plural}/{subresource}"
+    return Refused(409, "Conflict", f'Operation cannot be fulfilled on {named} "{name}": {why}', details=details)
+
+
+def modified(resource: ServedResource, name: str) -> Refused:
+    """Somebody else wrote since the caller read."""
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource, name, why)
+
+
+def expired(message: str = "The resourceVersion for the provided watch is too old.") -> Refused:
+    return Refused(410, "Expired", message)
+
+
+def too_large(limit: int) -> Refused:
+    return Refused(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def unsupported_media_type(found: str, supported: Iterable[str]) -> Refused:
+    message = (
+        "the body of the request was in an unknown format - accepted media types include: " + ", ".join(supported)
+        if supported
+        else f"the body of the request was in an unknown format - {found}"
+    )
+    return Refused(415, "UnsupportedMediaType", message)
+
+
+def invalid(resource: ServedResource, name: str, causes: Iterable[Cause]) -> Refused:
+    """The object was understood and breaks the rules of its kind."""
+    found = list(causes)
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    sentences = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in found]
+    joined = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+    details = {**details_of(resource, name), "kind": resource.kind}
+    details["causes"] = [cause.document() for cause in found]
+    return Refused(422, "Invalid", f'{kind} "{name}" is invalid: {joined}', details=details)
+
+
+def too_many_requests(message: str, *, retry_after: int | None = None, causes: Iterable[Cause] = ()) -> Refused:
+    details = {"causes": [cause.document() for cause in causes]}
+    return Refused(429, "TooManyRequests", message, details=details, retry_after=retry_after)
+
+
+def internal_error(message: str) -> Refused:
+    return Refused(500, "InternalError", f"Internal error occurred: {message}")

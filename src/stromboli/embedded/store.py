@@ -1,0 +1,164 @@
+"""The objects in memory: every version of one is an entry that never changes, encoded once and shared by all readers.
+
+One counter numbers all writes of all kinds, as one etcd would. Each collection keeps the last part of its history, which
+is what watches read: a watch is a place in the history, not a queue of its own. Bodies are never changed after they
+are stored; a writer builds a new one, which may share parts with the old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+Object = dict[str, Any]
+Key = tuple[str, str]
+"""Namespace (empty for what belongs to the whole cluster) and name."""
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+_HISTORY = 50_000
+
+encode = msgspec.json.Encoder().encode
+
+
+class Entry:
+    """One version of an object."""
+
+    __slots__ = ("body", "key", "raw", "version")
+
+    def __init__(self, key: Key, body: Object, version: int) -> None:
+        self.key = key
+        self.body = body
+        self.version = version
+        self.raw = encode(body)
+
+    @property
+    def metadata(self) -> Object:
+        return self.body["metadata"]
+
+
+class Change:
+    """One write: what the object became (for a deletion: what it was last) and what it had been before."""
+
+    __slots__ = ("_line", "entry", "previous", "type")
+
+    def __init__(self, type_: str, entry: Entry, previous: Entry | None) -> None:
+        self.type = type_
+        self.entry = entry
+        self.previous = previous
+        self._line: bytes | None = None
+
+    @property
+    def line(self) -> bytes:
+        """As a watch of everything sends it; made for the first such watch and kept for the others."""
+        if self._line is None:
+            self._line = event_line(self.type, self.entry.raw)
+        return self._line
+
+
+def event_line(type_: str, raw: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (type_.encode(), raw)
+
+
+class Collection:
+    """All objects of one resource, and the recent history of their changes."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        self.api_version = api_version
+        self.kind = kind
+        self._entries: dict[Key, Entry] = {}
+        self._sorted: list[Key] | None = []
+        self._history: list[Change] = []
+        self._versions: list[int] = []
+        #: Changes up to this version are forgotten.
+        self.forgotten = 0
+        self.watchers: set[asyncio.Event] = set()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Key) -> Entry | None:
+        return self._entries.get(key)
+
+    def entries(self, namespace: str = "") -> Iterator[Entry]:
+        """In the order of their keys; of one namespace or of all."""
+        if self._sorted is None:
+            self._sorted = sorted(self._entries)
+        keys = self._sorted
+        if namespace:
+            keys = keys[bisect_right(keys, (namespace, "")) : bisect_right(keys, (namespace + "\0", ""))]
+        return map(self._entries.__getitem__, keys)
+
+    def record(self, change: Change) -> None:
+        """Take over a write and wake the watches."""
+        key = change.entry.key
+        if change.type == DELETED:
+            del self._entries[key]
+            self._sorted = None
+        else:
+            if change.type == ADDED:
+                self._sorted = None
+            self._entries[key] = change.entry
+        self._history.append(change)
+        self._versions.append(change.entry.version)
+        if len(self._history) > 2 * _HISTORY:
+            self.forget(self._versions[-_HISTORY])
+        for watcher in self.watchers:
+            watcher.set()
+
+    def changes_after(self, version: int) -> list[Change]:
+        return self._history[bisect_right(self._versions, version) :]
+
+    def forget(self, version: int) -> None:
+        """Forget the changes up to a version; watches that are further back are told that they are too late."""
+        keep = bisect_right(self._versions, version)
+        del self._history[:keep]
+        del self._versions[:keep]
+        self.forgotten = max(self.forgotten, version)
+
+
+class Store:
+    """All collections, and the counter that numbers every write."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        self._collections: dict[tuple[str, str], Collection] = {}
+
+    def collection(self, group: str, plural: str) -> Collection:
+        return self._collections[group, plural]
+
+    def add_collection(self, group: str, plural: str, api_version: str, kind: str) -> Collection:
+        """Make room for a resource; what is already there under this name stays."""
+        return self._collections.setdefault((group, plural), Collection(api_version, kind))
+
+    def drop_collection(self, group: str, plural: str) -> None:
+        self._collections.pop((group, plural), None)
+
+    def items(self) -> Iterator[tuple[tuple[str, str], Collection]]:
+        return iter(list(self._collections.items()))
+
+    def put(self, collection: Collection, key: Key, body: Object) -> Entry:
+        """Write a new object or a new version of one. The body is taken over, its resourceVersion set."""
+        self.version += 1
+        body["metadata"]["resourceVersion"] = str(self.version)
+        previous = collection.get(key)
+        entry = Entry(key, body, self.version)
+        collection.record(Change(MODIFIED if previous else ADDED, entry, previous))
+        return entry
+
+    def remove(self, collection: Collection, entry: Entry, body: Object | None = None) -> Entry:
+        """Take an object away. Its last version, as watches see it, carries the number of the deletion."""
+        self.version += 1
+        last = dict(body or entry.body)
+        last["metadata"] = {**last["metadata"], "resourceVersion": str(self.version)}
+        gone = Entry(entry.key, last, self.version)
+        collection.record(Change(DELETED, gone, entry))
+        return gone
+
+    def compact(self) -> None:
+        """Forget all history: every watch and continued list from before must start over."""
+        for collection in self._collections.values():
+            collection.forget(self.version)

@@ -1,0 +1,146 @@
+"""Sending watches over HTTP, as they are or as a fault wants them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from stromboli.embedded.calls import Call
+from stromboli.embedded.faults import CutWatch, Duplicate, ExpireWatch, Faults, HangWatch, Reorder, WatchAction
+from stromboli.embedded.refusals import Refused, expired
+from stromboli.embedded.store import encode, event_line
+from stromboli.embedded.watches import Watch
+
+_LONGEST_SECONDS = 1800
+_HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+#: Lines are sent together up to about this many bytes.
+_CHUNK = 256 * 1024
+
+
+class _Over(Exception):
+    """Nothing more is to be sent on this stream."""
+
+
+class Streams:
+    """All open watches of the server."""
+
+    def __init__(self, faults: Faults, bookmark_interval: float) -> None:
+        self._faults = faults
+        self._bookmark_interval = bookmark_interval
+        self._open: set[asyncio.Transport] = set()
+
+    async def run(self, request: web.BaseRequest, call: Call, watch: Watch) -> web.StreamResponse:
+        """Send until the time is up, the client leaves, or the watch falls too far behind."""
+        response = web.StreamResponse(headers=_HEADERS)
+        response.enable_chunked_encoding()
+        with watch:
+            await response.prepare(request)
+            if (transport := request.transport) is None:
+                return response
+            self._open.add(transport)
+            try:
+                await self._send_all(_Stream(response, transport, call, watch, self._faults))
+            except (_Over, ConnectionError):
+                pass
+            finally:
+                self._open.discard(transport)
+        return response
+
+    async def _send_all(self, stream: _Stream) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + (stream.call.number("timeoutSeconds") or _LONGEST_SECONDS)
+        await stream.open()
+        while (left := end - loop.time()) > 0:
+            if not await stream.wait(min(left, self._bookmark_interval)):
+                await stream.bookmark()
+            await stream.send_news()
+
+    def drop(self) -> None:
+        """Cut them all."""
+        for transport in list(self._open):
+            transport.abort()
+
+
+class _Stream:
+    """One open watch: the response it goes to, and what goes wrong with it."""
+
+    def __init__(
+        self, response: web.StreamResponse, transport: asyncio.Transport, call: Call, watch: Watch, faults: Faults
+    ) -> None:
+        self.call = call
+        self._response = response
+        self._transport = transport
+        self._watch = watch
+        self._faults = faults
+
+    async def open(self) -> None:
+        """Send what there is already, and what has happened since the version that the client knows."""
+        await self._send(self._watch.opening())
+        await self.send_news()
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether there may be news before the time is up."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._watch.wake.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def send_news(self) -> None:
+        self._watch.wake.clear()
+        try:
+            changes = self._watch.news()
+        except Refused as refused:
+            await self._fail(refused)
+        lines = [line for change in changes if (line := self._watch.line(change)) is not None]
+        if lines and self._faults and (action := self._faults.on_watch(self.call)) is not None:
+            lines = await self._disturbed(lines, action)
+        await self._send(lines)
+
+    async def bookmark(self) -> None:
+        if self._watch.wants_bookmarks:
+            await self._response.write(self._watch.bookmark())
+
+    async def _send(self, lines: Iterable[bytes]) -> None:
+        chunk: list[bytes] = []
+        size = 0
+        for line in lines:
+            chunk.append(line)
+            size += len(line)
+            if size >= _CHUNK:
+                await self._response.write(b"".join(chunk))
+                chunk, size = [], 0
+        if chunk:
+            await self._response.write(b"".join(chunk))
+
+    async def _fail(self, refused: Refused) -> None:
+        """Say in the stream what went wrong, and end it."""
+        await self._response.write(event_line("ERROR", encode(refused.status())))
+        raise _Over
+
+    async def _disturbed(self, lines: list[bytes], action: WatchAction) -> list[bytes]:
+        match action:
+            case CutWatch():
+                self._transport.abort()
+                raise _Over
+            case ExpireWatch():
+                await self._fail(expired())
+            case HangWatch():
+                await asyncio.Event().wait()
+            case Duplicate():
+                return [line for line in lines for _ in range(2)]
+            case Reorder(window):
+                return _reordered(lines, window)
+        return lines
+
+
+def _reordered(lines: list[bytes], window: int) -> list[bytes]:
+    """Each window backwards, then its older events once more: new, old, and old after new."""
+    disturbed: list[bytes] = []
+    for start in range(0, len(lines), window):
+        part = lines[start : start + window]
+        disturbed += [*reversed(part), *part]
+    return disturbed

@@ -1,0 +1,103 @@
+"""Watches: a place in the history of a collection that moves on as the history grows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from stromboli.embedded.calls import Call
+from stromboli.embedded.forms import WholeForm
+from stromboli.embedded.lists import too_new
+from stromboli.embedded.refusals import bad_request, expired
+from stromboli.embedded.selectors import Matcher
+from stromboli.embedded.store import ADDED, DELETED, MODIFIED, Change, Entry, Store
+
+_FROM_NOW = ("", "0")
+
+
+class Watch:
+    """What one client has yet to see. `wake` is set when there may be more."""
+
+    def __init__(self, store: Store, form: WholeForm, call: Call, matches: Matcher | None) -> None:
+        self._store = store
+        self._form = form
+        self._collection = form.collection
+        self._namespace = call.namespace
+        self._matches = matches
+        self.wake = asyncio.Event()
+        self.wants_bookmarks = call.flag("allowWatchBookmarks")
+        self._streams_list = call.flag("sendInitialEvents")
+        self._starts_with_state = self._streams_list or call.query.get("resourceVersion", "") in _FROM_NOW
+        if "sendInitialEvents" in call.query and call.query.get("resourceVersionMatch") != "NotOlderThan":
+            raise bad_request(
+                "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            )
+        self.place = self._start(call)
+
+    def _start(self, call: Call) -> int:
+        wanted = call.query.get("resourceVersion", "")
+        if wanted and not wanted.isdigit():
+            raise bad_request(f"invalid resource version {wanted!r}")
+        if wanted and int(wanted) > self._store.version:
+            raise too_new(int(wanted), self._store.version)
+        if self._starts_with_state or (call.query.get("sendInitialEvents") and wanted in _FROM_NOW):
+            return self._store.version
+        return int(wanted)
+
+    @property
+    def is_too_late(self) -> bool:
+        """Whether changes were forgotten that this watch has not seen."""
+        return self.place < self._collection.forgotten
+
+    def opening(self) -> Iterator[bytes]:
+        """What there is, for a watch that did not say what it knows already."""
+        if not self._starts_with_state:
+            return
+        for entry in self._collection.entries(self._namespace):
+            if self._matches is None or self._matches(entry.body):
+                yield self._form.initial(entry)
+        if self._streams_list:
+            yield self._form.bookmark(self.place, initial_events_end=True)
+
+    def news(self) -> list[Change]:
+        """The changes since the last call."""
+        if self.is_too_late:
+            raise expired()
+        changes = self._collection.changes_after(self.place)
+        self.place = self._store.version
+        return changes
+
+    def line(self, change: Change) -> bytes | None:
+        """The change as this watch sees it; None when it does not concern it."""
+        if self._namespace and change.entry.key[0] != self._namespace:
+            return None
+        if self._matches is None:
+            return self._form.event(change.type, change, change.entry)
+        return self._selected_line(change, self._matches)
+
+    def _selected_line(self, change: Change, matches: Matcher) -> bytes | None:
+        """An object that begins to match appears, one that no longer does is gone."""
+        was = change.previous is not None and matches(change.previous.body)
+        is_now = change.type != DELETED and matches(change.entry.body)
+        if not was and not is_now:
+            return None
+        type_ = MODIFIED if was and is_now else ADDED if is_now else DELETED
+        return self._form.event(type_, change, self._shown(change, is_now))
+
+    def _shown(self, change: Change, is_now: bool) -> Entry:
+        """What has left the selection is shown as it was last in it, under the number of the change."""
+        if is_now or change.type == DELETED or change.previous is None:
+            return change.entry
+        body = change.previous.body
+        metadata = {**body["metadata"], "resourceVersion": str(change.entry.version)}
+        return Entry(change.entry.key, {**body, "metadata": metadata}, change.entry.version)
+
+    def bookmark(self) -> bytes:
+        return self._form.bookmark(self.place)
+
+    def __enter__(self) -> Watch:
+        self._collection.watchers.add(self.wake)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._collection.watchers.discard(self.wake)
