@@ -1,0 +1,56 @@
+"""Is the cache what the cluster is? Compared with a fresh list of all objects, one by one and by what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from stromboli.cache.auditor import view_of
+from stromboli.cache.cluster import Cluster
+from stromboli.cache.contents import cluster_with, contents_of
+from stromboli.cache.differences import MOST_DIFFERENCES, differences
+from stromboli.cache.summary import summary_of
+from stromboli.kube.meta import TopLevel
+
+Identity = tuple[str, str]
+
+
+def compare(cluster: Cluster, fresh: Iterable[TopLevel]) -> list[str]:
+    """What differs between the cache and a fresh list of the objects, in words.
+
+    Both change all the time, so an object that was written between the two looks is told, too: a difference that
+    stays when asked again is a fault, one that does not was a delay.
+    """
+    classifier, contents = cluster._classifier, replace(contents_of(cluster), objects=list(fresh))
+    twin = cluster_with(contents, classifier.labels, classifier.annotations)
+    return [*_objects(_by_name(cluster), _by_name(twin)), *_books(cluster, twin)][:MOST_DIFFERENCES]
+
+
+def _by_name(cluster: Cluster) -> dict[Identity, TopLevel]:
+    return {(type(entry).__name__, entry.key): entry for entry in cluster.objects()}
+
+
+def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -> Iterator[str]:
+    for identity in sorted({*known, *found}):
+        name = " ".join(identity)
+        one, other = known.get(identity), found.get(identity)
+        if one is None:
+            yield f"{name}: is in the cluster and not in the cache"
+        elif other is None:
+            yield f"{name}: is in the cache and not in the cluster"
+        elif one.metadata.uid != other.metadata.uid:
+            yield f"{name}: the cache has {one.metadata.uid}, the cluster another of that name, {other.metadata.uid}"
+        elif one.metadata.resource_version != other.metadata.resource_version:
+            versions = one.metadata.resource_version, other.metadata.resource_version
+            yield f"{name}: the cache has version {versions[0]}, the cluster {versions[1]}"
+        elif one != other:
+            yield f"{name}: both have version {one.metadata.resource_version} and say different things"
+
+
+def _books(cluster: Cluster, twin: Cluster) -> Iterator[str]:
+    """What follows from the objects of the cluster, with our own decisions, against what the cache says."""
+    expected = view_of(twin)
+    kept = summary_of(view_of(cluster), expected.terms.counted)
+    told = islice(differences(summary_of(expected), kept), MOST_DIFFERENCES)
+    return (f"books: {difference}" for difference in told)
