@@ -31,7 +31,7 @@ class Backfill(Action):
         return [
             task
             for task in job.tasks.values()
-            if task.task_class.best_effort and not task.gated and session.ledger.status_of(task) in waiting
+            if task.task_class.best_effort and not task.held_back and session.ledger.status_of(task) in waiting
         ]
 
     def _serve(self, session: Session, job: Job) -> None:

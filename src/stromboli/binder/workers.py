@@ -35,10 +35,11 @@ class Ledger(Protocol):
 
 @dataclass(slots=True)
 class _Open:
-    """A commit that is being carried out."""
+    """A commit that is being carried out. It is judged as a whole when its first member is taken up."""
 
     commit: Commit
     results: dict[str, Result] = field(default_factory=dict)
+    is_judged: bool = False
 
     @property
     def is_settled(self) -> bool:
@@ -46,7 +47,9 @@ class _Open:
 
 
 class BindWorkers:
-    """`workers` members are bound at a time; a worker takes up to `batch` members of one commit before it yields."""
+    """`workers` members are bound at a time; a worker takes up to `batch` members of one commit, one after the other,
+    before it turns to the next commit.
+    """
 
     def __init__(self, binding: Binding, ledger: Ledger, *, workers: int = 32, batch: int = 1) -> None:
         self._binding = binding
@@ -58,7 +61,7 @@ class BindWorkers:
         self._idle = asyncio.Event()
         self._idle.set()
         self._unsettled = 0
-        self._stopping = False
+        self._is_stopping = False
 
     @property
     def waiting(self) -> int:
@@ -70,26 +73,9 @@ class BindWorkers:
         opened = _Open(commit)
         self._unsettled += len(commit.members)
         self._idle.clear()
-        members = self._possible(opened)
-        for start in range(0, len(members), self._batch):
-            self._lines.append((opened, members[start : start + self._batch]))
-        if self._lines:
-            self._work.set()
-
-    def _possible(self, opened: _Open) -> list[BindOrder]:
-        """The members that can still be bound, or none of them when they are too few for the gang."""
-        obstacles = {order.uid: self._ledger.obstacle(order) for order in opened.commit.members}
-        possible = [order for order in opened.commit.members if not obstacles[order.uid]]
-        if len(possible) < opened.commit.needed:
-            first = next(text for text in obstacles.values() if text)
-            obstacles = {
-                uid: text or f"another member of the gang cannot be bound: {first}" for uid, text in obstacles.items()
-            }
-            possible = []
-        for order in opened.commit.members:
-            if obstacles[order.uid]:
-                self._settle(opened, order, Result(Outcome.IMPOSSIBLE, obstacles[order.uid]))
-        return possible
+        for start in range(0, len(commit.members), self._batch):
+            self._lines.append((opened, commit.members[start : start + self._batch]))
+        self._work.set()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -103,12 +89,32 @@ class BindWorkers:
                 self._work.clear()
                 await self._work.wait()
             opened, orders = self._lines.popleft()
+            if not opened.is_judged:
+                self._judge(opened)
             for order in orders:
-                self._settle(opened, order, await self._carry_out(order))
+                if order.uid not in opened.results:
+                    self._settle(opened, order, await self._carry_out(order))
+
+    def _judge(self, opened: _Open) -> None:
+        """Settle members that have become impossible; and all of them, when too few are left for the gang."""
+        opened.is_judged = True
+        members = opened.commit.members
+        obstacles = {order.uid: self._ledger.obstacle(order) for order in members}
+        found = [text for text in obstacles.values() if text]
+        if not found:
+            return
+        if len(members) - len(found) < opened.commit.needed:
+            reason = f"another member of the gang cannot be bound: {found[0]}"
+            obstacles = {uid: text or reason for uid, text in obstacles.items()}
+        for order in members:
+            if obstacles[order.uid]:
+                self._settle(opened, order, Result(Outcome.IMPOSSIBLE, obstacles[order.uid]))
 
     async def _carry_out(self, order: BindOrder) -> Result:
-        if self._stopping or not self._ledger.is_in_charge():
+        if self._is_stopping or not self._ledger.is_in_charge():
             return Result(Outcome.DROPPED, "the scheduler is stopping")
+        if obstacle := self._ledger.obstacle(order):
+            return Result(Outcome.IMPOSSIBLE, obstacle)
         try:
             return await self._binding.bind(order)
         except Exception as error:
@@ -125,7 +131,7 @@ class BindWorkers:
 
     async def drain(self, timeout: float) -> int:
         """Finish what has begun and drop what has not, within the time; answers how many are still not settled."""
-        self._stopping = True
+        self._is_stopping = True
         try:
             await asyncio.wait_for(self._idle.wait(), timeout)
         except TimeoutError:

@@ -67,7 +67,7 @@ class Classifier:
 
     def reads(self, labels: Sequence[str], annotations: Sequence[str]) -> bool:
         """Whether pods are told apart by exactly these."""
-        return (self._labels, self._annotations) == (tuple(labels), tuple(annotations))
+        return (self.labels, self.annotations) == (tuple(labels), tuple(annotations))
 
     def keep(self, numbers: Collection[int]) -> None:
         """Forget all classes but those with these numbers. A number is never given again."""

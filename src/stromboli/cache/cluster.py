@@ -60,6 +60,8 @@ class Cluster:
         #: What was decided about pods, by uid: the node that they are being bound to, and who is being evicted.
         self._assumed: dict[str, str] = {}
         self._leaving: set[str] = set()
+        #: Pods that are left alone for a while, because binding them failed.
+        self._resting: set[str] = set()
         self._built_for: tuple[int, ...] = ()
         self._revised_for = 0
         self._derived = Derived(NodeTable(()), {}, Layout(len(self.axis)), {})
@@ -100,6 +102,22 @@ class Cluster:
             self._read_namespace(given.key, None)
         else:
             self.structure.remove(given)
+
+    def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
+        """Other plugins read other labels and annotations of pods: classes are told apart by these from now on."""
+        if self._classifier.reads(class_labels, class_annotations):
+            return
+        self._classifier = Classifier(self.axis, self._terms, class_labels, class_annotations)
+        for record in self._records.values():
+            self._read(record)
+        self.rebuild()
+
+    def forget_classes(self) -> int:
+        """Forget the classes that no pod has any more; answers how many they were."""
+        before = len(self._classifier)
+        in_use = {counted.task.task_class.number for counted in self._counted.values()}
+        self._classifier.keep(in_use)
+        return before - len(self._classifier)
 
     def objects(self) -> list[TopLevel]:
         """All objects as they came, without those that were passed over."""
@@ -163,6 +181,30 @@ class Cluster:
         if uid in self._leaving:
             self._leaving.discard(uid)
             self._changed_pods.add(uid)
+
+    def let_rest(self, uid: str) -> None:
+        """Leave a pod alone until it is awakened: the last attempt to bind it failed."""
+        if uid in self._records and uid not in self._resting:
+            self._resting.add(uid)
+            self._changed_pods.add(uid)
+
+    def awaken(self, uid: str) -> None:
+        if uid in self._resting:
+            self._resting.discard(uid)
+            self._changed_pods.add(uid)
+
+    def is_whole(self, key: str) -> bool:
+        """Whether a job has at least its minimum of pods on nodes, or is not there (any more)."""
+        job = self.derived().jobs.get(key)
+        return job is None or job.ready_count >= job.min_available
+
+    def shortages(self, uid: str) -> list[str]:
+        """The resources of which a pod's node has given away more than it has; of those that the pod asks for."""
+        derived, counted = self.derived(), self._counted.get(uid)
+        if counted is None or counted.row < 0:
+            return []
+        idle = derived.books[: derived.layout.resources, counted.row]
+        return [self.axis.names[d] for d, amount in counted.task.task_class.request if amount and idle[d] < 0]
 
     def set_phase(self, key: str, phase: str, *, hold: bool = False) -> None:
         """What a cycle decided about a PodGroup. A phase that is held stays until it is settled: what arrives
@@ -230,6 +272,7 @@ class Cluster:
         self._records.pop(uid, None)
         self._assumed.pop(uid, None)
         self._leaving.discard(uid)
+        self._resting.discard(uid)
         self._changed_pods.add(uid)
 
     def _leave_job(self, uid: str) -> None:
@@ -367,7 +410,8 @@ class Cluster:
         node = self._derived.table.index.get(pod.spec.node_name or self._assumed.get(uid, ""), -1)
         task_class = self._classifier.class_of(pod, facts, self._images)
         row = self._derived.columns.take(status, node)
-        return Counted(task_of(pod, record.job, row, task_class, self.structure.priorities), status, node)
+        task = task_of(pod, record.job, row, task_class, self.structure.priorities, rests=uid in self._resting)
+        return Counted(task, status, node)
 
     def _status_of(self, pod: kube.Pod) -> TaskStatus:
         """Where a pod is in its life, or will be once what was decided is done."""

@@ -24,6 +24,7 @@ REMEMBERED = 20_000
 class Quarantined:
     """An object that cannot be used: who it is, and why, in words."""
 
+    api_version: str
     kind: str
     key: str
     uid: str
@@ -37,14 +38,22 @@ class _Known:
 
 
 class Mirror:
-    """Keeps a Cluster true to what is reported. `changed` is told of every report that passed."""
+    """Keeps a Cluster true to what is reported. `changed` is told of every report that passed, with what was known
+    before; `refused` of every object that was set aside.
+    """
 
-    def __init__(self, cluster: Cluster, changed: Callable[[TopLevel, TopLevel | None], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        changed: Callable[[TopLevel, TopLevel | None], None] = lambda entry, before: None,
+        refused: Callable[[Quarantined], None] = lambda quarantined: None,
+    ) -> None:
         self.cluster = cluster
         self.quarantine: dict[tuple[str, str], Quarantined] = {}
         #: Reports that were no news.
         self.stale = 0
         self._changed = changed
+        self._refused = refused
         self._known: dict[tuple[type, str], _Known] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
 
@@ -74,7 +83,7 @@ class Mirror:
 
     def unreadable(self, resource: Resource[TopLevel], key: str, uid: str, problem: str) -> None:
         """An object cannot be read. What was known of it before still counts: a pod that runs takes room."""
-        self.quarantine[resource.kind, key] = Quarantined(resource.kind, key, uid, problem)
+        self._set_aside(Quarantined(resource.api_version, resource.kind, key, uid, problem))
 
     def get(self, kind: type, key: str) -> TopLevel | None:
         """An object as it was last reported."""
@@ -88,10 +97,14 @@ class Mirror:
         try:
             self.cluster.apply(entry)
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            quarantined = Quarantined(type(entry).__name__, entry.key, entry.metadata.uid, problem)
-            self.quarantine[quarantined.kind, quarantined.key] = quarantined
+            kind, problem = type(entry), f"{type(error).__name__}: {error}"
+            version = entry.api_version or kind.group
+            self._set_aside(Quarantined(version, kind.__name__, entry.key, entry.metadata.uid, problem))
         self._changed(entry, before)
+
+    def _set_aside(self, quarantined: Quarantined) -> None:
+        self.quarantine[quarantined.kind, quarantined.key] = quarantined
+        self._refused(quarantined)
 
     def _drop(self, entry: TopLevel) -> None:
         self._known.pop((type(entry), entry.key), None)

@@ -61,7 +61,9 @@ def status_of(pod: kube.Pod) -> TaskStatus:
     return _PHASES.get(phase, TaskStatus.UNKNOWN)
 
 
-def task_of(pod: kube.Pod, job: str, row: int, task_class: TaskClass, priorities: Priorities) -> Task:
+def task_of(
+    pod: kube.Pod, job: str, row: int, task_class: TaskClass, priorities: Priorities, *, rests: bool = False
+) -> Task:
     metadata = pod.metadata
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
     preemptable = annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)
@@ -76,6 +78,7 @@ def task_of(pod: kube.Pod, job: str, row: int, task_class: TaskClass, priorities
         created=seconds_of(metadata.creation_timestamp),
         nominated_node=pod.status.nominated_node_name or "",
         gated=bool(pod.spec.scheduling_gates),
+        rests=rests,
         preemptable=preemptable is None or is_true(preemptable),
         never_preempts=pod.spec.preemption_policy == "Never",
         priority_class=pod.spec.priority_class_name or "",

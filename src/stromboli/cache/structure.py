@@ -50,6 +50,14 @@ class Structure:
         """The objects as they came."""
         return list(self._objects.values())
 
+    def find_queue(self, name: str) -> kube.Queue | None:
+        found = self._objects.get((kube.Queue, name))
+        return found if isinstance(found, kube.Queue) else None
+
+    def find_node(self, name: str) -> kube.Node | None:
+        found = self._objects.get((kube.Node, name))
+        return found if isinstance(found, kube.Node) else None
+
     def apply(self, given: TopLevel) -> bool:
         """Take an object in; whether it is of a kind that belongs here."""
         if isinstance(given, kube.Node):

@@ -199,7 +199,7 @@ class Session(questions.Questions):
         tasks = [
             task
             for task in job.tasks.values()
-            if not codes[task.row] and not task.gated and not task.task_class.best_effort
+            if not codes[task.row] and not task.held_back and not task.task_class.best_effort
         ]
         self.sort_tasks(tasks)
         return tasks

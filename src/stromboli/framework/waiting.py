@@ -30,7 +30,7 @@ def reasons_for_waiting(session: Session, job: Job) -> tuple[list[Reason], list[
     if queue is not None and not sentences:
         reasons.append(queue)
         sentences.append(queue.detail)
-    for other in (_pipelined(job), _gated(session, job)):
+    for other in (_pipelined(job), _gated(session, job), _resting(session, job)):
         if other is not None:
             reasons.append(other)
             sentences.append(other.detail)
@@ -57,6 +57,15 @@ def _pipelined(job: Job) -> Reason | None:
 def _gated(session: Session, job: Job) -> Reason | None:
     gated = sum(1 for task in job.tasks.values() if task.gated and session.ledger.is_pending(task))
     return Reason(Code.SCHEDULING_GATED, f"scheduling gates hold back {counted(gated, 'pod')}") if gated else None
+
+
+def _resting(session: Session, job: Job) -> Reason | None:
+    resting = sum(1 for task in job.tasks.values() if task.rests and session.ledger.is_pending(task))
+    return (
+        Reason(Code.BIND_FAILED, f"{counted(resting, 'pod')} could not be bound and will be tried again")
+        if resting
+        else None
+    )
 
 
 def places_given_up(session: Session, job: Job) -> int:
@@ -92,7 +101,7 @@ def fit_error(session: Session, job: Job) -> str:
 def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
     """Reason and message of `PodScheduled=False` for a task that waits; None for one that does not."""
     status, name = session.ledger.status_of(task), task.key
-    if task.gated or status not in (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
+    if task.held_back or status not in (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
         return None
     last = session.last_transactions.get(task.uid)
     if status is TaskStatus.PIPELINED or (last and last.status is TaskStatus.PIPELINED):

@@ -202,10 +202,10 @@ class Job:
         return ready_in(self.counts) + self.counts[_PIPELINED] < self.spec.min_available
 
     def missing_minimum(self) -> Request:
-        """What the job needs of its minimum and does not hold yet; not what gated pods will ask for."""
+        """What the job needs of its minimum and does not hold yet; not what pods will ask for that are held back."""
         missing = [(d, max(amount - self.allocated[d], 0)) for d, amount in self.spec.min_resources or ()]
-        gated = [task for task in self.tasks.values() if task.gated]
-        return _less_gated(missing, gated) if gated else tuple(missing)
+        held_back = [task for task in self.tasks.values() if task.held_back]
+        return _less_held_back(missing, held_back) if held_back else tuple(missing)
 
     # -- minimum per role and per group of sub-jobs -------------------------------------------------------------
 
@@ -252,9 +252,9 @@ class Job:
         )
 
 
-def _less_gated(missing: list[tuple[int, int]], gated: Sequence[Task]) -> Request:
+def _less_held_back(missing: list[tuple[int, int]], held_back: Sequence[Task]) -> Request:
     left = dict(missing)
-    for task in gated:
+    for task in held_back:
         for dimension, amount in task.task_class.request:
             if dimension in left:
                 left[dimension] = max(left[dimension] - amount, 0)

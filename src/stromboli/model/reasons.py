@@ -54,6 +54,7 @@ class Code(StrEnum):
     QUEUE_CLOSED = "QueueNotOpen"
     QUEUE_UNKNOWN = "QueueUnknown"
     SCHEDULING_GATED = "SchedulingGated"
+    BIND_FAILED = "BindFailed"
     NO_PODS = "NoPodsYet"
     PIPELINED = "WaitingForRelease"
     INVALID_OBJECT = "InvalidObject"
@@ -174,6 +175,10 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.SCHEDULING_GATED: CodeFacts(
         "The pod has scheduling gates.", Remedy.CHANGE_REQUEST, "Remove the pod's schedulingGates.", (Cure.POD_CHANGED,)
+    ),
+    Code.BIND_FAILED: CodeFacts(
+        "The pod had a node, but could not be bound to it.", Remedy.WAIT,
+        "Read the pod's events; it is tried again after a pause that grows.", (Cure.POD_CHANGED,),
     ),
     Code.NO_PODS: CodeFacts(
         "The job was let in and has no pods yet.", Remedy.WAIT, "Its controller should create the pods now.",

@@ -56,13 +56,18 @@ class Task:
     sub_job: str = ""
     nominated_node: str = ""
     gated: bool = False
+    #: Whether the last attempt to bind it failed a short while ago.
+    rests: bool = False
     preemptable: bool = True
     never_preempts: bool = False
     priority_class: str = ""
     #: Members of a numbered set by their number, others by age; the uid settles the rest.
     order: tuple[int, int, float, str] = field(init=False)
+    #: Whether it is left alone for now, although it has no node.
+    held_back: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        self.held_back = self.gated or self.rests
         number = self.name.rsplit("-", 2)[2:]
         if number and number[0].isdecimal() and number[0].isascii() and len(number[0]) < 19:
             self.order = 0, int(number[0]), self.created, self.uid

@@ -1,0 +1,1 @@
+"""The living scheduler: watches a cluster, runs cycles over it, and makes their decisions true."""

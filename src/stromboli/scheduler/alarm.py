@@ -1,0 +1,43 @@
+"""When to run the next cycle: soon after something that matters, and regularly otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+class Alarm:
+    """Rings when something that matters has happened and nothing has followed for a moment, or when time is up.
+
+    Many events in a row are one reason for a cycle, but they cannot put it off for longer than `patience`.
+    """
+
+    def __init__(self, clock: Callable[[], float], *, debounce: float, patience: float = 0.25) -> None:
+        self._clock = clock
+        self._debounce = debounce
+        self._patience = max(patience, debounce)
+        self._rung = asyncio.Event()
+        self._first = 0.0
+        self._last = 0.0
+
+    def ring(self) -> None:
+        now = self._clock()
+        if not self._rung.is_set():
+            self._first = now
+            self._rung.set()
+        self._last = now
+
+    async def wait(self, longest: float) -> bool:
+        """Wait for a ring; False when none came within the time."""
+        try:
+            await asyncio.wait_for(self._rung.wait(), longest)
+        except TimeoutError:
+            return False
+        while (pause := self._pause()) > 0:
+            await asyncio.sleep(pause)
+        self._rung.clear()
+        return True
+
+    def _pause(self) -> float:
+        now = self._clock()
+        return min(self._last + self._debounce, self._first + self._patience) - now

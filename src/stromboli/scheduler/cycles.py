@@ -1,0 +1,112 @@
+"""One cycle over the living cluster: snapshot, session, and what was decided handed to those who carry it out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from stromboli.binder.evictions import EvictWorkers
+from stromboli.binder.orders import BindOrder, Commit, EvictOrder
+from stromboli.binder.workers import BindWorkers
+from stromboli.cache.cluster import Cluster
+from stromboli.framework.program import Program
+from stromboli.framework.session import Bind, Session
+from stromboli.operations.cycle_metrics import CycleSeconds
+from stromboli.operations.metrics import Metrics
+from stromboli.scheduler.healing import commit_annotations
+from stromboli.scheduler.outcomes import Outcomes
+from stromboli.scheduler.reporting import Reporting
+
+
+@dataclass(slots=True)
+class CycleResult:
+    """What a cycle decided, in numbers, and the session for those who want to know more."""
+
+    session: Session
+    binds: int
+    evictions: int
+    seconds: float
+
+
+class Cycles:
+    def __init__(
+        self,
+        cluster: Cluster,
+        outcomes: Outcomes,
+        binders: BindWorkers,
+        evictors: EvictWorkers,
+        reporting: Reporting,
+        metrics: Metrics,
+        *,
+        seed: int,
+        epoch: Callable[[], int],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._cluster = cluster
+        self._outcomes = outcomes
+        self._binders = binders
+        self._evictors = evictors
+        self._reporting = reporting
+        self._metrics = metrics
+        self._seed = seed
+        self._epoch = epoch
+        self._wall_clock = wall_clock
+        self.number = 0
+
+    def run(self, program: Program) -> CycleResult:
+        """Raises what a broken plugin or broken books raise; nothing of the cycle is then carried out."""
+        self.number += 1
+        name = f"{self._epoch()}.{self.number}"
+        began = time.perf_counter()
+        snapshot = self._cluster.snapshot(self._wall_clock())
+        taken = time.perf_counter()
+        session = Session(snapshot, program, uid=name, seed=self._seed, stopwatch=time.perf_counter)
+        opened = time.perf_counter()
+        session.run()
+        decided = time.perf_counter()
+        binds = self._bind(session, name)
+        evictions = self._evict(session)
+        self._reporting.report(session)
+        handed_out = time.perf_counter()
+        spent = CycleSeconds(taken - began, opened - taken, handed_out - decided, handed_out - began)
+        self._metrics.observe_cycle(session, spent)
+        return CycleResult(session, binds, evictions, handed_out - began)
+
+    def _bind(self, session: Session, cycle: str) -> int:
+        decided = datetime.fromtimestamp(self._wall_clock(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        decided_on = _tasks_by_job(session)
+        placed_before: dict[str, int] = {}
+        for number, statement in enumerate(session.decisions.binds):
+            mark = commit_annotations(f"{cycle}.{number}", len(statement), decided)
+            job = session.jobs[statement[0].task.job]
+            before = placed_before.setdefault(job.key, job.ready_count - decided_on[job.key])
+            members = tuple(_order_of(bind, mark) for bind in statement)
+            for order in members:
+                self._outcomes.begin(order)
+            self._binders.submit(Commit(job.key, members, job.min_available, before))
+            placed_before[job.key] += len(members)
+        return sum(decided_on.values())
+
+    def _evict(self, session: Session) -> int:
+        for eviction in session.decisions.evictions:
+            task = eviction.task
+            order = EvictOrder(task.uid, task.namespace, task.name, task.job, eviction.reason, eviction.claimant)
+            self._outcomes.begin_eviction(order)
+            self._evictors.submit(order)
+        return len(session.decisions.evictions)
+
+
+def _order_of(bind: Bind, mark: dict[str, str]) -> BindOrder:
+    task = bind.task
+    return BindOrder(task.uid, task.namespace, task.name, bind.node, {**bind.annotations, **mark})
+
+
+def _tasks_by_job(session: Session) -> Counter[str]:
+    """How many tasks of each job were given a node."""
+    counts: Counter[str] = Counter()
+    for statement in session.decisions.binds:
+        counts[statement[0].task.job] += len(statement)
+    return counts

@@ -1,0 +1,101 @@
+"""Gangs of which only a part could be bound: they get the rest, or that part goes.
+
+A gang can be half-bound for a moment, because the cluster knows no write of several pods at once; it must not stay
+so. While the next cycles look for places for the rest, the clock runs; when time is up and the gang is still below
+its minimum, the pods that the broken commit had bound are evicted, and only those.
+
+What was bound survives a crash of the scheduler: every member of a gang carries the commit it was bound by, how many
+members the commit had, and when it was decided. A gang with a pod that waits since before the commit, and fewer
+bound members than the commit had, was left behind by somebody who did not come to the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.binder.orders import Commit
+from stromboli.cache.times import seconds_of
+
+COMMIT = "stromboli.dev/commit"
+DECIDED = "stromboli.dev/decided-at"
+
+
+def commit_annotations(name: str, size: int, decided: str) -> dict[str, str]:
+    """What every member of a gang carries; one pod alone needs no such mark."""
+    return {COMMIT: f"{name}/{size}", DECIDED: decided} if size > 1 else {}
+
+
+@dataclass(slots=True)
+class HalfBound:
+    """A gang below its minimum, the pods to be evicted if it stays so, and since when."""
+
+    job: str
+    uids: tuple[str, ...]
+    since: float
+
+
+class Healing:
+    """`is_whole` tells whether a job has its minimum, or is gone."""
+
+    def __init__(self, is_whole: Callable[[str], bool], clock: Callable[[], float], *, patience: float) -> None:
+        self._is_whole = is_whole
+        self._clock = clock
+        self._patience = patience
+        self._open: dict[str, HalfBound] = {}
+
+    @property
+    def open(self) -> int:
+        """Gangs that are half-bound just now."""
+        return len(self._open)
+
+    def begin(self, job: str, uids: Iterable[str]) -> None:
+        """A gang was left half-bound."""
+        known = self._open.get(job)
+        before = known.uids if known else ()
+        since = known.since if known else self._clock()
+        self._open[job] = HalfBound(job, tuple(dict.fromkeys((*before, *uids))), since)
+
+    def due(self) -> list[HalfBound]:
+        """The gangs whose time is up; those that have become whole are forgotten."""
+        self._open = {job: half for job, half in self._open.items() if not self._is_whole(job)}
+        late = [half for half in self._open.values() if self._clock() - half.since >= self._patience]
+        for half in late:
+            del self._open[half.job]
+        return late
+
+    def next_due(self) -> float | None:
+        """Seconds until the first gang's time is up; None when all is well."""
+        if not self._open:
+            return None
+        return max(min(half.since for half in self._open.values()) + self._patience - self._clock(), 0.0)
+
+
+def left_below_minimum(commit: Commit, done: int) -> bool:
+    """Whether a commit of which so many members were bound left its gang half-bound."""
+    return 0 < done < commit.needed
+
+
+def left_behind(pods: Iterable[kube.Pod]) -> list[str]:
+    """The uids of pods of one job that a commit bound before it was broken off; none if there was no such commit."""
+    placed = [pod for pod in pods if pod.spec.node_name and COMMIT in (pod.metadata.annotations or {})]
+    waiting = [seconds_of(pod.metadata.creation_timestamp) for pod in pods if not pod.spec.node_name]
+    if not placed or not waiting:
+        return []
+    bound = Counter(_annotation(pod, COMMIT) for pod in placed)
+    return [
+        pod.metadata.uid
+        for pod in placed
+        if bound[_annotation(pod, COMMIT)] < _size(pod) and min(waiting) <= seconds_of(_annotation(pod, DECIDED))
+    ]
+
+
+def _annotation(pod: kube.Pod, key: str) -> str:
+    return (pod.metadata.annotations or {}).get(key, "")
+
+
+def _size(pod: kube.Pod) -> int:
+    size = _annotation(pod, COMMIT).rpartition("/")[2]
+    return int(size) if size.isdecimal() and len(size) < 9 else 0

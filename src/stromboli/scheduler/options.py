@@ -1,0 +1,36 @@
+"""How a scheduler process behaves, apart from its policy, which the configuration file holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stromboli.cache.cluster import SCHEDULER_NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Times are in seconds."""
+
+    scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
+    seed: int = 0
+    #: A cycle begins this long after the last one, if nothing calls for one earlier.
+    period: float = 1.0
+    #: Events that matter start a cycle when nothing has followed them for so long.
+    debounce: float = 0.02
+    #: Without any event, a cycle is run at least this often all the same.
+    flush: float = 30.0
+    bind_workers: int = 32
+    bind_batch: int = 1
+    evict_workers: int = 8
+    #: Evict by a plain delete, past disruption budgets.
+    evict_by_delete: bool = False
+    status_workers: int = 8
+    #: Words that changed a little (the number of nodes that lack something) are written again no sooner than this.
+    status_refresh: float = 10.0
+    #: A gang of which only a part could be bound has so long to get the rest, then that part is evicted.
+    heal: float = 30.0
+    #: How long a stopping process waits for binds that are under way.
+    grace: float = 10.0
+    #: The books are checked against the objects this often; 0 for never.
+    audit: float = 10.0
+    dump_folder: str = ""

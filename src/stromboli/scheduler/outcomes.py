@@ -1,0 +1,217 @@
+"""What becomes of decisions: the cache learns it, people are told, and what went wrong is put right.
+
+A bind that failed gives its room back, and its pod rests for a while that grows with every failure. One whose outcome
+nobody knows keeps its room until the cluster has said it. A gang that was left half-bound is healed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.binder.orders import BindOrder, Commit, EvictOrder, Outcome, Result
+from stromboli.cache.cluster import Cluster
+from stromboli.cache.mirror import Mirror
+from stromboli.cache.structure import NodeEntry
+from stromboli.cache.times import seconds_of
+from stromboli.operations.metrics import Metrics
+from stromboli.scheduler.announcer import Announcer
+from stromboli.scheduler.healing import Healing
+from stromboli.scheduler.reporting import Reporting
+from stromboli.scheduler.resync import Resync
+
+SHORTEST_REST, LONGEST_REST = 1.0, 60.0
+#: What metrics call the outcomes.
+_WORDS = {
+    Outcome.DONE: "bound",
+    Outcome.IMPOSSIBLE: "refused",
+    Outcome.UNKNOWN: "unknown",
+    Outcome.DROPPED: "dropped",
+}
+_KEEPS_AWAY = ("NoSchedule", "NoExecute")
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """A bind that is being carried out: the node as it was when it was chosen, and when that was."""
+
+    node: NodeEntry | None
+    since: float
+
+
+class Outcomes:
+    """Implements what the binder's workers want to know and to tell."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        resync: Resync,
+        healing: Healing,
+        reporting: Reporting,
+        announcer: Announcer,
+        metrics: Metrics,
+        *,
+        is_in_charge: Callable[[], bool],
+        clock: Callable[[], float],
+        ring: Callable[[], None],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._mirror = mirror
+        self._cluster: Cluster = mirror.cluster
+        self._resync = resync
+        self._healing = healing
+        self._reporting = reporting
+        self._announcer = announcer
+        self._metrics = metrics
+        self._is_in_charge = is_in_charge
+        self._clock = clock
+        self._ring = ring
+        self._wall_clock = wall_clock
+        self._under_way: dict[str, _UnderWay] = {}
+        self._failures: dict[str, int] = {}
+
+    def is_in_charge(self) -> bool:
+        return self._is_in_charge()
+
+    # -- binds --------------------------------------------------------------------------------------------------
+
+    def begin(self, order: BindOrder) -> None:
+        """A bind was decided: its room is taken from now on."""
+        self._under_way[order.uid] = _UnderWay(self._cluster.structure.nodes.get(order.node), self._clock())
+        self._cluster.assume(order.uid, order.node)
+
+    def obstacle(self, order: BindOrder) -> str:
+        """What has come in the way of a bind since it was decided, in words; empty if nothing."""
+        pod = self._cluster.find_pod(order.uid)
+        if pod is None:
+            return "the pod is gone"
+        if pod.metadata.deletion_timestamp is not None:
+            return "the pod is being deleted"
+        under_way = self._under_way.get(order.uid)
+        chosen = under_way.node if under_way else None
+        changed = _obstacle_of_node(order.node, chosen, self._cluster.structure.nodes)
+        if changed:
+            return changed
+        lacking = self._cluster.shortages(order.uid)
+        return f"node {order.node} has no room any more: Insufficient {', '.join(lacking)}" if lacking else ""
+
+    def settled(self, commit: Commit, order: BindOrder, result: Result) -> None:
+        under_way = self._under_way.pop(order.uid, None)
+        waited = self._clock() - under_way.since if under_way else 0.0
+        pod = self._cluster.find_pod(order.uid)
+        age = self._wall_clock() - seconds_of(pod.metadata.creation_timestamp) if pod else waited
+        self._metrics.bind_finished(_WORDS[result.outcome], waited, waited=age)
+        if result.outcome is Outcome.DONE:
+            self._failures.pop(order.uid, None)
+            if pod is not None:
+                self._announcer.pod_is_bound(pod, order.node)
+        elif result.outcome is Outcome.UNKNOWN:
+            self._metrics.resynced("bind")
+            self._resync.ask(order.namespace, order.name, order.uid, lambda found: self._learned(order, found))
+        else:
+            self._failed(order, result, pod)
+
+    def _learned(self, order: BindOrder, found: kube.Pod | None) -> None:
+        """The cluster has said what became of a bind whose outcome was unknown."""
+        known = self._cluster.find_pod(order.uid)
+        if found is not None:
+            self._mirror.apply(found)
+            if not found.spec.node_name:
+                self._failed(order, Result(Outcome.IMPOSSIBLE, "the API server did not answer"), found)
+        elif known is not None:
+            self._mirror.remove(known)
+        self._ring()
+
+    def _failed(self, order: BindOrder, result: Result, pod: kube.Pod | None) -> None:
+        self._cluster.forget(order.uid)
+        if pod is None or result.outcome is Outcome.DROPPED:
+            return
+        self._reporting.report_failed_bind(pod, f"failed to bind to node {order.node}: {result.problem}")
+        failures = self._failures[order.uid] = self._failures.get(order.uid, 0) + 1
+        self._cluster.let_rest(order.uid)
+        pause = min(SHORTEST_REST * 2 ** min(failures - 1, 10), LONGEST_REST)
+        asyncio.get_running_loop().call_later(pause, self._awaken, order.uid)
+
+    def _awaken(self, uid: str) -> None:
+        self._cluster.awaken(uid)
+        if self._cluster.find_pod(uid) is None:
+            self._failures.pop(uid, None)
+        self._ring()
+
+    def finished(self, commit: Commit, results: dict[str, Result]) -> None:
+        """All members of a commit are settled. A gang that is not whole now must not stay so."""
+        outcomes = {uid: result.outcome for uid, result in results.items()}
+        placed = [uid for uid, outcome in outcomes.items() if outcome in (Outcome.DONE, Outcome.UNKNOWN)]
+        if not placed or len(placed) == len(outcomes) or self._cluster.is_whole(commit.job):
+            return
+        self._healing.begin(commit.job, placed)
+        group = self._cluster.groups.get(commit.job)
+        if group is not None:
+            done = f"{len(placed)} of {len(outcomes)} pods were bound"
+            first = next(result.problem for result in results.values() if result.outcome is Outcome.IMPOSSIBLE)
+            self._announcer.group_is_half_bound(group, f"{done}; the rest is tried again: {first}")
+
+    # -- evictions ----------------------------------------------------------------------------------------------
+
+    def begin_eviction(self, order: EvictOrder) -> None:
+        """An eviction was decided: the room counts as being released from now on."""
+        self._cluster.expect_leaving(order.uid)
+        pod = self._cluster.find_pod(order.uid)
+        if pod is not None:
+            groups = self._cluster.groups
+            self._announcer.evicts(pod, order, groups.get(order.job), groups.get(order.claimant))
+
+    def evicted(self, order: EvictOrder, result: Result) -> None:
+        self._metrics.eviction_finished(result.outcome.value)
+        if result.outcome is Outcome.DONE:
+            return
+        if result.outcome is Outcome.UNKNOWN:
+            self._metrics.resynced("evict")
+            self._resync.ask(order.namespace, order.name, order.uid, lambda found: self._learned_of(order, found))
+            return
+        self._stays(order, result.problem)
+
+    def _learned_of(self, order: EvictOrder, found: kube.Pod | None) -> None:
+        known = self._cluster.find_pod(order.uid)
+        if found is not None:
+            self._mirror.apply(found)
+            if found.metadata.deletion_timestamp is None:
+                self._stays(order, "the API server did not answer")
+        elif known is not None:
+            self._mirror.remove(known)
+        self._ring()
+
+    def _stays(self, order: EvictOrder, problem: str) -> None:
+        self._cluster.expect_staying(order.uid)
+        pod = self._cluster.find_pod(order.uid)
+        if pod is not None:
+            self._announcer.eviction_failed(pod, order, problem, self._cluster.groups.get(order.claimant))
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    def forget_gone(self) -> int:
+        """Forget the failures of pods that are gone; answers how many."""
+        gone = [uid for uid in self._failures if self._cluster.find_pod(uid) is None]
+        for uid in gone:
+            del self._failures[uid]
+        return len(gone)
+
+
+def _obstacle_of_node(name: str, before: NodeEntry | None, nodes: dict[str, NodeEntry]) -> str:
+    """What has become of a node since it was chosen. What was so before was seen by those who chose it."""
+    now = nodes.get(name)
+    if now is None:
+        return f"node {name} is gone"
+    if before is None or now is before:
+        return ""
+    if now.facts.unschedulable and not before.facts.unschedulable:
+        return f"node {name} was cordoned"
+    if before.facts.ready and not now.facts.ready:
+        return f"node {name} is not ready any more"
+    for taint in now.facts.taints:
+        if taint.effect in _KEEPS_AWAY and taint not in before.facts.taints:
+            return f"node {name} has a new taint {taint}"
+    return ""

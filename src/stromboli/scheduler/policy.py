@@ -1,0 +1,79 @@
+"""The policy in force: a configuration file compiled into a program, and compiled again when the file changes.
+
+A file that cannot be used changes nothing: the last good policy stays, and the problem is told until it is gone. The
+file is looked at by name once in a while, which also sees how Kubernetes exchanges the files of a ConfigMap.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from stromboli.framework.configuration import ConfigurationError, default_configuration, parse_configuration
+from stromboli.framework.plugin import PluginFailure
+from stromboli.framework.program import Program
+from stromboli.framework.registry import Registry
+from stromboli.framework.yaml_lines import MAXIMUM_BYTES
+
+
+class UnusablePolicy(ValueError):
+    """There is no policy to begin with; the message says why."""
+
+
+class Policy:
+    """`told` hears of every attempt to read the file: what is wrong with it, or nothing."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        path: str = "",
+        *,
+        default: bool = True,
+        told: Callable[[str], None] = lambda problem: None,
+    ) -> None:
+        self._registry = registry
+        self._path = path
+        self._told = told
+        self._seen: tuple[int, ...] | None = None
+        #: What is wrong with the file as it is now, in words; empty if nothing is.
+        self.problem = ""
+        self.text = ""
+        self.program = Program(default_configuration(registry), registry)
+        if path and not self.reload() and not default:
+            raise UnusablePolicy(self.problem)
+
+    def reload(self) -> bool:
+        """Read the file if it is not the one that was read last; whether another policy is in force now."""
+        if not self._path:
+            return False
+        seen = _identity(self._path)
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        try:
+            self._compile(_read(self._path))
+        except (ConfigurationError, PluginFailure, OSError, ValueError) as error:
+            self.problem = str(error) if not isinstance(error, OSError) else f"{self._path}: {error.strerror}"
+            self._told(self.problem)
+            return False
+        self.problem = ""
+        self._told("")
+        return True
+
+    def _compile(self, text: str) -> None:
+        program = Program(parse_configuration(text, self._registry, self._path), self._registry)
+        self.program, self.text = program, text
+
+
+def _identity(path: str) -> tuple[int, ...] | None:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size
+
+
+def _read(path: str) -> str:
+    with Path(path).open("rb") as file:
+        return file.read(MAXIMUM_BYTES + 1).decode("utf-8", "surrogateescape")

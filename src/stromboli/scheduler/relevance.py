@@ -1,0 +1,43 @@
+"""Which news calls for a cycle: those after which a decision could be another one."""
+
+from __future__ import annotations
+
+from stromboli import kube
+from stromboli.cache.jobs import same_demands
+from stromboli.cache.pods import says_the_same, status_of
+from stromboli.kube.meta import TopLevel
+from stromboli.model.task import TaskStatus
+
+#: Whether such a pod is on its node or just about to be there changes nothing for anybody else.
+_ON_NODE = (TaskStatus.BOUND, TaskStatus.RUNNING)
+
+
+def matters(entry: TopLevel, before: TopLevel | None) -> bool:
+    """Whether this object, which was `before` if it was known at all, may change what is decided.
+
+    An object that is gone is reported with itself as it was before.
+    """
+    if before is None or entry is before:
+        return True
+    if isinstance(entry, kube.Pod) and isinstance(before, kube.Pod):
+        return not says_the_same(before, entry) or _stage(before) != _stage(entry)
+    if isinstance(entry, kube.PodGroup) and isinstance(before, kube.PodGroup):
+        return not same_demands(before, entry) or before.status.phase != entry.status.phase
+    if isinstance(entry, kube.Node) and isinstance(before, kube.Node):
+        return _node_facts(before) != _node_facts(entry)
+    if isinstance(entry, kube.Queue) and isinstance(before, kube.Queue):
+        return (before.spec, before.status.state) != (entry.spec, entry.status.state)
+    return True
+
+
+def _stage(pod: kube.Pod) -> TaskStatus:
+    status = status_of(pod)
+    return TaskStatus.RUNNING if status in _ON_NODE else status
+
+
+def _node_facts(node: kube.Node) -> tuple[object, ...]:
+    """All but the times of heartbeats."""
+    conditions = [(condition.type, condition.status) for condition in node.status.conditions or ()]
+    metadata, status = node.metadata, node.status
+    identity = metadata.labels, metadata.annotations, metadata.deletion_timestamp
+    return identity, node.spec, status.allocatable, status.capacity, status.images, conditions

@@ -1,0 +1,190 @@
+"""What a cycle tells: conditions of PodGroups and pods, sums of queues, events.
+
+A cycle has something to say about every job that waits, and most of it was said before. A job is told about again
+when something about it has changed that people act on; words that merely count nodes differently wait for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from stromboli import kube
+from stromboli.cache.cluster import Cluster
+from stromboli.framework.session import Session
+from stromboli.framework.status import JobStatus
+from stromboli.framework.waiting import pod_condition
+from stromboli.kube.catalogue import POD_GROUPS, PODS, QUEUES
+from stromboli.kube.client import PatchKind
+from stromboli.model.job import Job
+from stromboli.model.task import Task, TaskStatus
+from stromboli.scheduler.announcer import Announcer
+from stromboli.scheduler.statuses import (
+    SCHEDULED,
+    GroupCondition,
+    GroupStatus,
+    PodWaits,
+    group_patch,
+    pod_patch,
+    queue_patch,
+    shortened,
+)
+from stromboli.scheduler.writer import StatusWriter, Wish
+
+
+@dataclass(slots=True)
+class _Told:
+    """What was told about a job: what people act on, and when it may be told in other words."""
+
+    mark: tuple[object, ...]
+    again: float
+    message: str = ""
+
+
+class Reporting:
+    def __init__(
+        self,
+        cluster: Cluster,
+        writer: StatusWriter,
+        announcer: Announcer,
+        *,
+        refresh: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._writer = writer
+        self._announcer = announcer
+        self._refresh = refresh
+        self._clock = clock
+        self._told: dict[str, _Told] = {}
+
+    def report(self, session: Session) -> None:
+        """Wish for everything that this cycle has to say."""
+        for key, status in session.statuses.items():
+            if key in self._cluster.groups:
+                self._report_job(session, session.jobs[key], status)
+        self._report_queues()
+
+    def forget_gone(self) -> int:
+        """Forget what was told about jobs that are gone; answers how many they were."""
+        gone = [key for key in self._told if key not in self._cluster.groups]
+        for key in gone:
+            del self._told[key]
+        return len(gone)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def _report_job(self, session: Session, job: Job, status: JobStatus) -> None:
+        now = self._clock()
+        mark = _mark(job, status)
+        told = self._told.get(job.key)
+        if told is not None and told.mark == mark and now < told.again:
+            return
+        wanted = _wanted(status)
+        message = wanted.condition.message if wanted.condition else ""
+        if told is None or (told.mark, told.message) != (mark, message):
+            self._wish_group(job.key, wanted)
+            self._announce(job.key, wanted, told)
+        self._report_pods(session, job)
+        self._told[job.key] = _Told(mark, now + self._refresh, message)
+
+    def _wish_group(self, key: str, wanted: GroupStatus) -> None:
+        group = self._cluster.groups[key]
+        if group_patch(group, wanted, _now()) is None:
+            return
+        self._cluster.set_phase(key, wanted.phase, hold=True)
+        self._writer.want(
+            Wish(
+                POD_GROUPS,
+                key,
+                lambda entry: group_patch(entry, wanted, _now()),
+                done=lambda written: self._cluster.settle_phase(key),
+            )
+        )
+
+    def _announce(self, key: str, wanted: GroupStatus, told: _Told | None) -> None:
+        condition = wanted.condition
+        if condition is None:
+            return
+        group = self._cluster.groups[key]
+        before = {c.type: c for c in group.status.conditions or () if c.status == "True"}.get(condition.type)
+        if condition.type == SCHEDULED:
+            if before is None:
+                self._announcer.group_is_ready(group)
+        elif before is None or before.message != shortened(condition.message):
+            self._announcer.group_waits(group, condition.message)
+
+    # -- pods ---------------------------------------------------------------------------------------------------
+
+    def _report_pods(self, session: Session, job: Job) -> None:
+        """What every pod of the job that waits is told."""
+        for task in job.tasks.values():
+            told = pod_condition(session, task)
+            pod = self._cluster.find_pod(task.uid)
+            if told is None or pod is None or task.uid in self._cluster.assumed:
+                continue
+            waits = PodWaits(*told, nominated=_place_held(session, task))
+            if pod_patch(pod, waits, "") is not None:
+                self._wish_pod(pod, waits)
+
+    def _wish_pod(self, pod: kube.Pod, waits: PodWaits) -> None:
+        self._writer.want(
+            Wish(
+                PODS,
+                pod.key,
+                partial(_patch_of_waiting_pod, pod.metadata.uid, waits),
+                kind=PatchKind.STRATEGIC,
+                subresource="status",
+            )
+        )
+        self._announcer.pod_waits(pod, waits)
+
+    def report_failed_bind(self, pod: kube.Pod, problem: str) -> None:
+        """A pod could not be bound to the node that was chosen for it."""
+        self._wish_pod(pod, PodWaits("SchedulerError", problem))
+
+    # -- queues -------------------------------------------------------------------------------------------------
+
+    def _report_queues(self) -> None:
+        """What the jobs of every queue hold, binds that are under way included."""
+        axis, books = self._cluster.axis, self._cluster.derived().sums.books
+        for name, sums in books.items():
+            allocated = axis.as_quantities(sums.allocated)
+            queue = self._cluster.structure.find_queue(name)
+            if queue is not None and queue_patch(queue, allocated) is not None:
+                make = partial(queue_patch, allocated=allocated)
+                self._writer.want(Wish(QUEUES, name, make, subresource="status"))
+
+
+def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:
+    """What people act on."""
+    condition = status.conditions[0] if status.conditions else None
+    counts = status.running, status.succeeded, status.failed, job.pending_count, job.pipelined_count, job.ready_count
+    told = (condition.type, condition.reason) if condition else ()
+    return job.spec.uid, status.phase, counts, told
+
+
+def _place_held(session: Session, task: Task) -> str:
+    """The node on which a room is held for the task until others are gone from it."""
+    return session.ledger.node_name(task) if session.ledger.status_of(task) is TaskStatus.PIPELINED else ""
+
+
+def _wanted(status: JobStatus) -> GroupStatus:
+    condition = None
+    if status.conditions:
+        first = status.conditions[0]
+        condition = GroupCondition(first.type, first.reason, first.message, first.transition_id)
+    return GroupStatus(status.phase, status.running, status.succeeded, status.failed, condition)
+
+
+def _patch_of_waiting_pod(uid: str, waits: PodWaits, pod: kube.Pod) -> dict[str, object] | None:
+    """Nothing is said about a pod that has a node by now, or that is another one."""
+    if pod.metadata.uid != uid or pod.spec.node_name:
+        return None
+    return pod_patch(pod, waits, _now())
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

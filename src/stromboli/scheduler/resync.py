@@ -1,0 +1,75 @@
+"""Pods of which nobody knows what became of them: they keep their room until the cluster has said it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from stromboli import kube
+from stromboli.binder.retrying import Patience
+from stromboli.kube.api_errors import ApiError, RequestFailed
+from stromboli.kube.catalogue import PODS
+from stromboli.kube.client import Client
+
+#: Told the pod as it is now, or None when it (this very one) is gone.
+Learned = Callable[[kube.Pod | None], None]
+
+
+@dataclass(slots=True)
+class _Question:
+    namespace: str
+    name: str
+    uid: str
+    learned: Learned
+    attempt: int = field(default=0)
+
+
+class Resync:
+    """Asks again and again, with growing pauses, until it knows. Counts how often it asked."""
+
+    def __init__(self, client: Client, *, workers: int = 4, patience: Patience | None = None) -> None:
+        self._client = client
+        self._workers = workers
+        self._patience = patience or Patience(shortest=0.2, longest=30.0)
+        self._questions: asyncio.Queue[_Question] = asyncio.Queue()
+        self._open: set[str] = set()
+        self.asked = 0
+
+    @property
+    def waiting(self) -> int:
+        return len(self._open)
+
+    def ask(self, namespace: str, name: str, uid: str, learned: Learned) -> None:
+        """Find out about a pod; it is asked about once at a time."""
+        if uid not in self._open:
+            self._open.add(uid)
+            self._questions.put_nowait(_Question(namespace, name, uid, learned))
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._worker())
+
+    async def _worker(self) -> None:
+        while True:
+            question = await self._questions.get()
+            await self._find_out(question)
+
+    async def _find_out(self, question: _Question) -> None:
+        self.asked += 1
+        try:
+            pod: kube.Pod | None = await self._client.get(PODS, question.name, namespace=question.namespace)
+        except RequestFailed as error:
+            if not (isinstance(error, ApiError) and error.is_missing):
+                self._ask_later(question, error)
+                return
+            pod = None
+        self._open.discard(question.uid)
+        question.learned(pod if pod is not None and pod.metadata.uid == question.uid else None)
+
+    def _ask_later(self, question: _Question, error: RequestFailed) -> None:
+        pause = self._patience.pause(min(question.attempt, 8), error)
+        question.attempt += 1
+        asyncio.get_running_loop().call_later(pause, self._questions.put_nowait, question)

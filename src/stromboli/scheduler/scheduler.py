@@ -1,0 +1,280 @@
+"""The scheduler: everything that lives between the watches and the writes, put together.
+
+It runs on one event loop. A cycle is one uninterrupted piece of work on it, so nothing changes under its hands; the
+watches, the binds and the writes go on before and after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from stromboli.binder.binding import Binding
+from stromboli.binder.evictions import Evictor, EvictWorkers
+from stromboli.binder.orders import EvictOrder
+from stromboli.binder.steps import BindStep
+from stromboli.binder.workers import BindWorkers
+from stromboli.cache.auditor import Auditor
+from stromboli.cache.cluster import Cluster
+from stromboli.cache.mirror import Mirror, Quarantined
+from stromboli.framework.plugin import PluginFailure
+from stromboli.kube.client import Client
+from stromboli.kube.meta import TopLevel
+from stromboli.kube.recorder import EventRecorder
+from stromboli.model.ledger import BrokenBooks
+from stromboli.operations.metrics import Metrics
+from stromboli.scheduler.alarm import Alarm
+from stromboli.scheduler.announcer import Announcer
+from stromboli.scheduler.confidence import Confidence
+from stromboli.scheduler.cycles import CycleResult, Cycles
+from stromboli.scheduler.feed import Feed
+from stromboli.scheduler.healing import Healing, left_behind
+from stromboli.scheduler.options import Options
+from stromboli.scheduler.outcomes import Outcomes
+from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.relevance import matters
+from stromboli.scheduler.reporting import Reporting
+from stromboli.scheduler.resync import Resync
+from stromboli.scheduler.writer import StatusWriter
+
+#: Memories of what is gone are cleared this often, in seconds.
+CLEAN_UP_EVERY = 60.0
+
+log = logging.getLogger("stromboli.scheduler")
+
+
+class Scheduler:
+    def __init__(
+        self,
+        client: Client,
+        policy: Policy,
+        options: Options | None = None,
+        *,
+        metrics: Metrics | None = None,
+        steps: Sequence[BindStep] = (),
+        is_in_charge: Callable[[], bool] = lambda: True,
+        epoch: Callable[[], int] = lambda: 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.options = options or Options()
+        self.policy = policy
+        self.metrics = metrics or Metrics()
+        self._clock = clock
+        self._is_in_charge = is_in_charge
+        options = self.options
+        program = policy.program
+        self.cluster = Cluster(
+            options.scheduler_names, program.class_labels, program.class_annotations, seed=options.seed
+        )
+        self.mirror = Mirror(self.cluster, self._changed, self._refused)
+        self.alarm = Alarm(clock, debounce=options.debounce)
+        self.feed = Feed(client, self.mirror)
+        self.recorder = EventRecorder(client, options.scheduler_names[0])
+        self.announcer = Announcer(self.recorder)
+        self.writer = StatusWriter(client, self.mirror, is_in_charge, self._not_written, workers=options.status_workers)
+        self.reporting = Reporting(
+            self.cluster, self.writer, self.announcer, refresh=options.status_refresh, clock=clock
+        )
+        self.healing = Healing(self.cluster.is_whole, clock, patience=options.heal)
+        self.resync = Resync(client)
+        self.outcomes = Outcomes(
+            self.mirror, self.resync, self.healing, self.reporting, self.announcer, self.metrics,
+            is_in_charge=is_in_charge, clock=clock, ring=self.alarm.ring,
+        )  # fmt: skip
+        self.binders = BindWorkers(
+            Binding(client, steps), self.outcomes, workers=options.bind_workers, batch=options.bind_batch
+        )
+        self.evictors = EvictWorkers(
+            Evictor(client, delete=options.evict_by_delete), self.outcomes, workers=options.evict_workers
+        )
+        self.cycles = Cycles(
+            self.cluster, self.outcomes, self.binders, self.evictors, self.reporting, self.metrics,
+            seed=options.seed, epoch=epoch,
+        )  # fmt: skip
+        self.auditor = Auditor(self.cluster)
+        self.confidence = Confidence(self._distrust, clock)
+        #: Told of every cycle that ran.
+        self.observers: list[Callable[[CycleResult], None]] = []
+        self._has_news = True
+        self._last_cycle = -options.flush
+        self._last_audit = self._last_clean_up = clock()
+        self._stopping = asyncio.Event()
+        self._adopted = False
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Schedule until `stop`, then finish what is under way."""
+        services = [
+            self.feed.run(), self.binders.run(), self.evictors.run(), self.resync.run(), self.writer.run(),
+            self.recorder.run(),
+        ]  # fmt: skip
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(service) for service in services]
+            await self._decide()
+            await self._finish()
+            for task in tasks:
+                task.cancel()
+
+    def stop(self) -> None:
+        """Decide nothing more."""
+        self._stopping.set()
+        self.alarm.ring()
+
+    async def _finish(self) -> None:
+        """Leave no bind behind of which nobody knows what became of it."""
+        grace = self.options.grace
+        left = await self.binders.drain(grace)
+        if left:
+            log.warning("binds are still under way after the grace period", extra={"binds": left, "seconds": grace})
+        await self.writer.flush(min(grace, 2.0))
+        await self.recorder.flush(min(grace, 2.0))
+
+    async def _decide(self) -> None:
+        await self._wait_for_first_lists()
+        while not self._stopping.is_set():
+            rung = await self.alarm.wait(self._next_look())
+            self._look_after()
+            if not self._stopping.is_set() and self._may_decide() and (rung or self._is_due()):
+                self.run_cycle()
+                await asyncio.sleep(0)
+
+    async def _wait_for_first_lists(self) -> None:
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        synced = asyncio.ensure_future(self.feed.wait_until_synced())
+        await asyncio.wait({stopping, synced}, return_when=asyncio.FIRST_COMPLETED)
+        for future in (stopping, synced):
+            future.cancel()
+
+    def _next_look(self) -> float:
+        return min(self.options.period, self.healing.next_due() or self.options.period)
+
+    def _may_decide(self) -> bool:
+        """Whether we are the one to decide, and know enough to do so."""
+        if not self._is_in_charge():
+            self._adopted = False
+            return False
+        if not self.feed.is_trustworthy:
+            return False
+        if not self._adopted:
+            self._adopt()
+        return True
+
+    def _is_due(self) -> bool:
+        """Without news the next cycle would decide what the last one did; but nothing is relied upon for ever."""
+        return self._has_news or self._clock() - self._last_cycle >= self.options.flush
+
+    def _adopt(self) -> None:
+        """Take over what a predecessor left half done."""
+        self._adopted = True
+        for key in self.cluster.groups:
+            if not self.cluster.is_whole(key) and (uids := left_behind(self.cluster.members(key))):
+                log.warning("a gang was left half-bound; it gets the rest, or is unwound", extra={"job": key})
+                self.healing.begin(key, uids)
+
+    # -- cycles -------------------------------------------------------------------------------------------------
+
+    def run_cycle(self) -> CycleResult | None:
+        """One cycle. A plugin that breaks costs this cycle; broken books cost confidence as well."""
+        self._has_news, self._last_cycle = False, self._clock()
+        try:
+            result = self.cycles.run(self.policy.program)
+        except BrokenBooks as error:
+            self.metrics.cycle_failed("books")
+            self.confidence.lose([str(error)])
+            return None
+        except PluginFailure as error:
+            self.metrics.cycle_failed("plugin")
+            log.error("the cycle was broken off", extra={"problem": str(error)})
+            self._has_news = True
+            return None
+        except Exception:
+            self.metrics.cycle_failed("error")
+            log.exception("the cycle was broken off")
+            self._has_news = True
+            return None
+        if result.binds or result.evictions:
+            self._has_news = True
+            extra = {"binds": result.binds, "evictions": result.evictions, "seconds": round(result.seconds, 4)}
+            log.info("cycle %d", self.cycles.number, extra=extra)
+        for observer in self.observers:
+            observer(result)
+        return result
+
+    # -- news ---------------------------------------------------------------------------------------------------
+
+    def _changed(self, entry: TopLevel, before: TopLevel | None) -> None:
+        self._has_news = True
+        if matters(entry, before):
+            self.alarm.ring()
+
+    def _refused(self, quarantined: Quarantined) -> None:
+        self.metrics.unreadable(quarantined.kind)
+        log.warning("%s %s cannot be used: %s", quarantined.kind, quarantined.key, quarantined.problem)
+        self.announcer.unusable(quarantined)
+
+    def _not_written(self, what: str, problem: str) -> None:
+        log.warning("%s: %s", what, problem)
+
+    # -- between cycles -----------------------------------------------------------------------------------------
+
+    def _look_after(self) -> None:
+        """Everything that is due now and is no cycle."""
+        if self.policy.reload():
+            program = self.policy.program
+            self.cluster.read_also(program.class_labels, program.class_annotations)
+            self._has_news = True
+            self.alarm.ring()
+        if self.feed.is_synced and self._is_in_charge():
+            self._unwind_late_gangs()
+        self._audit_when_due()
+        self._clean_up_when_due()
+        self._show_work()
+
+    def _unwind_late_gangs(self) -> None:
+        for half in self.healing.due():
+            log.warning("a gang stayed half-bound and is unwound", extra={"job": half.job, "pods": len(half.uids)})
+            for uid in half.uids:
+                pod = self.cluster.find_pod(uid)
+                if pod is not None and pod.spec.node_name:
+                    reason = "the gang could not be completed"
+                    order = EvictOrder(uid, pod.metadata.namespace, pod.metadata.name, half.job, reason)
+                    self.outcomes.begin_eviction(order)
+                    self.evictors.submit(order)
+
+    def _audit_when_due(self) -> None:
+        now = self._clock()
+        if not self.options.audit or now - self._last_audit < self.options.audit or not self.feed.is_synced:
+            return
+        self._last_audit = now
+        began = time.perf_counter()
+        found = self.auditor.sample()
+        self.metrics.audited("sample", time.perf_counter() - began, len(found))
+        if found:
+            self.confidence.lose([str(difference) for difference in found])
+
+    def _distrust(self, findings: Sequence[str]) -> None:
+        """The books are wrong: say so, keep what they say for those who will look for the cause, and begin anew."""
+        log.error("the books are wrong and are made anew", extra={"findings": list(findings)[:10]})
+        self.cluster.rebuild()
+        self._has_news = True
+        self.alarm.ring()
+
+    def _clean_up_when_due(self) -> None:
+        now = self._clock()
+        if now - self._last_clean_up < CLEAN_UP_EVERY:
+            return
+        self._last_clean_up = now
+        self.metrics.cleaned_up("job", self.reporting.forget_gone())
+        self.metrics.cleaned_up("pod", self.outcomes.forget_gone())
+        self.metrics.cleaned_up("class", self.cluster.forget_classes())
+
+    def _show_work(self) -> None:
+        work = {
+            "bind": self.binders.waiting, "evict": self.evictors.waiting, "status": self.writer.waiting,
+            "resync": self.resync.waiting, "heal": self.healing.open,
+        }  # fmt: skip
+        for name, length in work.items():
+            self.metrics.set_pending_work(name, length)

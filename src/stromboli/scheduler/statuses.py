@@ -1,0 +1,137 @@
+"""What is to be written about jobs, pods and queues, as patches: only what differs from what stands there.
+
+A PodGroup has no status subresource, so its patch carries the version it was made for and is refused when somebody
+else wrote meanwhile. Conditions are a list, which a merge patch replaces as a whole: those of others are put back
+as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from stromboli import kube
+
+#: The longest message that is written: people read it in a terminal.
+LONGEST_MESSAGE = 1024
+
+UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
+#: When one of these is true, the other one is not.
+_OPPOSITES = {UNSCHEDULABLE: SCHEDULED, SCHEDULED: UNSCHEDULABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCondition:
+    type: str
+    reason: str
+    message: str
+    #: The cycle in which it was observed.
+    transition: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """What a cycle says about a job."""
+
+    phase: str
+    running: int
+    succeeded: int
+    failed: int
+    condition: GroupCondition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodWaits:
+    """Why a pod has no node yet, and the node it may have soon."""
+
+    reason: str
+    message: str
+    nominated: str = ""
+
+
+def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
+    """The text in at most so many bytes, never cut inside a character."""
+    encoded = text.encode("utf-8", "replace")
+    return text if len(encoded) <= longest else encoded[: longest - 3].decode("utf-8", "ignore") + "…"
+
+
+def group_patch(group: kube.PodGroup, wanted: GroupStatus, now: str) -> dict[str, Any] | None:
+    """The merge patch that makes the group say what is wanted; None when it does already."""
+    status = group.status
+    changes: dict[str, Any] = {}
+    if (status.phase or "") != wanted.phase:
+        changes["phase"] = wanted.phase
+    for field in ("running", "succeeded", "failed"):
+        if (getattr(status, field) or 0) != getattr(wanted, field):
+            changes[field] = getattr(wanted, field)
+    conditions = status.conditions or []
+    told = _told(conditions, wanted.condition, now)
+    if told is not None:
+        changes["conditions"] = msgspec.to_builtins(told)
+    if not changes:
+        return None
+    return {"metadata": {"resourceVersion": group.metadata.resource_version}, "status": changes}
+
+
+def _told(
+    conditions: Sequence[kube.PodGroupCondition], wanted: GroupCondition | None, now: str
+) -> list[kube.PodGroupCondition] | None:
+    """The conditions with the wanted one among them, its opposite no longer true; None if that is so already."""
+    if wanted is None:
+        return None
+    fresh = kube.PodGroupCondition(
+        type=wanted.type,
+        status="True",
+        reason=wanted.reason,
+        message=shortened(wanted.message) or None,
+        last_transition_time=now,
+        transition_id=wanted.transition,
+    )
+    by_type = {condition.type or "": condition for condition in conditions}
+    before = by_type.get(wanted.type)
+    opposite = by_type.get(_OPPOSITES.get(wanted.type, ""))
+    is_contradicted = opposite is not None and opposite.status == "True"
+    if before is not None and _says(before) == _says(fresh) and not is_contradicted:
+        return None
+    by_type[wanted.type] = fresh
+    if opposite is not None and is_contradicted:
+        by_type[opposite.type or ""] = msgspec.structs.replace(opposite, status="False", last_transition_time=now)
+    return list(by_type.values())
+
+
+def _says(condition: kube.PodGroupCondition) -> tuple[str | None, ...]:
+    return condition.status, condition.reason, condition.message or None
+
+
+def pod_patch(pod: kube.Pod, wanted: PodWaits, now: str) -> dict[str, Any] | None:
+    """The strategic merge patch of a pod's status that makes it say why it waits; None when it does already."""
+    before = next((c for c in pod.status.conditions or () if c.type == "PodScheduled"), None)
+    message = shortened(wanted.message)
+    changes: dict[str, Any] = {}
+    if before is None or (before.status, before.reason, before.message or "") != ("False", wanted.reason, message):
+        stays = before is not None and before.status == "False"
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": wanted.reason,
+            "message": message,
+            "lastTransitionTime": before.last_transition_time if before is not None and stays else now,
+        }
+        changes["conditions"] = [condition]
+    if (pod.status.nominated_node_name or "") != wanted.nominated:
+        changes["nominatedNodeName"] = wanted.nominated or None
+    if not changes:
+        return None
+    return {"metadata": {"uid": pod.metadata.uid}, "status": changes}
+
+
+def queue_patch(queue: kube.Queue, allocated: Mapping[str, str]) -> dict[str, Any] | None:
+    """The merge patch of a queue's status that makes it say what its jobs hold; None when it does already."""
+    before = queue.status.allocated or {}
+    if before == allocated:
+        return None
+    gone = {name: None for name in before if name not in allocated}
+    return {"status": {"allocated": {**gone, **allocated}}}

@@ -1,0 +1,160 @@
+"""Writes statuses: the latest wish per object, a bounded number at a time, and never over something newer.
+
+A wish says what an object should say; the patch is made from it when its turn comes, against the object as it is
+known then. So ten wishes about one object are one write, and a wish that has come true meanwhile is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli.binder.retrying import Patience, is_worth_repeating
+from stromboli.cache.mirror import Mirror
+from stromboli.kube.api_errors import ApiError, RequestFailed
+from stromboli.kube.client import Client, PatchKind
+from stromboli.kube.resources import Resource
+
+#: Makes the patch for an object as it is now; None when there is nothing to write.
+MakePatch = Callable[[Any], dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be written about one object. `done` is told when it is written, needless, or given up."""
+
+    resource: Resource[Any]
+    key: str
+    make: MakePatch
+    kind: PatchKind = PatchKind.MERGE
+    subresource: str = ""
+    done: Callable[[bool], None] = lambda written: None
+
+
+class StatusWriter:
+    """Counts what it did: written, conflicts, failed. `problem` is told of writes that were given up."""
+
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        is_in_charge: Callable[[], bool],
+        problem: Callable[[str, str], None],
+        *,
+        workers: int = 8,
+        patience: Patience | None = None,
+    ) -> None:
+        self._client = client
+        self._mirror = mirror
+        self._is_in_charge = is_in_charge
+        self._problem = problem
+        self._workers = max(workers, 1)
+        self._patience = patience or Patience(attempts=6, shortest=0.2, longest=15.0)
+        self._wishes: OrderedDict[tuple[str, str], Wish] = OrderedDict()
+        self._under_way: set[tuple[str, str]] = set()
+        self._work = asyncio.Event()
+        self.written = 0
+        self.conflicts = 0
+        self.failed = 0
+
+    @property
+    def waiting(self) -> int:
+        return len(self._wishes) + len(self._under_way)
+
+    def want(self, wish: Wish) -> None:
+        """Wish something; it takes the place of an earlier wish about the same object."""
+        place = (wish.resource.name, wish.key)
+        self._wishes[place] = wish
+        self._work.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._worker())
+
+    async def flush(self, timeout: float) -> int:
+        """Wait until nothing is left to write, or time is up; answers how much is left."""
+        deadline = asyncio.get_running_loop().time() + timeout
+        while self.waiting and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.02)
+        return self.waiting
+
+    async def _worker(self) -> None:
+        while True:
+            place = self._next()
+            if place is None:
+                self._work.clear()
+                await self._work.wait()
+                continue
+            wish = self._wishes.pop(place)
+            self._under_way.add(place)
+            try:
+                await self._write(wish)
+            finally:
+                self._under_way.discard(place)
+                self._work.set()
+
+    def _next(self) -> tuple[str, str] | None:
+        """The oldest wish about an object that nobody is writing just now."""
+        return next((place for place in self._wishes if place not in self._under_way), None)
+
+    async def _write(self, wish: Wish) -> None:
+        attempt = 0
+        while self._is_in_charge():
+            try:
+                wish.done(await self._attempt(wish))
+            except RequestFailed as error:
+                if isinstance(error, ApiError) and error.is_missing:
+                    break
+                if isinstance(error, ApiError) and error.is_conflict:
+                    self.conflicts += 1
+                    await self._read_again(wish)
+                elif not is_worth_repeating(error):
+                    self._give_up(wish, error)
+                    break
+                if not await self._patience.wait(attempt, error):
+                    self._give_up(wish, error)
+                    break
+                attempt += 1
+            except Exception as error:
+                self._give_up(wish, error)
+                break
+            else:
+                return
+        wish.done(False)
+
+    async def _attempt(self, wish: Wish) -> bool:
+        """One attempt; whether there was something to write."""
+        entry = self._mirror.get(wish.resource.type, wish.key)
+        patch = None if entry is None else wish.make(entry)
+        if entry is None or patch is None:
+            return False
+        answer = await self._client.patch(
+            wish.resource,
+            entry.metadata.name,
+            patch,
+            namespace=entry.metadata.namespace,
+            subresource=wish.subresource,
+            kind=wish.kind,
+        )
+        self._mirror.apply(answer)
+        self.written += 1
+        return True
+
+    async def _read_again(self, wish: Wish) -> None:
+        """Somebody else wrote: what we know is old, so read the object before the next attempt."""
+        entry = self._mirror.get(wish.resource.type, wish.key)
+        if entry is not None:
+            try:
+                name, namespace = entry.metadata.name, entry.metadata.namespace
+                self._mirror.apply(await self._client.get(wish.resource, name, namespace=namespace))
+            except RequestFailed:
+                return  # the next attempt finds out
+
+    def _give_up(self, wish: Wish, error: Exception) -> None:
+        self.failed += 1
+        self._problem(f"{wish.resource.kind} {wish.key}", f"status could not be written: {error}")
