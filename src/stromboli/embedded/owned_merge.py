@@ -30,31 +30,34 @@ def _item(have: dict[str, Any], want: dict[str, Any], name: str, shape: Shape) -
 
 def prune(merged: dict[str, Any], dropped: Fields, kept: Fields, shape: Shape) -> dict[str, Any]:
     """Without the dropped fields that hold nothing which is kept."""
-    needed = {path[:depth] for path in kept for depth in range(1, len(path) + 1)}
+    needed = frozenset(path[:depth] for path in kept for depth in range(1, len(path) + 1))
     for path in sorted(dropped - needed, key=len):
-        merged = _without(merged, path, shape)
+        merged = _without(merged, path, 0, needed, shape)
     return merged
 
 
-def _without(value: Any, path: Path, shape: Shape) -> Any:
-    """The value without a field; what becomes empty by that goes too."""
-    head, rest = path[0], path[1:]
+def _without(value: Any, path: Path, depth: int, needed: Fields, shape: Shape) -> Any:
+    """The value, which stands `depth` elements down the path, without the field at its end.
+
+    What becomes empty by that goes too, unless somebody owns it.
+    """
     if isinstance(value, list):
-        return _without_element(value, head, rest, shape)
-    name = head.removeprefix("f:")
+        return _without_element(value, path, depth, needed, shape)
+    name = path[depth].removeprefix("f:")
     if not isinstance(value, dict) or name not in value:
         return value
-    if rest:
-        remaining = _without(value[name], rest, shape.field(name))
-        if remaining or remaining == value[name]:
+    if depth + 1 < len(path):
+        remaining = _without(value[name], path, depth + 1, needed, shape.field(name))
+        if remaining or remaining == value[name] or path[: depth + 1] in needed:
             return {**value, name: remaining}
     return {other: field for other, field in value.items() if other != name}
 
 
-def _without_element(value: list[Any], head: str, rest: Path, shape: Shape) -> list[Any]:
+def _without_element(value: list[Any], path: Path, depth: int, needed: Fields, shape: Shape) -> list[Any]:
     elements = list_elements(value, shape)
     if not elements:
         return value
-    if not rest:
-        return [item for name, item in elements if name != head]
-    return [_without(item, rest, shape.item()) if name == head else item for name, item in elements]
+    if depth + 1 == len(path):
+        return [item for name, item in elements if name != path[depth]]
+    inner = shape.item()
+    return [_without(item, path, depth + 1, needed, inner) if name == path[depth] else item for name, item in elements]
