@@ -1,0 +1,34 @@
+"""Whether labels match a selector that is part of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stromboli.kube.meta import LabelSelector, Requirement
+
+
+def matches(selector: LabelSelector | None, labels: Mapping[str, str] | None) -> bool:
+    """No selector matches nothing; a selector without clauses matches everything."""
+    if selector is None:
+        return False
+    present = labels or {}
+    wanted = selector.match_labels or {}
+    return all(present.get(key) == value for key, value in wanted.items()) and all(
+        _holds(clause, present) for clause in selector.match_expressions or ()
+    )
+
+
+def _holds(clause: Requirement, labels: Mapping[str, str]) -> bool:
+    """An operator that nobody knows holds for nobody: the server would not have let it in."""
+    value, values = labels.get(clause.key or ""), clause.values or ()
+    match clause.operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            return False
