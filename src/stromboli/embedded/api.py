@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stromboli.embedded.bindings import bind
-from stromboli.embedded.bodies import decoded, patched
+from stromboli.embedded.bodies import APPLY_PATCH, applied_configuration, decoded, patched
 from stromboli.embedded.calls import Call
 from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.deletion import DeleteOptions
@@ -43,10 +43,17 @@ class Asked:
     accept: str
     content_type: str
     body: bytes
+    agent: str = ""
 
-    def options(self) -> WriteOptions:
-        manager = self.call.query.get("fieldManager") or "unknown"
-        return WriteOptions(self.call.dry_run, manager, self.call.subresource)
+    def options(self, *, is_applied: bool = False) -> WriteOptions:
+        query = self.call.query
+        return WriteOptions(
+            dry_run=self.call.dry_run,
+            manager=query.get("fieldManager") or self.agent.partition("/")[0] or "unknown",
+            subresource=self.call.subresource,
+            is_strict=query.get("fieldValidation") == "Strict",
+            is_applied=is_applied,
+        )
 
 
 class Api:
@@ -140,6 +147,14 @@ class Api:
         return self._shown(asked, entry)
 
     def _patch(self, asked: Asked) -> Reply:
+        if asked.content_type == APPLY_PATCH:
+            entry, is_new = self._plane.applies.apply(
+                asked.resource,
+                asked.call,
+                applied_configuration(asked.body),
+                asked.options(is_applied=True),
+            )
+            return self._shown(asked, entry, 201 if is_new else 200)
         entry = self._entry(asked)
         collection = collection_of(self._plane.store, asked.resource)
         found = served_form(asked.resource, collection, entry.body)

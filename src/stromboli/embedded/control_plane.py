@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stromboli.embedded.applies import Applies
 from stromboli.embedded.builtin_kinds import builtin_resources
 from stromboli.embedded.custom_resources import CRD_GROUP, CustomStrategy, DefinitionStrategy
 from stromboli.embedded.deletion import DeleteOptions, Deletion
@@ -32,6 +33,7 @@ class ControlPlane:
         self._plain = Strategy()
         self.writes = Writes(self.store, self._strategy)
         self.deletion = Deletion(self.writes, self._strategy)
+        self.applies = Applies(self.store, self.writes)
         self.lists = Lists(self.store)
         self._emptying = Emptying(self.store, self.registry, self.writes, self.deletion)
         self.writes.after_removal = self._emptying.after_removal

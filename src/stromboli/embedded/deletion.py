@@ -1,4 +1,4 @@
-"""Deleting objects: preconditions, grace periods, finalizers, and the marks that tell the garbage collector what to do."""
+"""Deleting objects: preconditions, grace periods, finalizers, and the marks for the garbage collector."""
 
 from __future__ import annotations
 

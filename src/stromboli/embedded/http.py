@@ -39,7 +39,7 @@ class HttpFront:
         self,
         message: RawRequestMessage,
         payload: StreamReader,
-        protocol: RequestHandler[web.BaseRequest],
+        protocol: RequestHandler,
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
@@ -81,8 +81,9 @@ class HttpFront:
     async def _asked(self, request: web.BaseRequest, call: Call) -> Asked:
         resource = self._api.resource(call)
         body = await request.read() if request.body_exists else b""
-        accept = request.headers.get("Accept", "")
-        return Asked(call, resource, accept, request.content_type if body else "", body)
+        headers = request.headers
+        content_type = request.content_type if body else ""
+        return Asked(call, resource, headers.get("Accept", ""), content_type, body, headers.get("User-Agent", ""))
 
     async def _faulty(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         """As `_resource`, with something going wrong before or after."""

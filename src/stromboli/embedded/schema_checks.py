@@ -170,12 +170,10 @@ def _below(path: str, name: str) -> str:
 def _combinations(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
     for each in schema.get("allOf") or ():
         yield from value_causes(each, value, path)
-    if choices := schema.get("anyOf"):
-        if not any(_fits(choice, value) for choice in choices):
-            yield _wrong(value, path, "must validate at least one schema (anyOf)")
-    if choices := schema.get("oneOf"):
-        if sum(_fits(choice, value) for choice in choices) != 1:
-            yield _wrong(value, path, "must validate one and only one schema (oneOf)")
+    if (choices := schema.get("anyOf")) and not any(_fits(choice, value) for choice in choices):
+        yield _wrong(value, path, "must validate at least one schema (anyOf)")
+    if (choices := schema.get("oneOf")) and sum(_fits(choice, value) for choice in choices) != 1:
+        yield _wrong(value, path, "must validate one and only one schema (oneOf)")
     if "not" in schema and _fits(schema["not"], value):
         yield _wrong(value, path, "must not validate the schema (not)")
 

@@ -1,4 +1,4 @@
-"""Which objects a list or a watch is about: label selectors and field selectors, in the text form of query parameters."""
+"""Which objects a list or a watch is about: selectors by label and by field, as query parameters write them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The objects in memory: every version of one is an entry that never changes, encoded once and shared by all readers.
 
-One counter numbers all writes of all kinds, as one etcd would. Each collection keeps the last part of its history, which
-is what watches read: a watch is a place in the history, not a queue of its own. Bodies are never changed after they
-are stored; a writer builds a new one, which may share parts with the old.
+One counter numbers all writes of all kinds, as one etcd would. Each collection keeps the last part of its history,
+which is what watches read: a watch is a place in the history, not a queue of its own. Bodies are never changed after
+they are stored; a writer builds a new one, which may share parts with the old.
 """
 
 from __future__ import annotations

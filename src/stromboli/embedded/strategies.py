@@ -15,8 +15,8 @@ Strategies = Callable[[ServedResource], "Strategy"]
 #: Built-in kinds whose objects carry a generation.
 _COUNTED = frozenset(
     {
-        "pods", "services", "deployments", "replicasets", "statefulsets", "daemonsets", "replicationcontrollers", "jobs",
-        "cronjobs", "poddisruptionbudgets", "priorityclasses", "networkpolicies", "ingresses",
+        "pods", "services", "deployments", "replicasets", "statefulsets", "daemonsets", "replicationcontrollers",
+        "jobs", "cronjobs", "poddisruptionbudgets", "priorityclasses", "networkpolicies", "ingresses",
         "customresourcedefinitions", "resourceslices", "validatingwebhookconfigurations",
         "mutatingwebhookconfigurations", "csinodes", "limitranges",
     }

@@ -29,9 +29,7 @@ class Watch:
         self._streams_list = call.flag("sendInitialEvents")
         self._starts_with_state = self._streams_list or call.query.get("resourceVersion", "") in _FROM_NOW
         if "sendInitialEvents" in call.query and call.query.get("resourceVersionMatch") != "NotOlderThan":
-            raise bad_request(
-                "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            )
+            raise bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
         self.place = self._start(call)
 
     def _start(self, call: Call) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stromboli.embedded.clock import now
+from stromboli.embedded.managed_fields import record_update
 from stromboli.embedded.metadata import check_kind, metadata_causes, metadata_of, ordered
 from stromboli.embedded.refusals import (
     Cause,
@@ -24,6 +25,7 @@ from stromboli.embedded.refusals import (
     not_found,
 )
 from stromboli.embedded.registry import ServedResource
+from stromboli.embedded.schemas import unknown_fields
 from stromboli.embedded.store import Collection, Entry, Key, Object, Store
 from stromboli.embedded.strategies import Strategies, Strategy
 from stromboli.embedded.versions import collection_of, stored_form
@@ -41,6 +43,10 @@ class WriteOptions:
     dry_run: bool = False
     manager: str = "unknown"
     subresource: str = ""
+    #: Whether fields that the schema does not know are an error instead of being left out.
+    is_strict: bool = False
+    #: An applied object comes with its managers already recorded.
+    is_applied: bool = False
 
 
 class Writes:
@@ -56,7 +62,8 @@ class Writes:
         """Store a new object. The body is taken over."""
         check_kind(resource, body)
         collection, strategy = collection_of(self._store, resource), self._strategies(resource)
-        key = self._begin(resource, collection, namespace, body)
+        _refuse_unknown(resource, body, options)
+        key = self._begin(resource, namespace, body, options)
         strategy.default(resource, body)
         strategy.start_status(resource, body)
         _refuse_invalid(resource, strategy, body)
@@ -64,22 +71,25 @@ class Writes:
         strategy.admit(resource, body)
         if collection.get(key) is not None:
             raise already_exists(resource, key[1])
-        body = ordered(stored_form(resource, collection, body))
+        body = ordered(stored_form(resource, collection, _recorded(resource, None, body, options)))
         if options.dry_run:
             return Entry(key, body, self._store.version)
         entry = self._store.put(collection, key, body)
         strategy.written(resource, entry, None)
         return entry
 
-    def _begin(self, resource: ServedResource, collection: Collection, namespace: str, body: Object) -> Key:
+    def _begin(self, resource: ServedResource, namespace: str, body: Object, options: WriteOptions) -> Key:
         """Give the object its identity."""
         metadata = metadata_of(body)
         if metadata.get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         _settle_namespace(resource, namespace, metadata)
-        for name in (*_SERVER_SIDE, "resourceVersion", "managedFields"):
+        for name in (*_SERVER_SIDE, "resourceVersion"):
             metadata.pop(name, None)
+        if not options.is_applied:
+            metadata.pop("managedFields", None)
         if not metadata.get("name") and metadata.get("generateName"):
+            collection = collection_of(self._store, resource)
             metadata["name"] = _unused_name(collection, namespace, metadata["generateName"])
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = now()
@@ -114,6 +124,7 @@ class Writes:
             raise bad_request(
                 f"the name of the object ({metadata['name']}) does not match the name on the URL ({entry.key[1]})"
             )
+        _refuse_unknown(resource, body, options)
         strategy = self._strategies(resource)
         _check_version(resource, strategy, entry, metadata)
         collection = collection_of(self._store, resource)
@@ -123,9 +134,10 @@ class Writes:
         """Store the next version of an object, in its kept form; nothing happens when nothing is different."""
         strategy, old = self._strategies(resource), entry.body
         body = strategy.touch(resource, old, body, options.subresource)
-        metadata = body["metadata"] = _kept_metadata(entry.metadata, body["metadata"])
-        body = ordered(body)
+        body = ordered({**body, "metadata": _kept_metadata(entry.metadata, body["metadata"])})
         strategy.default(resource, body)
+        body = _recorded(resource, old, body, options)
+        metadata = body["metadata"]
         if strategy.counts_generations(resource) and strategy.is_next_generation(resource, old, body):
             metadata["generation"] = entry.metadata.get("generation", 0) + 1
         if body == old:
@@ -164,6 +176,22 @@ class Writes:
             and not metadata.get("deletionGracePeriodSeconds")
             and not self._strategies(resource).holds_back(body)
         )
+
+
+def _recorded(resource: ServedResource, old: Object | None, new: Object, options: WriteOptions) -> Object:
+    """The object with the note of who wrote it, where notes are kept."""
+    if options.is_applied or new == old:
+        return new
+    return record_update(old, new, options.manager, options.subresource, resource, now())
+
+
+def _refuse_unknown(resource: ServedResource, body: Object, options: WriteOptions) -> None:
+    if not options.is_strict or resource.schema is None:
+        return
+    if unknown := [f'unknown field "{path}"' for path in unknown_fields(resource.schema, body)]:
+        kind = f"{resource.kind} in version {resource.version!r}"
+        message = f"{kind} cannot be handled as a {resource.kind}: strict decoding error: {', '.join(unknown)}"
+        raise bad_request(message.replace("'", '"'))
 
 
 def _settle_namespace(resource: ServedResource, namespace: str, metadata: Object) -> None:
@@ -217,5 +245,6 @@ def _finalizer_causes(old: Object, new: Object) -> list[Cause]:
     added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
     if not added or "deletionTimestamp" not in old:
         return []
-    why = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {sorted(added)}"
+    rule = "no new finalizers can be added if the object is being deleted"
+    why = f"Forbidden: {rule}, found new finalizers {sorted(added)}"
     return [Cause("FieldValueForbidden", why, "metadata.finalizers")]

@@ -1,0 +1,71 @@
+"""The verb of server-side apply: create the object, or make it what its managers want together."""
+
+from __future__ import annotations
+
+from stromboli.embedded.apply import ApplyConflict, ApplyRejected, apply
+from stromboli.embedded.calls import Call
+from stromboli.embedded.clock import now
+from stromboli.embedded.metadata import check_kind, metadata_of
+from stromboli.embedded.refusals import Cause, Refused, bad_request, conflict, details_of, invalid, modified, not_found
+from stromboli.embedded.registry import ServedResource
+from stromboli.embedded.store import Entry, Object, Store
+from stromboli.embedded.versions import collection_of, served_form
+from stromboli.embedded.writes import WriteOptions, Writes
+
+
+class Applies:
+    """Brings what a client applies and what is there together."""
+
+    def __init__(self, store: Store, writes: Writes) -> None:
+        self._store = store
+        self._writes = writes
+
+    def apply(self, resource: ServedResource, call: Call, applied: Object, options: WriteOptions) -> tuple[Entry, bool]:
+        """The object after the apply, and whether it is new."""
+        _check(resource, call, applied)
+        collection = collection_of(self._store, resource)
+        entry = collection.get((call.namespace, call.name))
+        if entry is None:
+            return self._created(resource, call, applied, options), True
+        _check_identity(resource, entry, applied["metadata"])
+        found = served_form(resource, collection, entry.body)
+        result = _applied(resource, call, found, applied)
+        if result is found:
+            return entry, False
+        return self._writes.update(resource, entry, result, options), False
+
+    def _created(self, resource: ServedResource, call: Call, applied: Object, options: WriteOptions) -> Entry:
+        if call.subresource or applied["metadata"].get("uid"):
+            raise not_found(resource, call.name)
+        applied["metadata"].pop("resourceVersion", None)
+        return self._writes.create(resource, call.namespace, _applied(resource, call, None, applied), options)
+
+
+def _check(resource: ServedResource, call: Call, applied: Object) -> None:
+    if not call.query.get("fieldManager"):
+        cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
+        raise invalid(resource, call.name, [cause])
+    check_kind(resource, applied)
+    metadata = metadata_of(applied)
+    if metadata.setdefault("name", call.name) != call.name:
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({call.name})"
+        )
+
+
+def _check_identity(resource: ServedResource, entry: Entry, metadata: Object) -> None:
+    if metadata.get("resourceVersion") not in (None, "", entry.metadata["resourceVersion"]):
+        raise modified(resource, entry.key[1])
+    if metadata.get("uid") not in (None, "", entry.metadata["uid"]):
+        raise conflict(resource, entry.key[1], f"uid mismatch: the provided object specified uid {metadata['uid']}")
+
+
+def _applied(resource: ServedResource, call: Call, found: Object | None, applied: Object) -> Object:
+    manager, force = call.query["fieldManager"], call.flag("force")
+    try:
+        return apply(found, applied, manager, force, resource, now(), call.subresource)
+    except ApplyRejected as error:
+        raise bad_request(str(error)) from error
+    except ApplyConflict as error:
+        details = {**details_of(resource, call.name), "causes": error.causes}
+        raise Refused(409, "Conflict", str(error), details=details) from error
