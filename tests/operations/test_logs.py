@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from stromboli.operations.logs import UnbreakableHandler, set_up_logs
-from stromboli.operations.redaction import redact, redact_value
+from stromboli.kube.redaction import redact, redact_value
 
 CANARY = "c4n4ry-S3cret_0123456789"
 
@@ -34,7 +34,7 @@ SECRETS = {
 @pytest.mark.parametrize("text", SECRETS.values(), ids=SECRETS)
 def test_secrets_do_not_pass(text: str) -> None:
     assert CANARY not in redact(text)
-    assert "[redacted]" in redact(text)
+    assert "<redacted>" in redact(text)
 
 
 ORDINARY = (
@@ -78,7 +78,7 @@ def test_json_lines_hold_the_fields() -> None:
     entry = json.loads(line)
     assert line.count("\n") == 1
     assert (entry["level"], entry["logger"], entry["message"]) == ("warning", "stromboli.test", "bound team/a")
-    assert (entry["node"], entry["seconds"], entry["token"]) == ("n1", 0.5, "[redacted]")
+    assert (entry["node"], entry["seconds"], entry["token"]) == ("n1", 0.5, "<redacted>")
     assert entry["time"].endswith("Z")
 
 

@@ -18,7 +18,7 @@ from aiohttp import web
 from stromboli.operations.addresses import Address, parse_address
 from stromboli.operations.health import Health, Verdict
 from stromboli.operations.metrics import Metrics
-from stromboli.operations.redaction import redact_value
+from stromboli.kube.redaction import redact_value
 
 METRICS_ADDRESS = "127.0.0.1:8080"
 HEALTH_ADDRESS = "127.0.0.1:11251"

@@ -1,4 +1,4 @@
-"""Secrets are taken out of whatever leaves the process as text: logs, and the configuration that is shown.
+"""Secrets are taken out of whatever leaves the process as text: logs, dumps, and the configuration that is shown.
 
 A secret is known by its form (a private key, a bearer token, a password in an address) or by the name in front
 of it. Rather too much is taken out than too little: a log line can be spared, a credential cannot.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-REDACTED = "[redacted]"
+#: Also a plain text in YAML and in Prometheus, so that what was valid stays valid.
+REDACTED = "<redacted>"
 
 _NAMES = (
     r"(?:[\w.-]{0,32}(?:passwo?r?d|passphrase|secret|token|api[-_]?key|client[-_]?key(?:[-_]data)?|private[-_]?key))"
