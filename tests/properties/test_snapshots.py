@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from random import Random
 
 import msgspec
@@ -13,11 +12,10 @@ from hypothesis import strategies as st
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.summary import summary_of
-from stromboli.controllers.queues import standard_queues
 from stromboli.framework.session import Session
-from stromboli.kube import KubeObject
 from tests.properties.effort import examples
 from tests.properties.engine import program_of
+from tests.properties.histories import Event, carry_on, cluster_of, history, tell
 from tests.properties.worlds import SmallWorld, Traits, social_worlds, worlds
 
 SMALL = Traits(most_nodes=4)
@@ -25,57 +23,15 @@ SMALL = Traits(most_nodes=4)
 ONE_PROGRAM, OTHER_PROGRAM = program_of(), program_of()
 
 
-@dataclass(frozen=True)
-class Event:
-    """Something the cache is told. `pauses` says whether somebody takes a snapshot right after it."""
-
-    entry: KubeObject
-    is_gone: bool = False
-    pauses: bool = False
-
-
-def cluster_of(events: Iterable[Event]) -> Cluster:
-    cluster = Cluster()
-    for queue in standard_queues():
-        cluster.apply(queue)
-    tell(cluster, events)
-    return cluster
-
-
-def tell(cluster: Cluster, events: Iterable[Event]) -> None:
-    for event in events:
-        (cluster.remove if event.is_gone else cluster.apply)(event.entry)
-        if event.pauses:
-            cluster.snapshot()
-
-
-def identity(entry: KubeObject) -> tuple[str, str]:
-    return type(entry).__name__, entry.key
-
-
-def history(past: SmallWorld, present: SmallWorld, random: Random) -> list[Event]:
-    """Events in no particular order, with repetitions and detours, after which the cluster is as it is at present."""
-
-    def event(entry: KubeObject, *, is_gone: bool = False) -> Event:
-        return Event(entry, is_gone, random.random() < 0.1)
-
-    here = {identity(entry) for entry in present.objects}
-    detours = [event(entry, is_gone=random.random() < 0.3) for entry in past.objects]
-    detours += [event(entry, is_gone=random.random() < 0.3) for entry in present.objects if random.random() < 0.5]
-    last = [event(entry) for entry in present.objects for _ in range(random.choice((1, 1, 2)))]
-    last += [event(entry, is_gone=True) for entry in past.objects if identity(entry) not in here]
-    random.shuffle(detours)
-    random.shuffle(last)
-    return detours + last
-
-
 @examples(100)
 @given(worlds(SMALL), worlds(SMALL), st.randoms(use_true_random=False))
 def test_only_what_is_there_in_the_end_counts(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     if random.random() < 0.5:
         present.groups.pop()  # its pods stay behind
-    experienced = cluster_of(history(past, present, random)).snapshot()
-    fresh = cluster_of(Event(entry) for entry in present.objects).snapshot()
+    cluster = Cluster()
+    tell(cluster, history(past, present, random))
+    experienced = cluster.snapshot()
+    fresh = cluster_of(present.objects).snapshot()
     assert summary_of(experienced, fresh.terms.counted) == summary_of(fresh)
 
 
@@ -88,14 +44,14 @@ def decisions(session: Session) -> tuple[object, ...]:
 
 def check_undisturbed(world: SmallWorld, events: Iterable[Event]) -> None:
     """A session sees the same books and decides the same whatever happens to the cluster after its snapshot."""
-    cluster = cluster_of(Event(entry) for entry in world.objects)
+    cluster = cluster_of(world.objects)
     running = Session(cluster.snapshot(), ONE_PROGRAM)
     books = running.ledger.fingerprint()
-    tell(cluster, events)
+    carry_on(cluster, events)
     cluster.snapshot()
     assert running.ledger.fingerprint() == books
     running.run()
-    undisturbed = Session(cluster_of(Event(entry) for entry in world.objects).snapshot(), OTHER_PROGRAM)
+    undisturbed = Session(cluster_of(world.objects).snapshot(), OTHER_PROGRAM)
     undisturbed.run()
     assert decisions(running) == decisions(undisturbed)
 
@@ -121,7 +77,7 @@ def started(pod: kube.Pod) -> kube.Pod:
 @examples(60)
 @given(worlds(SMALL))
 def test_what_a_session_decides_is_invisible_until_it_is_made_true(world: SmallWorld) -> None:
-    cluster = cluster_of(Event(entry) for entry in world.objects)
+    cluster = cluster_of(world.objects)
     before = summary_of(cluster.snapshot())
     Session(cluster.snapshot(), ONE_PROGRAM).run()
     assert summary_of(cluster.snapshot()) == before

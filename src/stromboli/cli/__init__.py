@@ -16,6 +16,7 @@ from stromboli.cli.lazy import LazyCommand, LazyGroup
 COMMANDS = {
     "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
+    "replay": LazyCommand("stromboli.cli.replay:replay", "Take the decisions of a dump again, and compare them."),
     "config": LazyCommand("stromboli.cli.config:config", "Look at the scheduler's configuration."),
     "reasons": LazyCommand("stromboli.cli.reasons:reasons", "List the reasons for which a job may wait."),
     "completion": LazyCommand("stromboli.cli.completion:completion", "Print a completion script for your shell."),

@@ -12,12 +12,14 @@ import click
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
+    from stromboli.cache.dump import Dump
     from stromboli.framework.configuration import Configuration
     from stromboli.framework.program import Program
     from stromboli.framework.registry import Registry
     from stromboli.kube import KubeObject
     from stromboli.planner.advice import Advice
     from stromboli.planner.plan import Plan
+    from stromboli.planner.trials import Trials
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -27,7 +29,8 @@ WAITING = 3
 _OPTIONS = (
     click.option(
         "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH", type=click.Path(allow_dash=True),
-        help="Manifests: a file, a folder, or - for the standard input. May be given several times.",
+        help="Manifests: a file, a folder, or - for the standard input. May be given several times. A dump of a "
+        "scheduler may be given instead; it brings its own configuration, seed and scheduler names.",
     ),
     click.option(
         "--conf", metavar="FILE", type=click.Path(allow_dash=True),
@@ -74,13 +77,18 @@ class Scenario:
     warnings: list[str]
     #: Whether some object could not be read at all: whatever it asked for was not given.
     has_unread: bool = False
+    #: What a scheduler saw, when that is given instead of manifests.
+    dump: Dump | None = None
 
     def plan(self) -> Plan:
         """Run the cycles; a plugin that breaks ends the command with a sentence."""
         from stromboli.framework.plugin import PluginFailure
         from stromboli.planner.plan import make_plan
+        from stromboli.planner.replay import replay
 
         try:
+            if self.dump is not None:
+                return replay(self.dump, self.program, self.cycles)
             return make_plan(
                 self.objects,
                 self.program,
@@ -91,19 +99,33 @@ class Scenario:
         except PluginFailure as error:
             raise Failure(error) from error
 
+    def changed_decisions(self, plan: Plan) -> list[str] | None:
+        """What the plan decides otherwise than the dump says; None when there is nothing to compare with."""
+        from stromboli.planner.replay import changed_decisions
+
+        if self.dump is None or self.dump.decisions is None:
+            return None
+        return changed_decisions(self.dump.decisions, plan)
+
     def advise(self, plan: Plan, jobs: Sequence[str]) -> list[Advice]:
         """Explain jobs of the plan, and try out what would help."""
         from stromboli.framework.plugin import PluginFailure
         from stromboli.planner.advice import advise
-        from stromboli.planner.trials import Trials
 
-        trials = Trials(
-            self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names
-        )
         try:
-            return advise(plan, trials, jobs)
+            return advise(plan, self._trials(), jobs)
         except PluginFailure as error:
             raise Failure(error) from error
+
+    def _trials(self) -> Trials:
+        from stromboli.planner.replay import DumpTrials
+        from stromboli.planner.trials import Trials
+
+        if self.dump is not None:
+            return DumpTrials(self.dump, self.program, cycles=self.cycles)
+        return Trials(
+            self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names
+        )
 
 
 def read_scenario(
@@ -115,9 +137,12 @@ def read_scenario(
     plugins: Sequence[str],
 ) -> Scenario:
     """Read what the options name. Whatever cannot be used ends the command with a sentence."""
+    from stromboli.cache.dump import is_dump
     from stromboli.kube.manifests import ManifestError, read_manifests
     from stromboli.planner.oversights import oversights
 
+    if len(paths) == 1 and is_dump(paths[0]):
+        return read_dumped(paths[0], conf, cycles, plugins)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")
     registry = read_registry(plugins)
@@ -132,6 +157,23 @@ def read_scenario(
     return Scenario(
         manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems)
     )
+
+
+def read_dumped(path: str, conf: str | None, cycles: int, plugins: Sequence[str]) -> Scenario:
+    """Read a dump. Another configuration than its own may be tried on it."""
+    from stromboli.cache.dump import DumpError, read_dump
+
+    try:
+        dump = read_dump(path)
+    except DumpError as error:
+        raise Failure(error) from error
+    registry = read_registry(plugins)
+    if conf is None and dump.configuration:
+        configuration = _parsed(dump.configuration, registry, f"{path}[configuration]")
+    else:
+        configuration = _configuration(conf, registry)
+    names, seed = tuple(dump.contents.scheduler_names), dump.contents.seed
+    return Scenario((), _program(configuration, registry), cycles, seed, names, [], dump=dump)
 
 
 def _program(configuration: Configuration, registry: Registry) -> Program:
@@ -170,12 +212,17 @@ def read_configuration_text(file: str) -> str:
 
 
 def _configuration(conf: str | None, registry: Registry) -> Configuration:
-    from stromboli.framework.configuration import ConfigurationError, default_configuration, parse_configuration
+    from stromboli.framework.configuration import default_configuration
 
     if conf is None:
         return default_configuration(registry)
-    source = "standard input" if conf == "-" else conf
+    return _parsed(read_configuration_text(conf), registry, "standard input" if conf == "-" else conf)
+
+
+def _parsed(text: str, registry: Registry, source: str) -> Configuration:
+    from stromboli.framework.configuration import ConfigurationError, parse_configuration
+
     try:
-        return parse_configuration(read_configuration_text(conf), registry, source)
+        return parse_configuration(text, registry, source)
     except ConfigurationError as error:
         raise Failure(error) from error

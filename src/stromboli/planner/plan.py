@@ -95,12 +95,16 @@ class Plan:
 def make_plan(
     objects: Sequence[KubeObject], program: Program, *, cycles: int = 1, seed: int = 0, scheduler_names: Sequence[str]
 ) -> Plan:
-    """Run the cycles and tell what came out of them."""
-    world = World(objects, program, scheduler_names=scheduler_names, seed=seed)
+    """Run the cycles over manifests and tell what came out of them."""
+    return plan_in(World(objects, program, scheduler_names=scheduler_names, seed=seed), program, cycles)
+
+
+def plan_in(world: World, program: Program, cycles: int = 1) -> Plan:
+    """Run the cycles in a world and tell what came out of them."""
     decided: list[CyclePlan] = []
     for _ in range(max(cycles, 1)):
         session = world.run_cycle()
-        decided.append(_decisions(session))
+        decided.append(decisions_of(session))
     after = world.snapshot()
     return Plan(
         cycles=decided,
@@ -113,7 +117,8 @@ def make_plan(
     )
 
 
-def _decisions(session: Session) -> CyclePlan:
+def decisions_of(session: Session) -> CyclePlan:
+    """What a cycle decided, by the names of pods."""
     ledger = session.ledger
     binds = {bind.task.key: bind.node for statement in session.decisions.binds for bind in statement}
     pipelined = {

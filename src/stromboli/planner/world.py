@@ -8,6 +8,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
+from stromboli.cache.contents import Contents, cluster_with
 from stromboli.cache.jobs import job_key_of
 from stromboli.cache.times import seconds_of
 from stromboli.controllers.podgroups import group_for, is_plain, with_group
@@ -43,6 +44,14 @@ class World:
                 self._apply_plain(entry)
             else:
                 self._cluster.apply(entry)
+
+    @classmethod
+    def of_contents(cls, contents: Contents, program: Program, now: float) -> World:
+        """The world that a scheduler saw: its cluster as it was, with nothing made up for it."""
+        world = cls((), program, scheduler_names=contents.scheduler_names, seed=contents.seed)
+        world._cluster = cluster_with(contents, program.class_labels, program.class_annotations)
+        world._now = now
+        return world
 
     def _apply_plain(self, pod: kube.Pod) -> None:
         group = group_for(pod)

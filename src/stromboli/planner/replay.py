@@ -1,0 +1,73 @@
+"""Taking the decisions of a dump again, and telling whether they are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from stromboli.cache.dump import Dump
+from stromboli.framework.program import Program
+from stromboli.framework.session import Session
+from stromboli.kube import KubeObject
+from stromboli.planner.plan import Plan, decisions_of, plan_in
+from stromboli.planner.trials import Trials
+from stromboli.planner.world import World
+
+#: What a cycle decides about pods, and how each is said.
+_ABOUT_PODS = {"binds": "is bound to", "pipelined": "waits for room on", "evictions": "is evicted:"}
+
+
+def recorded_decisions(session: Session) -> dict[str, Any]:
+    """What a cycle decided, as plain values for a dump."""
+    decided = decisions_of(session)
+    return {
+        "binds": decided.binds,
+        "pipelined": decided.pipelined,
+        "evictions": decided.evictions,
+        "phases": {key: status.phase for key, status in sorted(session.statuses.items())},
+    }
+
+
+def replay(dump: Dump, program: Program, cycles: int = 1) -> Plan:
+    """Run the cycle of a dump; further ones see its decisions come true at once."""
+    return plan_in(World.of_contents(dump.contents, program, dump.now), program, cycles)
+
+
+def changed_decisions(recorded: Mapping[str, Any], plan: Plan) -> list[str]:
+    """In words, what was decided otherwise than was recorded.
+
+    A scheduler tells the phases of jobs that have changed lately, a replay those of all: the former are compared.
+    """
+    now = recorded_decisions(plan.session)
+    told = [line for kind in _ABOUT_PODS for line in _about_pods(kind, recorded.get(kind, {}), now[kind])]
+    phases: Mapping[str, str] = recorded.get("phases", {})
+    for key, phase in phases.items():
+        if now["phases"].get(key) != phase:
+            told.append(f"PodGroup {key}: recorded: {phase}; replayed: {now['phases'].get(key, 'nothing')}")
+    return told
+
+
+def _about_pods(kind: str, then: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    verb = _ABOUT_PODS[kind]
+    for pod in sorted({*then, *now}):
+        if then.get(pod) == now.get(pod):
+            continue
+        before = f"{verb} {then[pod]}" if pod in then else f"is not in {kind}"
+        after = f"{verb} {now[pod]}" if pod in now else f"is not in {kind}"
+        yield f"Pod {pod}: recorded: {before}; replayed: {after}"
+
+
+class DumpTrials(Trials):
+    """Trials that begin with what a scheduler saw, decisions under way included."""
+
+    def __init__(self, dump: Dump, program: Program, *, cycles: int = 1) -> None:
+        contents = dump.contents
+        objects: Sequence[KubeObject] = contents.objects  # type: ignore[assignment]
+        super().__init__(
+            objects, program, cycles=cycles, seed=contents.seed, scheduler_names=list(contents.scheduler_names)
+        )
+        self._dump = dump
+
+    def _world(self, objects: Sequence[KubeObject]) -> World:
+        return World.of_contents(replace(self._dump.contents, objects=objects), self._program, self._dump.now)
