@@ -9,13 +9,13 @@ being evicted counts as leaving, until the cluster says what became of it or the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from stromboli import kube
 from stromboli.cache.classes import Classifier
 from stromboli.cache.constraints import asks_about_namespaces
 from stromboli.cache.derived import Derived
-from stromboli.cache.jobs import job_key_of, job_spec, missing_group, same_demands
+from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, missing_group, same_demands
 from stromboli.cache.pods import Counted, PodRecord, says_the_same, status_of, task_of, without_demands
 from stromboli.cache.structure import Structure
 from stromboli.kube.meta import TopLevel
@@ -41,14 +41,17 @@ class Cluster:
         class_annotations: Sequence[str] = (),
         *,
         seed: int = 0,
+        default_queue: str = DEFAULT_QUEUE,
+        node_selector: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.seed = seed
+        self.default_queue = default_queue
         self.scheduler_names = frozenset(scheduler_names)
         self.axis = ResourceAxis()
         self._terms = TermRegistry()
         self._classifier = Classifier(self.axis, self._terms, class_labels, class_annotations)
         self._ports: set[HostPort] = set()
-        self.structure = Structure(self.axis)
+        self.structure = Structure(self.axis, node_selector)
         self._namespaces: dict[str, kube.Namespace] = {}
         self._namespace_labels: dict[str, Mapping[str, str]] = {}
         self.groups: dict[str, kube.PodGroup] = {}
@@ -241,7 +244,7 @@ class Cluster:
         if known is None or not same_demands(known, group):
             self._changed_groups.add(group.key)
             # The axis must know every resource before columns are made.
-            job_spec(group, self.axis, self.structure.priorities)
+            job_spec(group, self.axis, self.structure.priorities, self.default_queue)
 
     def _forget_group(self, key: str) -> None:
         for known in (self.groups, self._phases, self._group_faults):
@@ -432,7 +435,7 @@ class Cluster:
             return
         spec = missing_group(key)
         if group is not None:
-            spec = job_spec(group, self.axis, self.structure.priorities)
+            spec = job_spec(group, self.axis, self.structure.priorities, self.default_queue)
             self._group_faults[key] = spec.fault
             if spec.fault:
                 self._warnings["group", key] = spec.fault

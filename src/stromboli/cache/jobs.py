@@ -56,7 +56,9 @@ def is_true(text: str | None) -> bool:
     return (text or "").lower() == "true"
 
 
-def job_spec(group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities) -> JobSpec:
+def job_spec(
+    group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities, default_queue: str = DEFAULT_QUEUE
+) -> JobSpec:
     """The job that a PodGroup describes. What makes no sense in it is kept as the job's fault."""
     spec, metadata = group.spec, group.metadata
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
@@ -65,7 +67,7 @@ def job_spec(group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities) -
         uid=metadata.uid,
         namespace=metadata.namespace,
         name=metadata.name,
-        queue=spec.queue or DEFAULT_QUEUE,
+        queue=spec.queue or default_queue,
         min_available=spec.min_member or 0,
         min_task_member=dict(spec.min_task_member or {}),
         priority=priorities.of_group(group),

@@ -8,7 +8,7 @@ or queue only says something else about itself, the columns stand and just the f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from stromboli import kube
@@ -32,8 +32,9 @@ class NodeEntry:
 
 
 class Structure:
-    def __init__(self, axis: ResourceAxis) -> None:
+    def __init__(self, axis: ResourceAxis, node_selector: Mapping[str, Collection[str]] | None = None) -> None:
         self._axis = axis
+        self._node_selector = node_selector or {}
         self.nodes: dict[str, NodeEntry] = {}
         self.queues: dict[str, Queue] = {}
         self.priorities = Priorities({})
@@ -95,6 +96,9 @@ class Structure:
 
     def _apply_node(self, node: kube.Node) -> None:
         name = node.key
+        if not self._is_ours(node):
+            self._forget_node(name)
+            return
         try:
             entry = NodeEntry(node_facts(node), allocatable_of(node, self._axis))
         except ValueError as error:
@@ -110,6 +114,10 @@ class Structure:
         else:
             return
         self.nodes[name] = entry
+
+    def _is_ours(self, node: kube.Node) -> bool:
+        labels = node.metadata.labels or {}
+        return all(labels.get(key) in values for key, values in self._node_selector.items())
 
     def _forget_node(self, name: str) -> None:
         if self.nodes.pop(name, None) is not None:

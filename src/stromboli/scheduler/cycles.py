@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -54,12 +55,14 @@ class Cycles:
         self._seed = seed
         self._epoch = epoch
         self._wall_clock = wall_clock
+        #: Tells the cycles of this process from those of any other that ever was.
+        self._process = secrets.token_hex(4)
         self.number = 0
 
     def run(self, program: Program) -> CycleResult:
         """Raises what a broken plugin or broken books raise; nothing of the cycle is then carried out."""
         self.number += 1
-        name = f"{self._epoch()}.{self.number}"
+        name = f"{self._epoch()}.{self._process}.{self.number}"
         began = time.perf_counter()
         snapshot = self._cluster.snapshot(self._wall_clock())
         taken = time.perf_counter()

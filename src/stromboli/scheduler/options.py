@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from stromboli.cache.cluster import SCHEDULER_NAMES
 
@@ -13,6 +14,10 @@ class Options:
 
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
     seed: int = 0
+    #: The queue of groups that name none.
+    default_queue: str = "default"
+    #: Only nodes with one of these values of every label are used; all nodes if there is none.
+    node_selector: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: A cycle begins this long after the last one, if nothing calls for one earlier.
     period: float = 1.0
     #: Events that matter start a cycle when nothing has followed them for so long.

@@ -32,7 +32,7 @@ class Policy:
         default: bool = True,
         told: Callable[[str], None] = lambda problem: None,
     ) -> None:
-        self._registry = registry
+        self.registry = registry
         self._path = path
         self._told = told
         self._seen: tuple[int, ...] | None = None
@@ -62,7 +62,7 @@ class Policy:
         return True
 
     def _compile(self, text: str) -> None:
-        program = Program(parse_configuration(text, self._registry, self._path), self._registry)
+        program = Program(parse_configuration(text, self.registry, self._path), self.registry)
         self.program, self.text = program, text
 
 

@@ -30,6 +30,7 @@ from stromboli.scheduler.announcer import Announcer
 from stromboli.scheduler.confidence import Confidence
 from stromboli.scheduler.cycles import CycleResult, Cycles
 from stromboli.scheduler.feed import Feed
+from stromboli.scheduler.gauges import Gauges
 from stromboli.scheduler.healing import Healing, left_behind
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.outcomes import Outcomes
@@ -66,8 +67,9 @@ class Scheduler:
         options = self.options
         program = policy.program
         self.cluster = Cluster(
-            options.scheduler_names, program.class_labels, program.class_annotations, seed=options.seed
-        )
+            options.scheduler_names, program.class_labels, program.class_annotations,
+            seed=options.seed, default_queue=options.default_queue, node_selector=options.node_selector,
+        )  # fmt: skip
         self.mirror = Mirror(self.cluster, self._changed, self._refused)
         self.alarm = Alarm(clock, debounce=options.debounce)
         self.feed = Feed(client, self.mirror)
@@ -95,8 +97,13 @@ class Scheduler:
         )  # fmt: skip
         self.auditor = Auditor(self.cluster)
         self.confidence = Confidence(self._distrust, clock)
+        self._gauges = Gauges(self.metrics)
         #: Told of every cycle that ran.
         self.observers: list[Callable[[CycleResult], None]] = []
+        #: Told every time the loop comes round.
+        self.turned: Callable[[], None] = lambda: None
+        #: Keeps the state for those who look for the cause of something.
+        self.dump: Callable[[], None] = lambda: None
         self._has_news = True
         self._last_cycle = -options.flush
         self._last_audit = self._last_clean_up = clock()
@@ -136,6 +143,7 @@ class Scheduler:
         await self._wait_for_first_lists()
         while not self._stopping.is_set():
             rung = await self.alarm.wait(self._next_look())
+            self.turned()
             self._look_after()
             if not self._stopping.is_set() and self._may_decide() and (rung or self._is_due()):
                 self.run_cycle()
@@ -231,7 +239,7 @@ class Scheduler:
             self._unwind_late_gangs()
         self._audit_when_due()
         self._clean_up_when_due()
-        self._show_work()
+        self._gauges.show(self)
 
     def _unwind_late_gangs(self) -> None:
         for half in self.healing.due():
@@ -258,6 +266,7 @@ class Scheduler:
     def _distrust(self, findings: Sequence[str]) -> None:
         """The books are wrong: say so, keep what they say for those who will look for the cause, and begin anew."""
         log.error("the books are wrong and are made anew", extra={"findings": list(findings)[:10]})
+        self.dump()
         self.cluster.rebuild()
         self._has_news = True
         self.alarm.ring()
@@ -270,11 +279,3 @@ class Scheduler:
         self.metrics.cleaned_up("job", self.reporting.forget_gone())
         self.metrics.cleaned_up("pod", self.outcomes.forget_gone())
         self.metrics.cleaned_up("class", self.cluster.forget_classes())
-
-    def _show_work(self) -> None:
-        work = {
-            "bind": self.binders.waiting, "evict": self.evictors.waiting, "status": self.writer.waiting,
-            "resync": self.resync.waiting, "heal": self.healing.open,
-        }  # fmt: skip
-        for name, length in work.items():
-            self.metrics.set_pending_work(name, length)

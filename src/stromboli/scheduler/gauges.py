@@ -1,0 +1,61 @@
+"""What the parts of the scheduler count for themselves, shown as metrics now and then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from stromboli import kube
+from stromboli.operations.metrics import Metrics
+
+if TYPE_CHECKING:
+    from stromboli.scheduler.scheduler import Scheduler
+
+
+class Gauges:
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._seen: Counter[tuple[str, str]] = Counter()
+
+    def show(self, scheduler: Scheduler) -> None:
+        self._show_work(scheduler)
+        self._show_watches(scheduler)
+        for _ in range(self._news("events", "dropped", scheduler.recorder.dropped)):
+            self._metrics.event_dropped("dropped")
+        cluster = scheduler.cluster
+        self._metrics.set_cache_objects(
+            {
+                kube.Pod.__name__: len(cluster.pods()),
+                kube.PodGroup.__name__: len(cluster.groups),
+                kube.Node.__name__: len(cluster.structure.nodes),
+                kube.Queue.__name__: len(cluster.structure.queues),
+                "Quarantined": len(scheduler.mirror.quarantine),
+            }
+        )
+
+    def _show_work(self, scheduler: Scheduler) -> None:
+        work = {
+            "bind": scheduler.binders.waiting,
+            "evict": scheduler.evictors.waiting,
+            "status": scheduler.writer.waiting,
+            "resync": scheduler.resync.waiting,
+            "heal": scheduler.healing.open,
+        }
+        for name, length in work.items():
+            self._metrics.set_pending_work(name, length)
+
+    def _show_watches(self, scheduler: Scheduler) -> None:
+        for reflector in scheduler.feed.reflectors:
+            name = reflector.resource.name
+            if events := self._news(name, "events", reflector.events):
+                self._metrics.watch_event(name, "event", events)
+            for _ in range(self._news(name, "relists", reflector.relists)):
+                self._metrics.relisted(name, "relist")
+            for _ in range(self._news(name, "errors", reflector.errors)):
+                self._metrics.watch_failed(name, "error")
+
+    def _news(self, what: str, aspect: str, total: int) -> int:
+        """How much a counter has grown since it was last looked at."""
+        grown = total - self._seen[what, aspect]
+        self._seen[what, aspect] = total
+        return grown
