@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -44,6 +45,8 @@ def decide_something(cluster: Cluster, random: Random) -> None:
     for pod in cluster.pods():
         if pod.spec.node_name and random.random() < 0.1:
             cluster.expect_leaving(pod.metadata.uid)
+        elif random.random() < 0.1:
+            cluster.let_rest(pod.metadata.uid)
 
 
 @examples(60)
@@ -65,4 +68,4 @@ def test_what_a_dump_holds_is_what_was_there(world: SmallWorld) -> None:
     contents = contents_of(cluster_of(world.objects))
     back = back_from_file(Dump(contents)).contents
     assert sorted(back.objects, key=identity) == sorted(contents.objects, key=identity)
-    assert (back.assumed, back.phases, back.resources) == (contents.assumed, contents.phases, contents.resources)
+    assert replace(back, objects=()) == replace(contents, objects=())

@@ -5,10 +5,11 @@ Everything else is derived. A cluster made anew from its contents says the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
+from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.kube.meta import TopLevel
 
 
@@ -18,12 +19,17 @@ class Contents:
     #: By uid, the nodes of pods that are being bound; and the uids of those that are being evicted.
     assumed: Mapping[str, str] = field(default_factory=dict)
     leaving: Sequence[str] = ()
+    #: The uids of pods that are left alone for a while.
+    resting: Sequence[str] = ()
     #: By key, phases of PodGroups that were decided and not written yet.
     phases: Mapping[str, str] = field(default_factory=dict)
     scheduler_names: Sequence[str] = SCHEDULER_NAMES
     seed: int = 0
     #: Names of resources in the order in which they became known.
     resources: Sequence[str] = ()
+    default_queue: str = DEFAULT_QUEUE
+    #: By label, the values of the nodes that are ours; all nodes are when nothing is said.
+    node_selector: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def contents_of(cluster: Cluster) -> Contents:
@@ -33,16 +39,26 @@ def contents_of(cluster: Cluster) -> Contents:
         objects=cluster.objects(),
         assumed=dict(cluster.assumed),
         leaving=sorted(cluster.leaving),
+        resting=sorted(cluster._resting),
         phases={key: phase for key, phase in phases.items() if phase != cluster.groups[key].status.phase},
         scheduler_names=sorted(cluster.scheduler_names),
         seed=cluster.seed,
-        resources=tuple(cluster.axis.names),
+        resources=list(cluster.axis.names),
+        default_queue=cluster.default_queue,
+        node_selector={label: sorted(values) for label, values in cluster.structure._node_selector.items()},
     )
 
 
 def cluster_with(contents: Contents, labels: Sequence[str] = (), annotations: Sequence[str] = ()) -> Cluster:
     """A cluster of these contents. `labels` and `annotations` of pods are those that some plugin reads."""
-    cluster = Cluster(contents.scheduler_names, labels, annotations, seed=contents.seed)
+    cluster = Cluster(
+        contents.scheduler_names,
+        labels,
+        annotations,
+        seed=contents.seed,
+        default_queue=contents.default_queue,
+        node_selector=contents.node_selector,
+    )
     for name in contents.resources:
         cluster.axis.dimension(name)
     for entry in contents.objects:
@@ -51,6 +67,8 @@ def cluster_with(contents: Contents, labels: Sequence[str] = (), annotations: Se
         cluster.assume(uid, node)
     for uid in contents.leaving:
         cluster.expect_leaving(uid)
+    for uid in contents.resting:
+        cluster.let_rest(uid)
     for key, phase in contents.phases.items():
         cluster.set_phase(key, phase, hold=True)
     return cluster

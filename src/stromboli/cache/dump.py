@@ -75,8 +75,11 @@ class _File(msgspec.Struct, rename="camel"):
     decisions: dict[str, Any] | None
     assumed: dict[str, str]
     leaving: list[str]
+    resting: list[str]
     phases: dict[str, str]
     resources: list[str]
+    default_queue: str
+    node_selector: dict[str, list[str]]
     objects: dict[str, Any]
 
 
@@ -125,8 +128,11 @@ def _file_of(dump: Dump) -> _File:
         decisions=None if dump.decisions is None else dict(dump.decisions),
         assumed=dict(contents.assumed),
         leaving=list(contents.leaving),
+        resting=list(contents.resting),
         phases=dict(contents.phases),
         resources=list(contents.resources),
+        default_queue=contents.default_queue,
+        node_selector={label: list(values) for label, values in contents.node_selector.items()},
         objects=objects,
     )
 
@@ -162,7 +168,16 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DumpError(f"{path}: is not a dump that can be used: {error}") from None
     contents = Contents(
-        objects, file.assumed, file.leaving, file.phases, tuple(file.scheduler_names), file.seed, tuple(file.resources)
+        objects=objects,
+        assumed=file.assumed,
+        leaving=file.leaving,
+        resting=file.resting,
+        phases=file.phases,
+        scheduler_names=file.scheduler_names,
+        seed=file.seed,
+        resources=file.resources,
+        default_queue=file.default_queue,
+        node_selector=file.node_selector,
     )
     return Dump(contents, file.now, file.configuration, file.options, file.decisions, file.made_by)
 

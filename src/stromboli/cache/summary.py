@@ -98,6 +98,7 @@ def _task(snapshot: Snapshot, task: Task, known: set[Counted]) -> tuple[Any, ...
         task.sub_job,
         task.priority,
         task.gated,
+        task.rests,
         task.nominated_node,
         TaskStatus(int(snapshot.status[task.row])).word,
         snapshot.nodes.names[row] if row >= 0 else None,
