@@ -28,6 +28,7 @@ from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.schemas import unknown_fields
 from stromboli.embedded.store import Collection, Entry, Key, Object, Store
 from stromboli.embedded.strategies import Strategies, Strategy
+from stromboli.embedded.typed import check_types
 from stromboli.embedded.versions import collection_of, stored_form
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -62,6 +63,7 @@ class Writes:
         """Store a new object. The body is taken over."""
         check_kind(resource, body)
         collection, strategy = collection_of(self._store, resource), self._strategies(resource)
+        check_types(resource, body)
         _refuse_unknown(resource, body, options)
         key = self._begin(resource, namespace, body, options)
         strategy.default(resource, body)
@@ -124,6 +126,7 @@ class Writes:
             raise bad_request(
                 f"the name of the object ({metadata['name']}) does not match the name on the URL ({entry.key[1]})"
             )
+        check_types(resource, body)
         _refuse_unknown(resource, body, options)
         strategy = self._strategies(resource)
         _check_version(resource, strategy, entry, metadata)

@@ -1,0 +1,59 @@
+"""Who may come in, and what is said about the server itself."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import aiohttp
+
+from stromboli.embedded.server import ApiServer
+from stromboli.kube.catalogue import NAMESPACES
+from stromboli.kube.client import Client
+from stromboli.kube.kubeconfig import load_kubeconfig
+from tests.embedded.http_api import PODS, HttpApi
+
+
+async def test_strangers_see_only_whether_it_lives(api: HttpApi) -> None:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=api.server.connection.ssl)) as stranger:
+        for path, status in (
+            ("/version", 200),
+            ("/healthz", 200),
+            ("/livez", 200),
+            ("/readyz", 200),
+            (PODS, 401),
+            ("/api", 401),
+        ):
+            async with stranger.get(api.server.url + path) as response:
+                assert response.status == status, path
+        async with stranger.get(api.server.url + PODS, headers={"Authorization": "Bearer wrong"}) as response:
+            assert (await response.json())["reason"] == "Unauthorized"
+
+
+async def test_the_kubeconfig_opens_the_door(tmp_path: Path) -> None:
+    async with ApiServer(token="secret") as server:
+        path = tmp_path / "config"
+        server.write_kubeconfig(path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        async with Client(load_kubeconfig(str(path))) as client:
+            listing = await client.list(NAMESPACES)
+    names = {namespace.metadata.name for namespace in listing.items}
+    assert {"default", "kube-system", "kube-public"} <= names
+
+
+async def test_rights_are_answered_with_yes(api: HttpApi) -> None:
+    review = {"spec": {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    assert (await api.post(path, review)).body["status"] == {"allowed": True}
+    who = await api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+    assert "system:masters" in who.body["status"]["userInfo"]["groups"]
+    assert (await api.get(path)).status == 405
+
+
+async def test_discovery_follows_the_definitions(api: HttpApi, volcano: HttpApi) -> None:
+    groups = (await api.get("/apis")).body["groups"]
+    assert "scheduling.volcano.sh" in {group["name"] for group in groups}
+    resources = (await api.get("/apis/scheduling.volcano.sh/v1beta1")).body["resources"]
+    assert {"podgroups", "queues", "queues/status"} <= {resource["name"] for resource in resources}
+    assert (await api.get("/apis/nobody.dev/v1")).status == 404
+    assert (await api.get("/nowhere")).status == 404
