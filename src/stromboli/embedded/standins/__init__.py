@@ -3,3 +3,7 @@
 Each is a client of the API like any other and runs unchanged against a real server. They are not the real thing: they
 do what a scheduler can see, and nothing else.
 """
+
+from stromboli.embedded.standins.standins import StandIns
+
+__all__ = ["StandIns"]

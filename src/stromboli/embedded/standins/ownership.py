@@ -1,0 +1,77 @@
+"""Who belongs to whom: every object by uid, and the objects that name it as an owner, whether it exists or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli.kube.meta import ObjectMeta, OwnerReference
+from stromboli.kube.resources import Resource
+
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+"""The finalizers by which an owner waits for its dependents to go, or for them to be let go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """An object, as far as ownership goes."""
+
+    resource: Resource[Any]
+    metadata: ObjectMeta
+
+    @property
+    def owners(self) -> list[OwnerReference]:
+        return self.metadata.owner_references or []
+
+    @property
+    def is_deleting(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def waits_for_dependents(self) -> bool:
+        return self.is_deleting and FOREGROUND in (self.metadata.finalizers or ())
+
+    @property
+    def lets_dependents_go(self) -> bool:
+        return self.is_deleting and ORPHAN in (self.metadata.finalizers or ())
+
+    def is_blocking(self, owner: str) -> bool:
+        """Whether an owner that waits for its dependents waits for this one."""
+        return any(reference.uid == owner and reference.block_owner_deletion for reference in self.owners)
+
+
+class Ownership:
+    def __init__(self) -> None:
+        self._objects: dict[str, Owned] = {}
+        self._dependents: dict[str, set[str]] = {}
+
+    def get(self, uid: str) -> Owned | None:
+        return self._objects.get(uid)
+
+    def of_kind(self, group: str, kind: str) -> list[Owned]:
+        """All objects of a kind, for when the kind itself is no more."""
+        return [
+            entry for entry in self._objects.values() if (entry.resource.group, entry.resource.kind) == (group, kind)
+        ]
+
+    def dependents(self, uid: str) -> Iterator[Owned]:
+        """Those that name it as an owner, for as long as they exist."""
+        for dependent in list(self._dependents.get(uid, ())):
+            if (entry := self._objects.get(dependent)) is not None:
+                yield entry
+
+    def apply(self, entry: Owned) -> None:
+        uid = entry.metadata.uid
+        self.remove(uid)
+        self._objects[uid] = entry
+        for reference in entry.owners:
+            self._dependents.setdefault(reference.uid or "", set()).add(uid)
+
+    def remove(self, uid: str) -> None:
+        entry = self._objects.pop(uid, None)
+        for reference in entry.owners if entry else ():
+            dependents = self._dependents.get(reference.uid or "", set())
+            dependents.discard(uid)
+            if not dependents:
+                self._dependents.pop(reference.uid or "", None)
