@@ -89,11 +89,11 @@ class LittleServer:
         self.requests: list[Request] = []
         self._rules: list[Rule] = []
         self._changed = asyncio.Event()
-        self._watches: set[web.Request] = set()
+        self._watches: list[web.Request] = []
         self._uids = itertools.count(1)
 
     async def __aenter__(self) -> "LittleServer":
-        runner = self._runner = web.AppRunner(self._application(), shutdown_timeout=0.1)
+        runner = self._runner = web.AppRunner(self._application(), shutdown_timeout=0.01)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -235,13 +235,13 @@ class LittleServer:
             return web.json_response(refusal(422, "Invalid", "sendInitialEvents is forbidden for watch"), status=422)
         response = web.StreamResponse()
         await response.prepare(request)
-        self._watches.add(request)
+        self._watches.append(request)
         try:
             await self._stream(request, response, streaming)
         except (ConnectionError, RuntimeError):
             pass
         finally:
-            self._watches.discard(request)
+            self._watches = [each for each in self._watches if each is not request]
         return response
 
     async def _stream(self, request: web.Request, response: web.StreamResponse, streaming: bool) -> None:

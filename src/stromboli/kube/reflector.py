@@ -79,6 +79,7 @@ class Reflector(Generic[T]):
         self._version = ""
         self._stage = Stage.WATCHING
         self._streams_lists = True
+        self._streaming_refused = False
         self._gathering: Gathering[T] | None = None
         self._stale_since: float | None = None
 
@@ -130,7 +131,7 @@ class Reflector(Generic[T]):
             if not error.is_expired:
                 raise
             version = await self._gather_pages(0)
-        if not self._streams_lists:
+        if self._streaming_refused:
             self._client.streams_lists = False
         await self._settle(version)
 
@@ -209,6 +210,7 @@ class Reflector(Generic[T]):
         verdict = self._setbacks.judge(error, self._stage, lived)
         self._gathering = None
         self._streams_lists = self._streams_lists and not verdict.plain
+        self._streaming_refused = self._streaming_refused or (verdict.plain and isinstance(error, ApiError))
         self.problem = verdict.problem
         if verdict.relist:
             self._version = ""
