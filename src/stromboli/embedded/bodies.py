@@ -8,6 +8,8 @@ import msgspec
 import yaml
 
 from stromboli.embedded.patches import MalformedPatch, PatchFailed, json_patch, merge_patch
+from stromboli.embedded.protobuf import decoding as protobuf
+from stromboli.embedded.protobuf.wire import Malformed
 from stromboli.embedded.refusals import Cause, bad_request, invalid, unsupported_media_type
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Object
@@ -26,9 +28,18 @@ def decoded(body: bytes, content_type: str) -> Any:
     """The body of a create, update or delete; None when there is none."""
     if not body:
         return None
+    if content_type == protobuf.CONTENT_TYPE:
+        return _protobuf(body)
     if content_type not in _READABLE:
         raise unsupported_media_type(content_type, ("application/json", "application/yaml"))
     return _yaml(body) if content_type == "application/yaml" else _json(body)
+
+
+def _protobuf(body: bytes) -> Any:
+    try:
+        return protobuf.decode_body(body)
+    except (Malformed, UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise bad_request(f"error decoding the binary body: {error}") from error
 
 
 def _json(body: bytes) -> Any:
