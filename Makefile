@@ -16,8 +16,8 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: setup  ## plan an example cluster: gangs, two queues, and something that cannot fit, explained
-	@$(BIN)/stromboli plan -f examples/cluster --explain || test $$? -eq 3
+demo: setup  ## start a cluster, submit example gangs, show what happens to them, and stop
+	@$(BIN)/stromboli up --nodes 4 -f examples/demo --watch --for 25s
 
 test: setup  ## run the tests
 	@$(BIN)/pytest -n 2

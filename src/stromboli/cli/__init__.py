@@ -14,6 +14,9 @@ from stromboli.cli.collection import tune_collection
 from stromboli.cli.lazy import LazyCommand, LazyGroup
 
 COMMANDS = {
+    "up": LazyCommand("stromboli.cli.up:up", "Start a cluster to play with, in this process."),
+    "scheduler": LazyCommand("stromboli.cli.scheduler:scheduler", "Schedule the pods of a cluster."),
+    "controller": LazyCommand("stromboli.cli.controller:controller", "Make groups for plain pods, keep queues' state."),
     "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
     "replay": LazyCommand("stromboli.cli.replay:replay", "Take the decisions of a dump again, and compare them."),
@@ -44,7 +47,7 @@ class _Command(LazyGroup):
     cls=_Command,
     lazy_commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Begin with: stromboli plan -f examples/cluster --explain",
+    epilog="Begin with: stromboli up, or without any cluster: stromboli plan -f examples/cluster --explain",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="stromboli", message="%(prog)s %(version)s")
 def main() -> None:

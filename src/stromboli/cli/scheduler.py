@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from stromboli.cli.connection_options import connection_options, connector, log_options
 from stromboli.cli.durations import DURATION
+from stromboli.cli.election_options import election_of, election_options
 from stromboli.cli.ignored_flags import ignored_flags, warn_of_ignored
 from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
+from stromboli.cli.settings import setting
 
 if TYPE_CHECKING:
     from stromboli.framework.registry import Registry
     from stromboli.operations.metrics import Metrics
-    from stromboli.scheduler.leadership import Election
     from stromboli.scheduler.policy import Policy
     from stromboli.scheduler.process import Settings
 
@@ -46,57 +45,45 @@ Exit codes:
 """
 
 
-def _setting(*names: str, **keywords: Any) -> Callable[[Any], Any]:
-    """An option that can also be given by the environment: --schedule-period as STROMBOLI_SCHEDULE_PERIOD."""
-    long = next(name for name in names if name.startswith("--")).split("/")[0]
-    variable = "STROMBOLI_" + long.removeprefix("--").replace("-", "_").upper()
-    return click.option(*names, envvar=variable, show_default=True, **keywords)
-
-
 @click.command(epilog=_EPILOG)
 @connection_options
-@_setting(
+@setting(
     "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
     help="Schedule pods that name this scheduler. May be given several times.",
 )  # fmt: skip
-@_setting("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
-@_setting("--disable-default-scheduler-config", is_flag=True, help="End if the file cannot be used at the start.")
-@_setting("--schedule-period", type=DURATION, default="1s", help="A cycle at least this often, if there is news.")
-@_setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none.")
-@_setting(
+@setting("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
+@setting("--disable-default-scheduler-config", is_flag=True, help="End if the file cannot be used at the start.")
+@setting("--schedule-period", type=DURATION, default="1s", help="A cycle at least this often, if there is news.")
+@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none.")
+@setting(
     "--node-selector", "node_selector", multiple=True, metavar="KEY:VALUE",
     help="Use only nodes with this label. Several values of one key are alternatives.",
 )  # fmt: skip
-@_setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests per second; 0: no limit.")
-@_setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Requests at once beyond that.")
-@_setting("--bind-workers", type=click.IntRange(1, 1024), default=32, help="Binds at a time.")
-@_setting(
+@setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests per second; 0: no limit.")
+@setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Requests at once beyond that.")
+@setting("--bind-workers", type=click.IntRange(1, 1024), default=32, help="Binds at a time.")
+@setting(
     "--bind-batch", type=click.IntRange(1, 1024), default=1,
     help="Members of a gang that one worker binds one after the other.",
 )  # fmt: skip
-@_setting("--evict-workers", type=click.IntRange(1, 256), default=8, help="Evictions at a time.")
-@_setting("--evict-by-delete", is_flag=True, help="Evict by deleting pods, past disruption budgets.")
-@_setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Status writes at a time.")
-@_setting(
+@setting("--evict-workers", type=click.IntRange(1, 256), default=8, help="Evictions at a time.")
+@setting("--evict-by-delete", is_flag=True, help="Evict by deleting pods, past disruption budgets.")
+@setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Status writes at a time.")
+@setting(
     "--heal-period", type=DURATION, default="30s", help="How long a gang may stay half-bound before it is unwound."
 )
-@_setting("--audit-period", type=DURATION, default="10s", help="How often books are checked; 0: never.")
-@_setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds under way.")
-@_setting("--seed", type=int, default=0, metavar="N", help="Which of equally good nodes comes first.")
-@_setting("--leader-elect/--no-leader-elect", default=True, help="Decide only while holding a lease.")
-@_setting("--leader-elect-resource-name", default="stromboli", metavar="NAME", help="The name of the lease.")
-@_setting("--leader-elect-resource-namespace", default="", metavar="NAME", help="Its namespace; else our own.")
-@_setting("--leader-elect-lease-duration", type=DURATION, default="15s", help="How long a lease holds.")
-@_setting("--leader-elect-renew-deadline", type=DURATION, default="10s", help="When a leader gives up.")
-@_setting("--leader-elect-retry-period", type=DURATION, default="2s", help="The pause between attempts.")
-@_setting(
+@setting("--audit-period", type=DURATION, default="10s", help="How often books are checked; 0: never.")
+@setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds under way.")
+@setting("--seed", type=int, default=0, metavar="N", help="Which of equally good nodes comes first.")
+@election_options("stromboli")
+@setting(
     "--listen-address", default="127.0.0.1:8080", metavar="HOST:PORT", help="/metrics; empty for none.",
 )  # fmt: skip
-@_setting(
+@setting(
     "--healthz-address", default="127.0.0.1:11251", metavar="HOST:PORT",
     help="/healthz, /livez and /readyz; empty for none.",
 )  # fmt: skip
-@_setting("--cache-dump-dir", default="", metavar="FOLDER", help="Where dumps go; else the temporary folder.")
+@setting("--cache-dump-dir", default="", metavar="FOLDER", help="Where dumps go; else the temporary folder.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
     help="A plugin or action of your own that the policy may name. May be given several times.",
@@ -145,7 +132,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         connect=connect,
         policy=lambda metrics: _policy(registry, given, metrics),
         options=options,
-        election=_election(given, connect().namespace) if given["leader_elect"] else None,
+        election=election_of(given, connect().namespace),
         metrics_address=given["listen_address"],
         health_address=given["healthz_address"],
         api_rate=given["kube_api_qps"],
@@ -169,20 +156,6 @@ def _policy(registry: Registry, given: Mapping[str, Any], metrics: Metrics) -> P
 
     default = not given["disable_default_scheduler_config"]
     return Policy(registry, given["scheduler_conf"], default=default, told=told)
-
-
-def _election(given: Mapping[str, Any], namespace: str) -> Election:
-    from stromboli.scheduler.leadership import Election
-
-    times = [given[f"leader_elect_{name}"] for name in ("lease_duration", "renew_deadline", "retry_period")]
-    if not times[0] > times[1] > times[2] * 1.2 > 0:
-        raise click.UsageError(
-            "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline, and that longer than "
-            "--leader-elect-retry-period by a fifth or more."
-        )
-    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    where = given["leader_elect_resource_namespace"] or namespace
-    return Election(given["leader_elect_resource_name"], where, identity, *times)
 
 
 def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -16,9 +16,10 @@ from stromboli.kube.client import Client
 from stromboli.kube.connection import Connection
 from stromboli.operations.endpoints import Endpoints
 from stromboli.operations.health import Health, Heartbeat
+from stromboli.operations.leadership import Election, Leadership
 from stromboli.operations.metrics import Metrics
+from stromboli.operations.signals import heard
 from stromboli.scheduler.dumping import Dumping
-from stromboli.scheduler.leadership import Election, Leadership
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
@@ -177,24 +178,14 @@ async def _freeze_when_synced(scheduler: Scheduler) -> None:
     gc.freeze()
 
 
-@contextlib.contextmanager
-def _signals(scheduler: Scheduler, dumping: Dumping) -> Iterator[None]:
-    """Stop, dump, dump and compare. Where there are no signals (another thread), there is nothing to do."""
-    loop = asyncio.get_running_loop()
-    handlers: dict[signal.Signals, Callable[[], object]] = {
-        signal.SIGTERM: scheduler.stop,
-        signal.SIGINT: scheduler.stop,
-        signal.SIGHUP: scheduler.alarm.ring,
-        signal.SIGUSR1: dumping.dump,
-        signal.SIGUSR2: dumping.start_comparison,
-    }
-    installed = []
-    for number, handler in handlers.items():
-        with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
-            loop.add_signal_handler(number, handler)
-            installed.append(number)
-    try:
-        yield
-    finally:
-        for number in installed:
-            loop.remove_signal_handler(number)
+def _signals(scheduler: Scheduler, dumping: Dumping) -> contextlib.AbstractContextManager[None]:
+    """Stop, read the policy again, dump, dump and compare."""
+    return heard(
+        {
+            signal.SIGTERM: scheduler.stop,
+            signal.SIGINT: scheduler.stop,
+            signal.SIGHUP: scheduler.alarm.ring,
+            signal.SIGUSR1: dumping.dump,
+            signal.SIGUSR2: dumping.start_comparison,
+        }
+    )

@@ -1,7 +1,7 @@
 """Leadership in a thread of its own, with a connection of its own.
 
-A renewal must not wait behind a long cycle or a thousand binds. So the election has its own event loop; the scheduler
-only ever looks at a clock to see whether it still leads, and leaves when it does not.
+A renewal must not wait behind a long cycle or a thousand binds. So the election has its own event loop; those who
+lead only ever look at a clock to see whether they still do, and leave when they do not.
 """
 
 from __future__ import annotations

@@ -1,0 +1,52 @@
+"""`stromboli controller`: PodGroups for plain pods, and the state of queues."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import click
+
+from stromboli.cli.connection_options import connection_options, connector, log_options
+from stromboli.cli.election_options import election_of, election_options
+from stromboli.cli.settings import setting
+
+_EPILOG = """\b
+Examples:
+  stromboli controller --kubeconfig ~/.kube/config
+  stromboli controller --no-leader-elect --log-format json
+
+\b
+Exit codes:
+  0  stopped by a signal
+  1  something that was given cannot be used
+  2  wrong usage
+  4  leadership was lost
+"""
+
+LEADERSHIP_LOST = 4
+
+
+@click.command(epilog=_EPILOG)
+@connection_options
+@setting(
+    "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
+    help="Make groups for pods that name this scheduler. May be given several times.",
+)  # fmt: skip
+@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none; it is made.")
+@election_options("stromboli-controller")
+@log_options
+def controller(**options: Any) -> None:
+    """Make PodGroups for plain pods and keep the state of queues, until stopped."""
+    from stromboli.controllers.process import LeadershipLost, run_controllers
+    from stromboli.operations.logs import set_up_logs
+
+    connect = connector(options["kubeconfig"], options["context"], options["master"])
+    election = election_of(options, connect().namespace)
+    set_up_logs(form=options["log_format"], level=options["log_level"])
+    try:
+        asyncio.run(run_controllers(connect, options["scheduler_names"], options["default_queue"], election))
+    except LeadershipLost as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(LEADERSHIP_LOST)
