@@ -2,21 +2,17 @@
 
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 
 from stromboli.embedded.server import ApiServer
 from stromboli.kube.crds import crd_documents
-from tests.embedded.http_api import CRDS, HttpApi
+from tests.embedded.http_api import CRDS, HttpApi, connected
 
 
 @pytest.fixture
 async def api() -> AsyncIterator[HttpApi]:
-    async with ApiServer() as server:
-        connector = aiohttp.TCPConnector(ssl=server.connection.ssl)
-        headers = {"Authorization": f"Bearer {server.token}"}
-        async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-            yield HttpApi(server, session)
+    async with ApiServer() as server, connected(server) as api:
+        yield api
 
 
 @pytest.fixture

@@ -58,12 +58,12 @@ class HttpApi:
         path: str,
         body: Any = None,
         *,
-        type: str = "application/json",
+        media: str = "application/json",
         accept: str = "",
         **query: Any,
     ) -> Reply:
         data = None if body is None else io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
-        headers = {"Content-Type": type, **({"Accept": accept} if accept else {})}
+        headers = {"Content-Type": media, **({"Accept": accept} if accept else {})}
         url = self.server.url + path
         async with self._session.request(method, url, data=data, headers=headers, params=query) as response:
             text = await response.read()
@@ -75,8 +75,8 @@ class HttpApi:
     async def post(self, path: str, body: Any, **query: Any) -> Reply:
         return await self.call("POST", path, body, **query)
 
-    async def patch(self, path: str, body: Any, *, type: str = MERGE, **query: Any) -> Reply:
-        return await self.call("PATCH", path, body, type=type, **query)
+    async def patch(self, path: str, body: Any, *, media: str = MERGE, **query: Any) -> Reply:
+        return await self.call("PATCH", path, body, media=media, **query)
 
     async def delete(self, path: str, body: Any = None, **query: Any) -> Reply:
         return await self.call("DELETE", path, body, **query)
@@ -93,15 +93,23 @@ class HttpApi:
             yield WatchEvents(response)
 
 
+@asynccontextmanager
+async def connected(server: ApiServer) -> AsyncIterator[HttpApi]:
+    connector = aiohttp.TCPConnector(ssl=server.connection.ssl)
+    headers = {"Authorization": f"Bearer {server.token}"}
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+        yield HttpApi(server, session)
+
+
 class WatchEvents:
     """The events of one watch, one at a time and never waited for without a deadline."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
 
-    async def next(self) -> dict[str, Any] | None:
+    async def next(self, *, within: float = DEADLINE) -> dict[str, Any] | None:
         """The next event; None when the stream has ended."""
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(within):
             line = await self._response.content.readline()
         return json.loads(line) if line else None
 
@@ -109,6 +117,15 @@ class WatchEvents:
         """The next events as pairs of type and name."""
         events = [await self.next() for _ in range(count)]
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in events if event]
+
+    async def is_cut(self) -> bool:
+        """Whether the connection ends in the middle instead of the stream coming to its end."""
+        try:
+            while await self.next():
+                pass
+        except aiohttp.ClientError:
+            return True
+        return False
 
     async def all(self) -> list[tuple[str, str]]:
         """Everything until the server ends the stream."""

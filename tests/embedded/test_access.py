@@ -31,7 +31,7 @@ async def test_strangers_see_only_whether_it_lives(api: HttpApi) -> None:
 
 
 async def test_the_kubeconfig_opens_the_door(tmp_path: Path) -> None:
-    async with ApiServer(token="secret") as server:
+    async with ApiServer() as server:
         path = tmp_path / "config"
         server.write_kubeconfig(path)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600

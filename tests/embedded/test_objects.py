@@ -25,11 +25,13 @@ async def test_a_new_object_gets_an_identity(api: HttpApi) -> None:
 
 
 async def test_every_write_has_a_higher_version(api: HttpApi) -> None:
-    versions = []
-    for name in ("a", "b"):
-        versions.append((await api.post(CONFIG_MAPS, config(name))).body["metadata"]["resourceVersion"])
-    versions.append((await api.patch(f"{CONFIG_MAPS}/a", {"data": {"x": "1"}})).body["metadata"]["resourceVersion"])
-    versions.append((await api.post(NODES, {"metadata": {"name": "n"}})).body["metadata"]["resourceVersion"])
+    replies = [
+        await api.post(CONFIG_MAPS, config("a")),
+        await api.post(CONFIG_MAPS, config("b")),
+        await api.patch(f"{CONFIG_MAPS}/a", {"data": {"x": "1"}}),
+        await api.post(NODES, {"metadata": {"name": "n"}}),
+    ]
+    versions = [reply.body["metadata"]["resourceVersion"] for reply in replies]
     assert versions == sorted(versions, key=int)
     assert len(set(versions)) == 4
 
@@ -127,10 +129,10 @@ PATCHES = [
 ]
 
 
-@pytest.mark.parametrize(("type", "patch", "data"), [case[1:] for case in PATCHES], ids=[case[0] for case in PATCHES])
-async def test_patches(api: HttpApi, type: str, patch: Any, data: dict[str, str]) -> None:
+@pytest.mark.parametrize(("media", "patch", "data"), [case[1:] for case in PATCHES], ids=[case[0] for case in PATCHES])
+async def test_patches(api: HttpApi, media: str, patch: Any, data: dict[str, str]) -> None:
     await api.post(CONFIG_MAPS, config(a="1"))
-    reply = await api.patch(f"{CONFIG_MAPS}/c", patch, type=type)
+    reply = await api.patch(f"{CONFIG_MAPS}/c", patch, media=media)
     assert (reply.status, reply.body["data"]) == (200, data)
 
 
@@ -154,9 +156,9 @@ async def test_a_write_that_changes_nothing_is_no_write(api: HttpApi) -> None:
 
 async def test_failed_patches_say_what_is_wrong(api: HttpApi) -> None:
     await api.post(CONFIG_MAPS, config(a="1"))
-    test = await api.patch(f"{CONFIG_MAPS}/c", [{"op": "test", "path": "/data/a", "value": "2"}], type=JSON_PATCH)
+    test = await api.patch(f"{CONFIG_MAPS}/c", [{"op": "test", "path": "/data/a", "value": "2"}], media=JSON_PATCH)
     assert test.status == 422
-    assert (await api.patch(f"{CONFIG_MAPS}/c", {}, type="text/plain")).status == 415
+    assert (await api.patch(f"{CONFIG_MAPS}/c", {}, media="text/plain")).status == 415
     assert (await api.patch(f"{CONFIG_MAPS}/none", {})).status == 404
 
 

@@ -87,7 +87,7 @@ UPDATES = [
 @pytest.mark.parametrize(("patch", "status"), [case[1:] for case in UPDATES], ids=[case[0] for case in UPDATES])
 async def test_the_spec_is_settled(api: HttpApi, patch: dict[str, Any], status: int) -> None:
     await api.post(PODS, pod())
-    reply = await api.patch(f"{PODS}/p", patch, type=STRATEGIC)
+    reply = await api.patch(f"{PODS}/p", patch, media=STRATEGIC)
     assert reply.status == status, reply.body
 
 
@@ -161,9 +161,9 @@ async def test_the_status_is_written_through_its_own_door(api: HttpApi) -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     await api.patch(f"{PODS}/p", {"status": {"phase": "Running"}})
     assert (await api.get(f"{PODS}/p")).body["status"]["phase"] == "Pending"
-    await api.patch(f"{PODS}/p/status", {"status": {"conditions": [condition]}}, type=STRATEGIC)
+    await api.patch(f"{PODS}/p/status", {"status": {"conditions": [condition]}}, media=STRATEGIC)
     more = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}, "spec": {"nodeName": "mine"}}
-    body = (await api.patch(f"{PODS}/p/status", more, type=STRATEGIC)).body
+    body = (await api.patch(f"{PODS}/p/status", more, media=STRATEGIC)).body
     assert {each["type"] for each in body["status"]["conditions"]} == {"PodScheduled", "Ready"}
     assert "nodeName" not in body["spec"]
 

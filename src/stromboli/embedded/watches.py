@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from stromboli.embedded.calls import Call
 from stromboli.embedded.forms import WholeForm
 from stromboli.embedded.lists import too_new
-from stromboli.embedded.refusals import bad_request, expired
+from stromboli.embedded.refusals import Refused, bad_request, expired
 from stromboli.embedded.selectors import Matcher
 from stromboli.embedded.store import ADDED, DELETED, MODIFIED, Change, Entry, Store
 
 _FROM_NOW = ("", "0")
+_MATCH_NEEDED = (
+    'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting '
+    "resourceVersionMatch to NotOlderThan"
+)
 
 
 class Watch:
@@ -27,9 +31,10 @@ class Watch:
         self.wake = asyncio.Event()
         self.wants_bookmarks = call.flag("allowWatchBookmarks")
         self._streams_list = call.flag("sendInitialEvents")
-        self._starts_with_state = self._streams_list or call.query.get("resourceVersion", "") in _FROM_NOW
-        if "sendInitialEvents" in call.query and call.query.get("resourceVersionMatch") != "NotOlderThan":
-            raise bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+        is_said = "sendInitialEvents" in call.query
+        self._starts_with_state = self._streams_list if is_said else call.query.get("resourceVersion", "") in _FROM_NOW
+        if is_said and call.query.get("resourceVersionMatch") != "NotOlderThan":
+            raise Refused(422, "Invalid", _MATCH_NEEDED)
         self.place = self._start(call)
 
     def _start(self, call: Call) -> int:
@@ -38,7 +43,7 @@ class Watch:
             raise bad_request(f"invalid resource version {wanted!r}")
         if wanted and int(wanted) > self._store.version:
             raise too_new(int(wanted), self._store.version)
-        if self._starts_with_state or (call.query.get("sendInitialEvents") and wanted in _FROM_NOW):
+        if self._starts_with_state or wanted in _FROM_NOW:
             return self._store.version
         return int(wanted)
 
