@@ -28,6 +28,12 @@ _WRITE_PARAMETERS = {
 _IDENTITY = "x-kubernetes-group-version-kind"
 
 
+def wants_json(accept: str) -> bool:
+    """Whether a client can read what is served; the older form has a binary one, which is not."""
+    kinds = [choice.partition(";")[0].strip() for choice in accept.split(",")]
+    return any(kind in ("", "application/json", "application/*", "*/*") for kind in kinds)
+
+
 def index(resources: Iterable[ServedResource]) -> dict[str, Any]:
     """The answer to `/openapi/v3`: where the document of each group version is, with a mark of its content."""
     grouped = _by_group_version(resources)
