@@ -20,6 +20,9 @@ from stromboli.embedded.versions import collection_of, served_form
 from stromboli.embedded.watches import Watch
 from stromboli.embedded.writes import WriteOptions
 
+#: What can be done with the parts of an object that are not simply read and written.
+_PART_VERBS = {"binding": ("create",), "eviction": ("create",), "log": ("get",)}
+_ORDINARY_PART_VERBS = ("get", "patch", "update")
 #: Kinds of which a deletion answers with the last state and not with a mere success.
 _SHOWN_WHEN_DELETED = frozenset({"pods", "services", "serviceaccounts", "podtemplates", "namespaces"})
 
@@ -78,7 +81,7 @@ class Api:
             raise no_such_path()
         if call.subresource and call.subresource not in resource.subresources:
             raise no_such_path()
-        if call.verb not in resource.verbs and not call.subresource:
+        if call.verb not in _allowed(resource, call) or (call.verb == "create" and call.name and not call.subresource):
             raise method_not_allowed(call.verb)
         if resource.namespaced and not call.namespace and (call.name or call.verb in ("create", "deletecollection")):
             raise method_not_allowed(call.verb)
@@ -103,7 +106,10 @@ class Api:
         return form_of(asked.resource, collection, asked.accept, asked.call.query.get("includeObject", ""))
 
     def _matcher(self, asked: Asked) -> Matcher | None:
-        return matcher(asked.resource, asked.call.query, asked.resource.selectable_fields)
+        query = asked.call.query
+        if asked.call.name:
+            query = {**query, "fieldSelector": f"metadata.name={asked.call.name}"}
+        return matcher(asked.resource, query, asked.resource.selectable_fields)
 
     def _entry(self, asked: Asked) -> Entry:
         return self._plane.writes.existing(asked.resource, asked.call.namespace, asked.call.name)
@@ -178,6 +184,10 @@ class Api:
         page = self._plane.lists.page(form.collection, asked.call, self._matcher(asked))
         gone = [self._plane.delete(asked.resource, entry, options)[0] for entry in page.entries]
         return Reply(200, form.many(gone, page.metadata()))
+
+
+def _allowed(resource: ServedResource, call: Call) -> tuple[str, ...]:
+    return _PART_VERBS.get(call.subresource, _ORDINARY_PART_VERBS) if call.subresource else resource.verbs
 
 
 def _object(body: Any) -> Object:

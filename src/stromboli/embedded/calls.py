@@ -64,7 +64,6 @@ def parse_call(method: str, path: str, query: str) -> Call | None:
 
 
 def _verb(method: str, name: str, query: dict[str, str]) -> str:
-    if name:
-        return _OBJECT_VERBS.get(method, "")
-    verb = _COLLECTION_VERBS.get(method, "")
-    return "watch" if verb == "list" and query.get("watch") in _TRUE else verb
+    if method == "GET" and query.get("watch") in _TRUE:
+        return "watch"
+    return (_OBJECT_VERBS if name else _COLLECTION_VERBS).get(method, "")

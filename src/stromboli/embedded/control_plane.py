@@ -7,14 +7,16 @@ from stromboli.embedded.builtin_kinds import builtin_resources
 from stromboli.embedded.custom_resources import CRD_GROUP, CustomStrategy, DefinitionStrategy
 from stromboli.embedded.deletion import DeleteOptions, Deletion
 from stromboli.embedded.emptying import Emptying
+from stromboli.embedded.events_api import EVENTS_GROUP
 from stromboli.embedded.evictions import Evictions
 from stromboli.embedded.lists import Lists
 from stromboli.embedded.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
+from stromboli.embedded.plain_kinds import EventStrategy, NodeStrategy, RoleStrategy, SecretStrategy
 from stromboli.embedded.pods import PodStrategy
 from stromboli.embedded.priorities import Priorities, PriorityClassStrategy, system_classes
 from stromboli.embedded.registry import Registry, ServedResource
 from stromboli.embedded.store import Entry, Object, Store
-from stromboli.embedded.strategies import FreeNames, NodeStrategy, Strategy
+from stromboli.embedded.strategies import Strategy
 from stromboli.embedded.writes import WriteOptions, Writes
 
 _RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
@@ -45,10 +47,13 @@ class ControlPlane:
         return {
             ("", "pods"): PodStrategy(Priorities(self.store)),
             ("", "nodes"): NodeStrategy(),
+            ("", "secrets"): SecretStrategy(),
+            ("", "events"): EventStrategy(self.store),
+            (EVENTS_GROUP, "events"): EventStrategy(self.store),
             ("", "namespaces"): NamespaceStrategy(),
             ("scheduling.k8s.io", "priorityclasses"): PriorityClassStrategy(self.store),
             (CRD_GROUP, "customresourcedefinitions"): DefinitionStrategy(self.store, self.registry),
-            **{("rbac.authorization.k8s.io", plural): FreeNames() for plural in _RBAC},
+            **{("rbac.authorization.k8s.io", plural): RoleStrategy() for plural in _RBAC},
         }
 
     def _strategy(self, resource: ServedResource) -> Strategy:

@@ -33,6 +33,8 @@ class DeleteOptions:
     def parse(cls, body: Any, query: Mapping[str, str]) -> DeleteOptions:
         document = body if isinstance(body, dict) else {}
         preconditions = document.get("preconditions") or {}
+        if not isinstance(preconditions, dict):
+            raise bad_request("preconditions: must be a map of keys and values")
         grace = document.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
         orphans = document.get(
             "orphanDependents", {"true": True, "false": False}.get(query.get("orphanDependents", ""))
@@ -43,12 +45,21 @@ class DeleteOptions:
         if orphans is not None and not propagation:
             propagation = "Orphan" if orphans else "Background"
         return cls(
-            grace_period=None if grace is None else int(grace),
+            grace_period=_seconds(grace),
             uid=preconditions.get("uid") or "",
             resource_version=preconditions.get("resourceVersion") or "",
             propagation=propagation,
             dry_run="All" in (document.get("dryRun") or ()) or query.get("dryRun") == "All",
         )
+
+
+def _seconds(found: Any) -> int | None:
+    if found is None:
+        return None
+    try:
+        return int(found)
+    except (TypeError, ValueError) as error:
+        raise bad_request(f"gracePeriodSeconds: {found!r} is not a whole number") from error
 
 
 class Deletion:

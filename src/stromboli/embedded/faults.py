@@ -75,7 +75,10 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Reorder:
-    """Turn the order of events around within windows of this size, and send what was overtaken once more."""
+    """Send windows of events backwards and then forwards: newer before older, older again, the newest last.
+
+    What was sent before counts as well, so that a single event is enough to see an older one again.
+    """
 
     window: int = 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ _IMMUTABLE = (
     "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
 _CONTAINER_LISTS = ("containers", "initContainers")
+_QUANTITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
 #: Parts of the spec that have rules of their own.
 _JUDGED_APART = ("containers", "initContainers", "tolerations", "schedulingGates", "activeDeadlineSeconds")
 #: While a pod is gated, whoever gates it may still steer it.
@@ -61,8 +63,14 @@ class PodStrategy(Strategy):
             raise bad_request("spec.nodeName: may not be set together with scheduling gates")
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
-        if subresource == "":
-            yield from _spec_causes(old["spec"], new["spec"])
+        match subresource:
+            case "":
+                yield from _spec_causes(old["spec"], new["spec"])
+            case "resize":
+                yield from _part_causes(old["spec"], new["spec"], "resources")
+            case "ephemeralcontainers":
+                if _rest(old["spec"], ("ephemeralContainers",)) != _rest(new["spec"], ("ephemeralContainers",)):
+                    yield Cause("FieldValueForbidden", "Forbidden: only ephemeral containers may be added", "spec")
 
     def touch(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Object:
         """What admission decided stays decided when a caller sends the manifest again without it."""
@@ -102,13 +110,24 @@ def _container_causes(container: Object, field: str, names: set[str]) -> Iterato
         yield Cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{field}.name")
     else:
         names.add(name)
+    for part in ("requests", "limits"):
+        for resource, amount in ((container.get("resources") or {}).get(part) or {}).items():
+            yield from _amount_causes(str(amount), f"{field}.resources.{part}.{resource}")
+
+
+def _amount_causes(amount: str, field: str) -> Iterator[Cause]:
+    if not _QUANTITY.fullmatch(amount):
+        yield Cause("FieldValueInvalid", f'Invalid value: "{amount}": must be a quantity', field)
+    elif amount.startswith("-"):
+        why = f'Invalid value: "{amount}": must be greater than or equal to 0'
+        yield Cause("FieldValueInvalid", why, field)
 
 
 def _spec_causes(old: Object, new: Object) -> Iterator[Cause]:
     if old == new:
         return
     apart = _JUDGED_APART + (_STEERABLE if old.get("schedulingGates") else ())
-    if _rest(old, apart) != _rest(new, apart) or _without_images(old) != _without_images(new):
+    if _rest(old, apart) != _rest(new, apart) or _containers(old, "image") != _containers(new, "image"):
         yield Cause("FieldValueForbidden", _IMMUTABLE, "spec")
     if _lost(old.get("tolerations"), new.get("tolerations")):
         yield Cause(
@@ -125,9 +144,16 @@ def _rest(spec: Object, apart: tuple[str, ...]) -> Object:
     return {key: value for key, value in spec.items() if key not in apart}
 
 
-def _without_images(spec: Object) -> list[Object]:
+def _part_causes(old: Object, new: Object, part: str) -> Iterator[Cause]:
+    """Only one part of the containers may become another."""
+    if _rest(old, _CONTAINER_LISTS) != _rest(new, _CONTAINER_LISTS) or _containers(old, part) != _containers(new, part):
+        yield Cause("FieldValueForbidden", f"Forbidden: only `{part}` of containers may be changed here", "spec")
+
+
+def _containers(spec: Object, part: str) -> list[Object]:
+    """The containers without one of their parts."""
     return [
-        {key: value for key, value in container.items() if key != "image"}
+        {key: value for key, value in container.items() if key != part}
         for name in _CONTAINER_LISTS
         for container in spec.get(name) or ()
     ]

@@ -19,7 +19,8 @@ Key = tuple[str, str]
 """Namespace (empty for what belongs to the whole cluster) and name."""
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
-_HISTORY = 50_000
+#: How many changes are remembered at least.
+_HISTORY = 20_000
 
 encode = msgspec.json.Encoder().encode
 
@@ -82,6 +83,10 @@ class Collection:
 
     def get(self, key: Key) -> Entry | None:
         return self._entries.get(key)
+
+    def first(self) -> Entry | None:
+        """The object that was created before all others."""
+        return next(iter(self._entries.values()), None)
 
     def entries(self, namespace: str = "") -> Iterator[Entry]:
         """In the order of their keys; of one namespace or of all."""

@@ -100,18 +100,6 @@ class Strategy:
         """Called after an object is gone."""
 
 
-class NodeStrategy(Strategy):
-    """Nodes register with their status in one write."""
-
-    status_at_creation = True
-
-
-class FreeNames(Strategy):
-    """Roles and their bindings."""
-
-    free_names = True
-
-
 def _part(body: Object, name: str) -> dict[str, Any]:
     return {name: body[name]} if name in body else {}
 

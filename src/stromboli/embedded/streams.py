@@ -74,6 +74,8 @@ class _Stream:
         self._transport = transport
         self._watch = watch
         self._faults = faults
+        #: What was sent last, for faults that send it once more.
+        self._recent: list[bytes] = []
 
     async def open(self) -> None:
         """Send what there is already, and what has happened since the version that the client knows."""
@@ -133,12 +135,13 @@ class _Stream:
             case Duplicate():
                 return [line for line in lines for _ in range(2)]
             case Reorder(window):
-                return _reordered(lines, window)
+                overtaken, self._recent = [*self._recent, *lines], lines[-window:]
+                return _reordered(overtaken, window)
         return lines
 
 
 def _reordered(lines: list[bytes], window: int) -> list[bytes]:
-    """Each window backwards, then its older events once more: new, old, and old after new."""
+    """Each window backwards and then forwards: what is old comes once more after what is new, what is new comes last."""
     disturbed: list[bytes] = []
     for start in range(0, len(lines), window):
         part = lines[start : start + window]

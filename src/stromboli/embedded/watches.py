@@ -65,7 +65,7 @@ class Watch:
     def news(self) -> list[Change]:
         """The changes since the last call."""
         if self.is_too_late:
-            raise expired()
+            raise expired(f"too old resource version: {self.place} ({self._collection.forgotten})")
         changes = self._collection.changes_after(self.place)
         self.place = self._store.version
         return changes
