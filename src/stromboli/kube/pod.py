@@ -1,6 +1,6 @@
 """Pods, as far as a scheduler reads them."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -49,7 +49,9 @@ class ClaimVolume(Wire):
 
 
 class EphemeralVolume(Wire):
-    """A volume whose claim is made for the pod, by the name `<pod>-<volume>`; that it exists is enough."""
+    """A volume whose claim is made for the pod, by the name `<pod>-<volume>`. The template is handed on as it is."""
+
+    volume_claim_template: dict[str, Any] | None = None
 
 
 class Volume(Wire):
