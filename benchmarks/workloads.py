@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import worlds
+from benchmarks import living, worlds
 from benchmarks.measuring import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
@@ -149,5 +149,9 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "queues": (queues, {"nodes": 1_000, "queues": 1_000, "pods": 50_000}, "very many queues"),
     "backlog": (backlog, {"nodes": 5_000, "pods": 10_000}, "pods that fit among as many that never will"),
     "snapshot": (snapshot, {"nodes": 10_000, "pods": 100_000}, "an idle cycle in a large cluster"),
+    "embedded": (living.embedded, {"nodes": 1_000, "pods": 10_000}, "a whole cluster over HTTPS in one process"),
+    "ingest": (living.ingest, {"events": 40_000}, "events of a watch, read into the cache"),
+    "start": (living.start, {"nodes": 5_000, "pods": 50_000}, "from nothing to the first decision in a full cluster"),
+    "idle": (living.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
     "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
 }

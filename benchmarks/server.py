@@ -1,0 +1,33 @@
+"""An embedded API server with Volcano's kinds and the standard queues, in a process of its own.
+
+It prints where its kubeconfig is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from stromboli.controllers.queues import standard_queues
+from stromboli.embedded.server import ApiServer
+from stromboli.kube.catalogue import QUEUES
+from stromboli.kube.client import Client
+from stromboli.kube.crds import install_crds
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        async with ApiServer() as server:
+            async with Client(server.connection) as client:
+                await install_crds(client)
+                for queue in standard_queues():
+                    await client.create(QUEUES, {"metadata": {"name": queue.key}, "spec": {"weight": 1}})
+            path = Path(folder) / "kubeconfig"
+            server.write_kubeconfig(path)
+            print(path, flush=True)
+            await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
