@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from stromboli.embedded.standins.claims import ClaimController
+from stromboli.embedded.standins.disruption import DisruptionController
+from stromboli.embedded.standins.ephemeral_volumes import EphemeralVolumes
 from stromboli.embedded.standins.garbage import GarbageCollector
 from stromboli.embedded.standins.kubelets import Kubelets
 from stromboli.embedded.standins.node_life import HEARTBEAT, PATIENCE, NodeLife
-from stromboli.kube.catalogue import NODES, PODS
+from stromboli.embedded.standins.volumes import VolumeController
+from stromboli.kube.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, PODS
 from stromboli.kube.informer import Informer
 
 if TYPE_CHECKING:
@@ -19,13 +23,29 @@ class StandIns:
     """What a bare API server lacks to be a cluster. `heartbeat` and `patience` are those of its nodes."""
 
     def __init__(self, client: Client, *, heartbeat: float = HEARTBEAT, patience: float = PATIENCE) -> None:
-        self._nodes, self._pods = Informer(client, NODES), Informer(client, PODS)
-        self.kubelets = Kubelets(client, self._nodes, self._pods)
-        self.node_life = NodeLife(client, self._nodes, self._pods, heartbeat=heartbeat, patience=patience)
+        nodes, pods = Informer(client, NODES), Informer(client, PODS)
+        budgets, claims = Informer(client, DISRUPTION_BUDGETS), Informer(client, CLAIMS)
+        self.kubelets = Kubelets(client, nodes, pods)
+        self.node_life = NodeLife(client, nodes, pods, heartbeat=heartbeat, patience=patience)
         self.garbage = GarbageCollector(client)
+        self.disruption = DisruptionController(client, budgets, pods)
+        self.volumes = VolumeController(client, claims)
+        self.ephemeral_volumes = EphemeralVolumes(client, pods, claims)
+        self.claims = ClaimController(client, pods)
+        self._watches = (nodes, pods, budgets, claims)
 
     async def run(self) -> None:
         """Until cancelled."""
+        parts = (
+            *self._watches,
+            self.kubelets,
+            self.node_life,
+            self.garbage,
+            self.disruption,
+            self.volumes,
+            self.ephemeral_volumes,
+            self.claims,
+        )
         async with asyncio.TaskGroup() as tasks:
-            for part in (self._nodes, self._pods, self.kubelets, self.node_life, self.garbage):
+            for part in parts:
                 tasks.create_task(part.run())

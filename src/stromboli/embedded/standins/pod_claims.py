@@ -1,0 +1,78 @@
+"""What a pod's claims are called, what claims that are made for it look like, and who still uses a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stromboli.kube.claims import ClaimConsumer, ResourceClaim, ResourceClaimTemplate
+from stromboli.kube.pod import Pod, PodResourceClaim
+
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+"""Under which of the pod's own names a claim was made for it."""
+
+PROTECTION = "resource.kubernetes.io/delete-protection"
+"""The finalizer that keeps a claim while devices are given to it."""
+
+
+def templated(pod: Pod) -> list[PodResourceClaim]:
+    """The pod's claims that have to be made."""
+    return [claim for claim in pod.spec.resource_claims or () if claim.name and claim.resource_claim_template_name]
+
+
+def claim_names(pod: Pod) -> dict[str, str]:
+    """The claims that the pod uses, by the pod's own names for them, as far as they are known."""
+    made = {entry.name: entry.resource_claim_name for entry in pod.status.resource_claim_statuses or ()}
+    named = {claim.name: claim.resource_claim_name or made.get(claim.name) for claim in pod.spec.resource_claims or ()}
+    return {own: name for own, name in named.items() if own and name}
+
+
+def is_done(pod: Pod) -> bool:
+    """Whether the pod will never use a device again: it has ended, or will never start."""
+    never_starts = pod.metadata.deletion_timestamp is not None and not pod.spec.node_name
+    return pod.status.phase in ("Succeeded", "Failed") or never_starts
+
+
+def claim_document(pod: Pod, own_name: str, template: ResourceClaimTemplate) -> dict[str, Any]:
+    """The claim is owned by the pod, so that it goes with it."""
+    given = template.spec.metadata
+    metadata = {
+        "generateName": f"{pod.metadata.name}-{own_name}-",
+        "labels": (given.labels if given else None) or {},
+        "annotations": {**((given.annotations if given else None) or {}), POD_CLAIM_NAME: own_name},
+        "ownerReferences": [
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": pod.metadata.name,
+                "uid": pod.metadata.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+    return {"metadata": metadata, "spec": template.spec.spec or {}}
+
+
+def made_for(claim: ResourceClaim) -> tuple[str, str] | None:
+    """The pod by uid, and its own name for the claim; None for a claim that nobody made for a pod."""
+    own_name = (claim.metadata.annotations or {}).get(POD_CLAIM_NAME)
+    owners = claim.metadata.owner_references or ()
+    owner = next((one.uid for one in owners if one.controller and one.kind == "Pod"), None)
+    return (owner, own_name) if owner and own_name else None
+
+
+def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
+    return any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for or ())
+
+
+def consumer(pod: Pod) -> ClaimConsumer:
+    return ClaimConsumer(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)
+
+
+def is_in_use(user: ClaimConsumer, pods: Mapping[str, Pod], namespace: str) -> bool:
+    """Users that are no pods are none of our business, and stay."""
+    if user.resource != "pods" or user.api_group:
+        return True
+    pod = pods.get(f"{namespace}/{user.name}")
+    return pod is not None and pod.metadata.uid == user.uid and not is_done(pod)
