@@ -145,3 +145,19 @@ async def test_a_definition_takes_its_objects_along(api: HttpApi) -> None:
     assert (await api.get(f"{CRDS}/things.test.dev")).status == 404
     await api.post(CRDS, definition("things", "Thing", {"type": "object"}))
     assert (await api.get(things)).body["items"] == []
+
+
+async def test_some_namespaces_stay(api: HttpApi) -> None:
+    assert (await api.delete(f"{NAMESPACES}/default")).status == 403
+    assert (await api.get(f"{NAMESPACES}/default")).body["status"]["phase"] == "Active"
+
+
+async def test_a_namespace_can_be_finished_by_hand(api: HttpApi) -> None:
+    await api.post(NAMESPACES, {"metadata": {"name": "team"}})
+    await api.post(f"{NAMESPACES}/team/configmaps", config(finalizers=["a.dev/x"]))
+    body = (await api.delete(f"{NAMESPACES}/team")).body
+    finished = {**body, "spec": {"finalizers": []}}
+    assert (await api.put(f"{NAMESPACES}/team", finished)).status == 200
+    assert (await api.get(f"{NAMESPACES}/team")).status == 200, "not at this door"
+    assert (await api.put(f"{NAMESPACES}/team/finalize", finished)).status == 200
+    assert (await api.get(f"{NAMESPACES}/team")).status == 404

@@ -238,3 +238,31 @@ async def test_budgets_do_not_protect_pods_that_serve_nobody(api: HttpApi, phase
 async def test_logs_are_not_simulated(api: HttpApi) -> None:
     await api.post(PODS, pod())
     assert (await api.get(f"{PODS}/p/log")).status == 501
+
+
+async def test_sizes_change_through_their_own_door(api: HttpApi) -> None:
+    await api.post(PODS, pod())
+    bigger = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
+    body = (await api.patch(f"{PODS}/p/resize", bigger, media=STRATEGIC)).body
+    assert body["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2"}
+    other = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
+    assert (await api.patch(f"{PODS}/p/resize", other, media=STRATEGIC)).status == 422
+
+
+@pytest.mark.parametrize(
+    ("amount", "status"), [("-1", 422), ("many", 422), ("1e3", 201), ("1.5Gi", 201), (2, 201), ("NaN", 422)]
+)
+async def test_amounts_are_quantities(api: HttpApi, amount: Any, status: int) -> None:
+    resources = {"requests": {"cpu": amount}}
+    assert (await api.post(PODS, pod(containers=[{"name": "main", "resources": resources}]))).status == status
+
+
+@pytest.mark.parametrize(
+    ("method", "part"),
+    [("DELETE", "status"), ("PUT", "binding"), ("POST", "status"), ("POST", ""), ("PATCH", "eviction")],
+)
+async def test_parts_have_verbs_of_their_own(api: HttpApi, method: str, part: str) -> None:
+    await api.post(PODS, pod())
+    path = f"{PODS}/p/{part}" if part else f"{PODS}/p"
+    assert (await api.call(method, path, {})).status == 405
+    assert (await api.get(f"{PODS}/p")).status == 200

@@ -141,7 +141,7 @@ class _Stream:
 
 
 def _reordered(lines: list[bytes], window: int) -> list[bytes]:
-    """Each window backwards and then forwards: what is old comes once more after what is new, what is new comes last."""
+    """Each window backwards and then forwards: the old comes once more after the new, and the new comes last."""
     disturbed: list[bytes] = []
     for start in range(0, len(lines), window):
         part = lines[start : start + window]
