@@ -149,7 +149,9 @@ async def test_a_patch_may_insist_on_a_version_and_an_identity(api: HttpApi) -> 
 
 
 async def test_a_write_that_changes_nothing_is_no_write(api: HttpApi) -> None:
-    body = (await api.post(CONFIG_MAPS, config(a="1"))).body
+    empty = {"labels": {}, "annotations": None, "finalizers": []}
+    body = (await api.post(CONFIG_MAPS, {**config(a="1"), "metadata": {"name": "c", **empty}})).body
+    assert not empty.keys() & body["metadata"].keys()
     assert (await api.patch(f"{CONFIG_MAPS}/c", {"data": {"a": "1"}})).body == body
     assert (await api.put(f"{CONFIG_MAPS}/c", config(a="1"))).body == body
 

@@ -63,8 +63,8 @@ class DirectApi:
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b", "1", "x/y", "Pod"])
 FIELDS = st.sampled_from(
     [
-        "metadata", "spec", "status", "name", "labels", "annotations", "finalizers", "containers", "resources", "limits",
-        "requests", "cpu", "schedulingGates", "tolerations", "conditions", "type", "target", "selector", "matchLabels",
+        "metadata", "spec", "status", "name", "labels", "annotations", "finalizers", "containers", "resources",
+        "limits", "requests", "cpu", "schedulingGates", "tolerations", "conditions", "type", "target", "selector", "matchLabels",
         "versions", "names", "plural", "kind", "group", "scope", "schema", "value", "size", "uid", "preconditions",
         "deleteOptions", "matchExpressions", "managedFields", "ownerReferences", "resourceVersion", "priorityClassName",
     ]
@@ -144,10 +144,13 @@ def test_a_watch_shows_exactly_what_a_list_shows(steps: list[tuple[str, str, int
         play(api, step)
     watch = api.watch(PODS, selector)
     known: dict[str, str] = {}
-    lines = list(watch.opening())
+    lines: list[bytes] = []
+    opening = watch.opening()
     for step in steps[start:]:
         play(api, step)
+        lines += opening
         lines += [line for change in watch.news() if (line := watch.line(change)) is not None]
+    lines += opening
     for line in lines:
         event = json.loads(line)
         metadata = event["object"]["metadata"]

@@ -97,6 +97,16 @@ async def test_forgotten_history_is_said_in_the_stream(api: HttpApi) -> None:
         assert await events.take(1) == [("ADDED", "b")]
 
 
+async def test_watches_under_way_do_not_notice_that_history_is_forgotten(api: HttpApi) -> None:
+    async with api.watch(CONFIG_MAPS) as events:
+        await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
+        assert await events.take(1) == [("ADDED", "a")]
+        await api.post(NODES, {"metadata": {"name": "n"}})
+        api.server.compact()
+        await api.post(CONFIG_MAPS, {"metadata": {"name": "b"}})
+        assert await events.take(1) == [("ADDED", "b")]
+
+
 async def test_the_future_is_not_known(api: HttpApi) -> None:
     reply = await api.get(CONFIG_MAPS, watch="true", resourceVersion="999999")
     assert (reply.status, reply.reason) == (504, "Timeout")

@@ -44,7 +44,7 @@ def _check(pods: ServedResource, entry: Entry, binding: Object) -> None:
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if binding.get(field) and binding[field] != found[field]:
             why = f"{label} in precondition: {binding[field]}, {label} in object meta: {found[field]}"
-            raise conflict(pods, name, f"Precondition failed: {why}", subresource="binding")
+            raise conflict(pods, name, f"Precondition failed: {why}")
     if "deletionTimestamp" in found:
         why = f"pod {name} is being deleted, cannot be assigned to a host"
     elif node := entry.body["spec"].get("nodeName"):

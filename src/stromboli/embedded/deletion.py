@@ -100,12 +100,15 @@ class Deletion:
 def check_preconditions(resource: ServedResource, entry: Entry, options: DeleteOptions) -> None:
     found = entry.metadata
     if options.uid and options.uid != found["uid"]:
-        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {found['uid']}"
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({found['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
         raise conflict(resource, entry.key[1], why)
     if options.resource_version and options.resource_version != found["resourceVersion"]:
         why = (
-            f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
-            f"ResourceVersion in object meta: {found['resourceVersion']}"
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({found['resourceVersion']}). The object might have been modified"
         )
         raise conflict(resource, entry.key[1], why)
 

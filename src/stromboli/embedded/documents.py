@@ -6,7 +6,7 @@ from typing import Any
 
 from stromboli.embedded import discovery, openapi
 from stromboli.embedded.api import Reply
-from stromboli.embedded.refusals import no_such_path, not_acceptable
+from stromboli.embedded.refusals import no_such_path
 from stromboli.embedded.registry import Registry
 from stromboli.embedded.store import encode
 
@@ -42,7 +42,7 @@ class Documents:
             document = discovery.aggregated(self._registry, core=path == "/api")
             return Reply(200, encode(document), discovery.AGGREGATED_TYPE)
         if path == "/openapi/v2" and not openapi.wants_json(accept):
-            raise not_acceptable("application/json")
+            return Reply(200, openapi.BINARY_SWAGGER, openapi.BINARY_SWAGGER_TYPE)
         found = self._document(path.rstrip("/"), address)
         if found is None:
             raise no_such_path()

@@ -85,10 +85,6 @@ def no_such_path() -> Refused:
     return Refused(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-def not_acceptable(served: str) -> Refused:
-    return Refused(406, "NotAcceptable", f"only the following media types are accepted: {served}")
-
-
 def not_found(resource: ServedResource, name: str) -> Refused:
     return Refused(404, "NotFound", f'{resource.name} "{name}" not found', details=details_of(resource, name))
 

@@ -74,8 +74,10 @@ class Collection:
         self._sorted: list[Key] | None = []
         self._history: list[Change] = []
         self._versions: list[int] = []
-        #: Changes up to this version are forgotten.
+        #: History begins after this version: nobody can ask for what came before.
         self.forgotten = 0
+        #: The last change that was forgotten, which watches under way must have seen by then.
+        self.last_forgotten_change = 0
         self.watchers: set[asyncio.Event] = set()
 
     def __len__(self) -> int:
@@ -118,8 +120,10 @@ class Collection:
         return self._history[bisect_right(self._versions, version) :]
 
     def forget(self, version: int) -> None:
-        """Forget the changes up to a version; watches that are further back are told that they are too late."""
+        """Forget the changes up to a version. Watches that have seen them all do not notice."""
         keep = bisect_right(self._versions, version)
+        if keep:
+            self.last_forgotten_change = self._versions[keep - 1]
         del self._history[:keep]
         del self._versions[:keep]
         self.forgotten = max(self.forgotten, version)

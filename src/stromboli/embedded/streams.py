@@ -53,9 +53,10 @@ class Streams:
         end = loop.time() + (stream.call.number("timeoutSeconds") or _LONGEST_SECONDS)
         await stream.open()
         while (left := end - loop.time()) > 0:
-            if not await stream.wait(min(left, self._bookmark_interval)):
-                await stream.bookmark()
+            is_woken = await stream.wait(min(left, self._bookmark_interval))
             await stream.send_news()
+            if not is_woken:
+                await stream.bookmark()
 
     def drop(self) -> None:
         """Cut them all."""

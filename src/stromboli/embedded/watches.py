@@ -36,6 +36,8 @@ class Watch:
         if is_said and call.query.get("resourceVersionMatch") != "NotOlderThan":
             raise Refused(422, "Invalid", _MATCH_NEEDED)
         self.place = self._start(call)
+        self._is_known_too_late = not self._starts_with_state and self.place < self._collection.forgotten
+        self._initial = self._there() if self._starts_with_state else []
 
     def _start(self, call: Call) -> int:
         wanted = call.query.get("resourceVersion", "")
@@ -47,24 +49,21 @@ class Watch:
             return self._store.version
         return int(wanted)
 
-    @property
-    def is_too_late(self) -> bool:
-        """Whether changes were forgotten that this watch has not seen."""
-        return self.place < self._collection.forgotten
+    def _there(self) -> list[Entry]:
+        """What the watch begins with: all of the moment at which it was asked for."""
+        entries = self._collection.entries(self._namespace)
+        return [entry for entry in entries if self._matches is None or self._matches(entry.body)]
 
     def opening(self) -> Iterator[bytes]:
-        """What there is, for a watch that did not say what it knows already."""
-        if not self._starts_with_state:
-            return
-        for entry in self._collection.entries(self._namespace):
-            if self._matches is None or self._matches(entry.body):
-                yield self._form.initial(entry)
+        """What there was, for a watch that did not say what it knows already. To be asked for once."""
+        initial, self._initial = self._initial, []
+        yield from map(self._form.initial, initial)
         if self._streams_list:
             yield self._form.bookmark(self.place, initial_events_end=True)
 
     def news(self) -> list[Change]:
         """The changes since the last call."""
-        if self.is_too_late:
+        if self._is_known_too_late or self.place < self._collection.last_forgotten_change:
             raise expired(f"too old resource version: {self.place} ({self._collection.forgotten})")
         changes = self._collection.changes_after(self.place)
         self.place = self._store.version

@@ -82,7 +82,7 @@ class Writes:
 
     def _begin(self, resource: ServedResource, namespace: str, body: Object, options: WriteOptions) -> Key:
         """Give the object its identity."""
-        metadata = metadata_of(body)
+        metadata = body["metadata"] = _without_empty(metadata_of(body))
         if metadata.get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         _settle_namespace(resource, namespace, metadata)
@@ -237,10 +237,15 @@ def _check_version(resource: ServedResource, strategy: Strategy, entry: Entry, m
 
 def _kept_metadata(old: Object, new: Object) -> Object:
     """The new metadata with the server's own fields as they were."""
-    kept = {key: value for key, value in new.items() if key not in _SERVER_SIDE and value not in ({}, [], None)}
+    kept = {key: value for key, value in _without_empty(new).items() if key not in _SERVER_SIDE}
     kept.update({key: old[key] for key in _SERVER_SIDE if key in old})
     kept["resourceVersion"] = old["resourceVersion"]
     return kept
+
+
+def _without_empty(metadata: Object) -> Object:
+    """Nothing is kept of labels, annotations and the like when there are none."""
+    return {key: value for key, value in metadata.items() if value not in ({}, [], None, "")}
 
 
 def _finalizer_causes(old: Object, new: Object) -> list[Cause]:
