@@ -40,6 +40,8 @@ class _Open:
     commit: Commit
     results: dict[str, Result] = field(default_factory=dict)
     is_judged: bool = False
+    #: Whether a member was written, or is being written.
+    has_begun: bool = False
 
     @property
     def is_settled(self) -> bool:
@@ -93,7 +95,7 @@ class BindWorkers:
                 self._judge(opened)
             for order in orders:
                 if order.uid not in opened.results:
-                    self._settle(opened, order, await self._carry_out(order))
+                    self._settle(opened, order, await self._carry_out(opened, order))
 
     def _judge(self, opened: _Open) -> None:
         """Settle members that have become impossible; and all of them, when too few are left for the gang."""
@@ -110,11 +112,13 @@ class BindWorkers:
             if obstacles[order.uid]:
                 self._settle(opened, order, Result(Outcome.IMPOSSIBLE, obstacles[order.uid]))
 
-    async def _carry_out(self, order: BindOrder) -> Result:
-        if self._is_stopping or not self._ledger.is_in_charge():
+    async def _carry_out(self, opened: _Open, order: BindOrder) -> Result:
+        """A gang of which a member may have a node already gets the others, even when we are stopping."""
+        if (self._is_stopping and not opened.has_begun) or not self._ledger.is_in_charge():
             return Result(Outcome.DROPPED, "the scheduler is stopping")
         if obstacle := self._ledger.obstacle(order):
             return Result(Outcome.IMPOSSIBLE, obstacle)
+        opened.has_begun = True
         try:
             return await self._binding.bind(order)
         except Exception as error:
@@ -130,7 +134,9 @@ class BindWorkers:
             self._idle.set()
 
     async def drain(self, timeout: float) -> int:
-        """Finish what has begun and drop what has not, within the time; answers how many are still not settled."""
+        """Finish the commits that have begun and drop the others, within the time; answers how many members are still
+        not settled.
+        """
         self._is_stopping = True
         try:
             await asyncio.wait_for(self._idle.wait(), timeout)

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stromboli import kube
-from stromboli.binder.orders import Commit
 from stromboli.cache.times import seconds_of
 
 COMMIT = "stromboli.dev/commit"
 DECIDED = "stromboli.dev/decided-at"
+#: Why the members of a gang that stayed half-bound are evicted.
+UNWOUND = "the gang could not be completed"
 
 
 def commit_annotations(name: str, size: int, decided: str) -> dict[str, str]:
@@ -71,11 +72,6 @@ class Healing:
         if not self._open:
             return None
         return max(min(half.since for half in self._open.values()) + self._patience - self._clock(), 0.0)
-
-
-def left_below_minimum(commit: Commit, done: int) -> bool:
-    """Whether a commit of which so many members were bound left its gang half-bound."""
-    return 0 < done < commit.needed
 
 
 def left_behind(pods: Iterable[kube.Pod]) -> list[str]:

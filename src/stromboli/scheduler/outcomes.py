@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stromboli import kube
@@ -19,7 +19,7 @@ from stromboli.cache.structure import NodeEntry
 from stromboli.cache.times import seconds_of
 from stromboli.operations.metrics import Metrics
 from stromboli.scheduler.announcer import Announcer
-from stromboli.scheduler.healing import Healing
+from stromboli.scheduler.healing import UNWOUND, Healing
 from stromboli.scheduler.reporting import Reporting
 from stromboli.scheduler.resync import Resync
 
@@ -110,11 +110,11 @@ class Outcomes:
                 self._announcer.pod_is_bound(pod, order.node)
         elif result.outcome is Outcome.UNKNOWN:
             self._metrics.resynced("bind")
-            self._resync.ask(order.namespace, order.name, order.uid, lambda found: self._learned(order, found))
+            self._resync.ask(order.namespace, order.name, order.uid, lambda found: self._learned(commit, order, found))
         else:
             self._failed(order, result, pod)
 
-    def _learned(self, order: BindOrder, found: kube.Pod | None) -> None:
+    def _learned(self, commit: Commit, order: BindOrder, found: kube.Pod | None) -> None:
         """The cluster has said what became of a bind whose outcome was unknown."""
         known = self._cluster.find_pod(order.uid)
         if found is not None:
@@ -123,7 +123,15 @@ class Outcomes:
                 self._failed(order, Result(Outcome.IMPOSSIBLE, "the API server did not answer"), found)
         elif known is not None:
             self._mirror.remove(known)
+        if found is None or not found.spec.node_name:
+            self._heal(commit, self._placed(commit), "the API server did not answer")
         self._ring()
+
+    def _placed(self, commit: Commit) -> list[str]:
+        """The members of a commit that have a node, or are on their way to it."""
+        pods = [self._cluster.find_pod(member.uid) for member in commit.members]
+        assumed = self._cluster.assumed
+        return [pod.metadata.uid for pod in pods if pod and (pod.spec.node_name or pod.metadata.uid in assumed)]
 
     def _failed(self, order: BindOrder, result: Result, pod: kube.Pod | None) -> None:
         self._cluster.forget(order.uid)
@@ -143,16 +151,19 @@ class Outcomes:
 
     def finished(self, commit: Commit, results: dict[str, Result]) -> None:
         """All members of a commit are settled. A gang that is not whole now must not stay so."""
-        outcomes = {uid: result.outcome for uid, result in results.items()}
-        placed = [uid for uid, outcome in outcomes.items() if outcome in (Outcome.DONE, Outcome.UNKNOWN)]
-        if not placed or len(placed) == len(outcomes) or self._cluster.is_whole(commit.job):
+        placed = [uid for uid, result in results.items() if result.outcome in (Outcome.DONE, Outcome.UNKNOWN)]
+        problems = [result.problem for uid, result in results.items() if uid not in placed]
+        if problems:
+            self._heal(commit, placed, problems[0])
+
+    def _heal(self, commit: Commit, placed: Sequence[str], problem: str) -> None:
+        if not placed or self._cluster.is_whole(commit.job):
             return
         self._healing.begin(commit.job, placed)
         group = self._cluster.groups.get(commit.job)
         if group is not None:
-            done = f"{len(placed)} of {len(outcomes)} pods were bound"
-            first = next(result.problem for result in results.values() if result.outcome is Outcome.IMPOSSIBLE)
-            self._announcer.group_is_half_bound(group, f"{done}; the rest is tried again: {first}")
+            done = f"{len(placed)} of {len(commit.members)} pods were bound"
+            self._announcer.group_is_half_bound(group, f"{done}; the rest is tried again: {problem}")
 
     # -- evictions ----------------------------------------------------------------------------------------------
 
@@ -186,6 +197,8 @@ class Outcomes:
 
     def _stays(self, order: EvictOrder, problem: str) -> None:
         self._cluster.expect_staying(order.uid)
+        if order.reason == UNWOUND and not self._cluster.is_whole(order.job):
+            self._healing.begin(order.job, [order.uid])
         pod = self._cluster.find_pod(order.uid)
         if pod is not None:
             self._announcer.eviction_failed(pod, order, problem, self._cluster.groups.get(order.claimant))

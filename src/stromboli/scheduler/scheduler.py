@@ -31,7 +31,7 @@ from stromboli.scheduler.confidence import Confidence
 from stromboli.scheduler.cycles import CycleResult, Cycles
 from stromboli.scheduler.feed import Feed
 from stromboli.scheduler.gauges import Gauges
-from stromboli.scheduler.healing import Healing, left_behind
+from stromboli.scheduler.healing import UNWOUND, Healing, left_behind
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.outcomes import Outcomes
 from stromboli.scheduler.policy import Policy
@@ -73,7 +73,7 @@ class Scheduler:
         self.mirror = Mirror(self.cluster, self._changed, self._refused)
         self.alarm = Alarm(clock, debounce=options.debounce)
         self.feed = Feed(client, self.mirror)
-        self.recorder = EventRecorder(client, options.scheduler_names[0])
+        self.recorder = EventRecorder(client, options.scheduler_names[0], rate=options.event_rate)
         self.announcer = Announcer(self.recorder)
         self.writer = StatusWriter(client, self.mirror, is_in_charge, self._not_written, workers=options.status_workers)
         self.reporting = Reporting(
@@ -247,8 +247,7 @@ class Scheduler:
             for uid in half.uids:
                 pod = self.cluster.find_pod(uid)
                 if pod is not None and pod.spec.node_name:
-                    reason = "the gang could not be completed"
-                    order = EvictOrder(uid, pod.metadata.namespace, pod.metadata.name, half.job, reason)
+                    order = EvictOrder(uid, pod.metadata.namespace, pod.metadata.name, half.job, UNWOUND)
                     self.outcomes.begin_eviction(order)
                     self.evictors.submit(order)
 
