@@ -89,10 +89,30 @@ def test_topology(annotations: dict[str, str], expected: dict[str, Any] | None) 
     assert msgspec.to_builtins(group_for(pod(annotations=annotations)).spec.network_topology) == expected
 
 
+def asking(requests: dict[str, Any], **container: Any) -> dict[str, Any]:
+    return {"resources": {"requests": requests}, **container}
+
+
+RESOURCES = [
+    ("nothing", [{}], [], None),
+    ("one container", [asking({"cpu": "2", "memory": "1Gi"})], [], {"cpu": "2", "memory": "1Gi"}),
+    ("two containers", [asking({"cpu": "1"}), asking({"cpu": "500m", "gpu.com/a": 1})], [],
+     {"cpu": "1500m", "gpu.com/a": "1"}),
+    ("a limit is a request", [{"resources": {"limits": {"cpu": "3"}}}], [], {"cpu": "3"}),
+    ("a greedy start", [asking({"cpu": "1"})], [asking({"cpu": "4"})], {"cpu": "4"}),
+    ("nonsense", [asking({"cpu": "many"})], [], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("containers", "starters", "expected"), [c[1:] for c in RESOURCES], ids=[c[0] for c in RESOURCES]
+)
+def test_minimum_resources(containers: list[Any], starters: list[Any], expected: dict[str, str] | None) -> None:
+    assert group_for(pod({"containers": containers, "initContainers": starters})).spec.min_resources == expected
+
+
 def test_the_rest_of_the_spec() -> None:
-    container = {"resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
-    spec = {"priorityClassName": "high", "containers": [container]}
+    spec = {"priorityClassName": "high"}
     group = group_for(pod(spec, annotations={"scheduling.volcano.sh/queue-name": "research"}))
     assert group.spec.priority_class_name == "high"
-    assert group.spec.min_resources == {"cpu": "2", "memory": "1Gi"}
     assert group.spec.queue == "research"

@@ -10,9 +10,10 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cache.jobs import GROUP_NAME
+from stromboli.cache.requests import pod_request
 from stromboli.kube.meta import ObjectMeta, OwnerReference, Resources
 from stromboli.kube.volcano import NetworkTopology, PodGroupSpec
-from stromboli.model.quantity import parse_quantity
+from stromboli.model.resources import PODS, ResourceAxis
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
@@ -92,21 +93,14 @@ def _topology(annotations: Mapping[str, str]) -> NetworkTopology | None:
 
 
 def _requests(pod: kube.Pod) -> Resources | None:
-    """What one pod asks for, when its containers say so in one place."""
-    containers = pod.spec.containers or ()
-    if len(containers) != 1 or containers[0].resources is None:
-        return None
-    requests = containers[0].resources.requests
-    return requests if requests and all(_is_quantity(amount) for amount in requests.values()) else None
-
-
-def _is_quantity(amount: str | int | float) -> bool:
-    """What makes no sense is the pod's fault and reported there."""
+    """What one pod asks for. What makes no sense in it is the pod's fault and reported there."""
+    axis = ResourceAxis()
     try:
-        parse_quantity(amount, milli=True)
+        request = pod_request(pod, axis)
     except ValueError:
-        return False
-    return True
+        return None
+    amounts: Resources = {axis.names[place]: axis.format(place, amount) for place, amount in request if place != PODS}
+    return amounts or None
 
 
 def with_group(pod: kube.Pod, group: str) -> kube.Pod:

@@ -23,6 +23,9 @@ from stromboli.kube.work_queue import WorkQueue
 if TYPE_CHECKING:
     from stromboli.kube.client import Client
 
+COUNTED_WITHIN = 0.05
+"""How old a count may be, in seconds: pods that change together are counted together."""
+
 
 class DisruptionController:
     def __init__(
@@ -73,7 +76,7 @@ class DisruptionController:
             if new is not None and budget is not None and _selects(budget, new):
                 selected[new.key] = new
             if before is not None or (pod is not None and pod.key in selected):
-                self.work.add(key)
+                self.work.add_after(key, COUNTED_WITHIN)
 
     async def _look(self, key: str) -> float | None:
         budget = self._budgets.objects.get(key)
