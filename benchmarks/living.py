@@ -33,7 +33,7 @@ Parameters = dict[str, int]
 GANG = 10
 #: Requests that a client has under way at a time.
 AT_ONCE = 32
-_PAUSE = 0.01
+_PAUSE = 0.05
 
 
 def embedded(parameters: Parameters, runs: int) -> list[Result]:

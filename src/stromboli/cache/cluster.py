@@ -130,6 +130,9 @@ class Cluster:
         """All pods that count, ours and others'."""
         return [record.pod for record in self._records.values()]
 
+    def count_pods(self) -> int:
+        return len(self._records)
+
     def pod(self, uid: str) -> kube.Pod:
         return self._records[uid].pod
 

@@ -68,6 +68,7 @@ Exit codes:
 )  # fmt: skip
 @setting("--evict-workers", type=click.IntRange(1, 256), default=8, help="Evictions at a time.")
 @setting("--evict-by-delete", is_flag=True, help="Evict by deleting pods, past disruption budgets.")
+@setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
 @setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Status writes at a time.")
 @setting(
     "--heal-period", type=DURATION, default="30s", help="How long a gang may stay half-bound before it is unwound."
@@ -123,6 +124,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         evict_workers=given["evict_workers"],
         evict_by_delete=given["evict_by_delete"],
         status_workers=given["status_workers"],
+        event_rate=given["event_qps"],
         heal=given["heal_period"],
         grace=given["grace_period"],
         audit=given["audit_period"],

@@ -32,6 +32,8 @@ MOST_REMEMBERED = 10_000
 MOST_ATTEMPTS = 3
 BURST_PER_OBJECT, RATE_PER_OBJECT = 25, 1 / 60
 WRITERS = 4
+RATE, BURST = 50.0, 200
+"""Events per second, and at once: what is told must not take the place of what is done."""
 
 
 K = TypeVar("K")
@@ -49,6 +51,7 @@ class EventRecorder:
         instance: str = "",
         repeat_seconds: float = REPEAT_SECONDS,
         most_waiting: int = MOST_WAITING,
+        rate: float = RATE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         #: Events that nobody will hear of: too many at once, too many about one object, or refused by the server.
@@ -61,6 +64,7 @@ class EventRecorder:
         self._most_waiting = most_waiting
         self._clock = clock
         self._backoff = Backoff()
+        self._pace = TokenBucket(rate, BURST, clock)
         self._series: OrderedDict[Identity, Series] = OrderedDict()
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
         self._waiting: OrderedDict[int, Series] = OrderedDict()
@@ -119,10 +123,12 @@ class EventRecorder:
     async def _write_for_ever(self) -> None:
         while True:
             self._collect(self._clock())
-            if self._waiting:
-                await self._write_next()
-            else:
+            if not self._waiting:
                 await self._await_news()
+                continue
+            await self._pace.wait()
+            if self._waiting:  # another writer may have been faster
+                await self._write_next()
 
     async def _await_news(self) -> None:
         self._news.clear()

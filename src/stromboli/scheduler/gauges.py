@@ -25,7 +25,7 @@ class Gauges:
         cluster = scheduler.cluster
         self._metrics.set_cache_objects(
             {
-                kube.Pod.__name__: len(cluster.pods()),
+                kube.Pod.__name__: cluster.count_pods(),
                 kube.PodGroup.__name__: len(cluster.groups),
                 kube.Node.__name__: len(cluster.structure.nodes),
                 kube.Queue.__name__: len(cluster.structure.queues),

@@ -30,6 +30,8 @@ class Options:
     #: Evict by a plain delete, past disruption budgets.
     evict_by_delete: bool = False
     status_workers: int = 8
+    #: Events per second; 0 for as many as there are.
+    event_rate: float = 50.0
     #: Words that changed a little (the number of nodes that lack something) are written again no sooner than this.
     status_refresh: float = 10.0
     #: A gang of which only a part could be bound has so long to get the rest, then that part is evicted.

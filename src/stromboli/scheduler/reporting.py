@@ -59,6 +59,8 @@ class Reporting:
         self._refresh = refresh
         self._clock = clock
         self._told: dict[str, _Told] = {}
+        #: By name, queues and their sums as they were last looked at.
+        self._queues: dict[str, tuple[kube.Queue | None, list[int]]] = {}
 
     def report(self, session: Session) -> None:
         """Wish for everything that this cycle has to say."""
@@ -149,10 +151,13 @@ class Reporting:
 
     def _report_queues(self) -> None:
         """What the jobs of every queue hold, binds that are under way included."""
-        axis, books = self._cluster.axis, self._cluster.derived().sums.books
-        for name, sums in books.items():
-            allocated = axis.as_quantities(sums.allocated)
+        for name, sums in self._cluster.derived().sums.books.items():
             queue = self._cluster.structure.find_queue(name)
+            looked_at = (queue, sums.allocated[:])
+            if self._queues.get(name) == looked_at:
+                continue
+            self._queues[name] = looked_at
+            allocated = self._cluster.axis.as_quantities(sums.allocated)
             if queue is not None and queue_patch(queue, allocated) is not None:
                 make = partial(queue_patch, allocated=allocated)
                 self._writer.want(Wish(QUEUES, name, make, subresource="status"))
