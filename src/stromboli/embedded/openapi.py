@@ -25,11 +25,16 @@ _WRITE_PARAMETERS = {
     "delete": ("dryRun",),
     "get": (),
 }
+#: The older form in binary, which kubectl insists on before it takes a `List`: a document that describes no kind, so
+#: that clients check nothing and merge nothing by it. Its fields are the form's version, and a title with a version.
+BINARY_SWAGGER = b"\x0a\x032.0" + b"\x12\x10" + b"\x0a\x0aKubernetes" + b"\x12\x021." + b"\x42\x00"
+BINARY_SWAGGER_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
 _IDENTITY = "x-kubernetes-group-version-kind"
 
 
 def wants_json(accept: str) -> bool:
-    """Whether a client can read what is served; the older form has a binary one, which is not."""
+    """Whether a client reads the older form as JSON."""
     kinds = [choice.partition(";")[0].strip() for choice in accept.split(",")]
     return any(kind in ("", "application/json", "application/*", "*/*") for kind in kinds)
 

@@ -1,0 +1,77 @@
+"""Small manifests for the stories."""
+
+from typing import Any
+
+Object = dict[str, Any]
+
+
+def pod(name: str, image: str = "busybox:1", **metadata: Any) -> Object:
+    container = {"name": "main", "image": image, "resources": {"requests": {"cpu": "100m"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, **metadata},
+        "spec": {"schedulerName": "volcano", "containers": [container]},
+    }
+
+
+def config_map(name: str, **data: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def pod_group(name: str, minimum: int, **spec: Any) -> Object:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"minMember": minimum, **spec},
+    }
+
+
+def queue(name: str, weight: Any) -> Object:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": weight},
+    }
+
+
+def node(name: str) -> Object:
+    resources = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {
+            "allocatable": resources,
+            "capacity": resources,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def event(name: str, about: Object) -> Object:
+    """In the newer form, which kubectl reads in the older one."""
+    metadata = about["metadata"]
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": metadata["namespace"]},
+        "eventTime": "2026-11-15T12:00:00.000000Z",
+        "reportingController": "stromboli",
+        "reportingInstance": "stromboli-0",
+        "action": "Scheduling",
+        "type": "Warning",
+        "reason": "Unschedulable",
+        "note": "2/2 tasks in gang unschedulable",
+        "regarding": {
+            "apiVersion": about["apiVersion"],
+            "kind": about["kind"],
+            **{field: metadata[field] for field in ("name", "namespace", "uid")},
+        },
+    }
+
+
+def several(*objects: Object) -> Object:
+    return {"apiVersion": "v1", "kind": "List", "items": list(objects)}
