@@ -111,7 +111,12 @@ def _moment(value: int | bytes) -> datetime | None:
     """None for the zero time, which clients send for a time that is not set."""
     parts = dict(fields(_bytes(value)))
     seconds, nanoseconds = _int(parts.get(1, 0)), _int(parts.get(2, 0))
-    return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000) if seconds > 0 else None
+    if seconds <= 0:
+        return None
+    try:
+        return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+    except OverflowError as error:
+        raise Malformed(f"{seconds} seconds since 1970 is no time") from error
 
 
 def _time(value: int | bytes) -> str | None:
