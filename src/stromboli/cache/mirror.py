@@ -39,7 +39,7 @@ class _Known:
 
 class Mirror:
     """Keeps a Cluster true to what is reported. `changed` is told of every report that passed, with what was known
-    before; `refused` of every object that was set aside.
+    before, which for an object that is gone is the object itself; `refused` of every object that was set aside.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Mirror:
         self.quarantine.pop((type(entry).__name__, entry.key), None)
         if known is not None and known.entry.metadata.uid == entry.metadata.uid:
             self._drop(known.entry)
-            self._changed(entry, known.entry)
+            self._changed(known.entry, known.entry)
         elif entry.metadata.uid:
             self._bury(entry.metadata.uid)
 

@@ -150,11 +150,12 @@ class Scheduler:
                 await asyncio.sleep(0)
 
     async def _wait_for_first_lists(self) -> None:
-        stopping = asyncio.ensure_future(self._stopping.wait())
-        synced = asyncio.ensure_future(self.feed.wait_until_synced())
-        await asyncio.wait({stopping, synced}, return_when=asyncio.FIRST_COMPLETED)
-        for future in (stopping, synced):
-            future.cancel()
+        waits = {asyncio.ensure_future(self._stopping.wait()), asyncio.ensure_future(self.feed.wait_until_synced())}
+        while not any(wait.done() for wait in waits):
+            await asyncio.wait(waits, timeout=self.options.period, return_when=asyncio.FIRST_COMPLETED)
+            self.turned()
+        for wait in waits:
+            wait.cancel()
 
     def _next_look(self) -> float:
         return min(self.options.period, self.healing.next_due() or self.options.period)
