@@ -171,7 +171,7 @@ class LittleServer:
     def _get(self, request: web.Request, body: Any) -> web.Response:
         if (found := self.objects.get(request.path)) is not None:
             return web.json_response(found)
-        if request.path.count("/") % 2 == 0 and "namespaces" in request.path:
+        if request.path.partition("/namespaces/")[2].count("/") == 2:
             return web.json_response(refusal(404, "NotFound", f"{request.path} not found"), status=404)
         return self._list(request)
 
