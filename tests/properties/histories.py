@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
+import msgspec
+
+from stromboli import kube
 from stromboli.cache.cluster import Cluster
 from stromboli.controllers.queues import standard_queues
 from stromboli.kube import KubeObject
@@ -59,3 +62,9 @@ def history(past: SmallWorld, present: SmallWorld, random: Random) -> list[Event
     random.shuffle(detours)
     random.shuffle(last)
     return detours + last
+
+
+def started(pod: kube.Pod, node: str) -> kube.Pod:
+    """The pod as it is once it runs on a node."""
+    spec = msgspec.structs.replace(pod.spec, node_name=node)
+    return msgspec.structs.replace(pod, spec=spec, status=kube.PodStatus(phase="Running"))

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli import kube
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.summary import summary_of
 from stromboli.framework.session import Session
 from tests.properties.effort import examples
 from tests.properties.engine import program_of
-from tests.properties.histories import Event, carry_on, cluster_of, history, tell
+from tests.properties.histories import Event, carry_on, cluster_of, history, started, tell
 from tests.properties.worlds import SmallWorld, Traits, social_worlds, worlds
 
 SMALL = Traits(most_nodes=4)
@@ -66,12 +64,9 @@ def test_a_running_session_does_not_see_what_happens(before: SmallWorld, after: 
 @given(social_worlds(), st.randoms(use_true_random=False))
 def test_a_running_session_does_not_see_pods_come_and_go(world: SmallWorld, random: Random) -> None:
     """Nothing else changes, so that the cache has no reason to begin anew."""
-    check_undisturbed(world, [Event(started(pod), random.random() < 0.3, random.random() < 0.3) for pod in world.pods])
-
-
-def started(pod: kube.Pod) -> kube.Pod:
-    spec = msgspec.structs.replace(pod.spec, node_name="x1")
-    return msgspec.structs.replace(pod, spec=spec, status=kube.PodStatus(phase="Running"))
+    check_undisturbed(
+        world, [Event(started(pod, "x1"), random.random() < 0.3, random.random() < 0.3) for pod in world.pods]
+    )
 
 
 @examples(60)

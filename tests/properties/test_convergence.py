@@ -1,0 +1,126 @@
+"""However news arrives, the cache ends up with the truth, and at no time do its books contradict its objects."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.cache.auditor import Auditor, audit, view_of
+from stromboli.cache.cluster import Cluster
+from stromboli.cache.comparison import compare
+from stromboli.cache.mirror import Mirror
+from stromboli.cache.summary import summary_of
+from stromboli.kube import KubeObject
+from tests.properties.chronicles import Chronicle, Report, chronicle_of, delivery_of
+from tests.properties.effort import examples
+from tests.properties.histories import started
+from tests.properties.worlds import SmallWorld, Traits, social_worlds, worlds
+
+FEW = Traits(most_nodes=3, pod_rules=3)
+randoms = st.randoms(use_true_random=False)
+
+
+def check_truth(cluster: Cluster, truth: list[KubeObject]) -> None:
+    """The cache says what one says that has seen nothing but the end."""
+    fresh = Cluster()
+    for entry in truth:
+        fresh.apply(entry)
+    expected = view_of(fresh)
+    assert summary_of(view_of(cluster), expected.terms.counted) == summary_of(expected)
+    assert compare(cluster, truth) == []
+    assert audit(cluster) == []
+
+
+def report_all(mirror: Mirror, reports: list[Report], random: Random) -> None:
+    """Pass reports on; now and then a cycle looks at the cluster, or the auditor does."""
+    auditor = Auditor(mirror.cluster)
+    for report in reports:
+        (mirror.remove if report.is_gone else mirror.apply)(report.entry)
+        if random.random() < 0.05:
+            mirror.cluster.snapshot()
+        if random.random() < 0.05:
+            assert auditor.sample() == []
+
+
+def check_convergence(chronicle: Chronicle) -> None:
+    mirror = Mirror(Cluster())
+    report_all(mirror, delivery_of(chronicle), chronicle.random)
+    assert mirror.quarantine == {}
+    check_truth(mirror.cluster, list(chronicle.present.values()))
+
+
+@examples(35)
+@given(worlds(FEW), worlds(FEW), randoms)
+def test_every_delivery_ends_with_the_truth(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+    check_convergence(chronicle_of(past, present, random))
+
+
+@examples(40)
+@given(social_worlds(), social_worlds(), randoms)
+def test_tallies_of_terms_end_with_the_truth(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+    check_convergence(chronicle_of(past, present, random))
+
+
+def decide(cluster: Cluster, random: Random) -> None:
+    """Something is decided about somebody, or taken back."""
+    pods, nodes = cluster.pods(), list(cluster.structure.nodes)
+    if pods and nodes:
+        pod = random.choice(pods)
+        uid, node = pod.metadata.uid, random.choice([*nodes, "gone"])
+        random.choice([
+            lambda: cluster.assume(uid, node), lambda: cluster.forget(uid),
+            lambda: cluster.expect_leaving(uid), lambda: cluster.expect_staying(uid),
+            lambda: cluster.let_rest(uid), lambda: cluster.awaken(uid),
+        ])()  # fmt: skip
+    if cluster.groups:
+        key = random.choice(sorted(cluster.groups))
+        phase = random.choice(["Pending", "Inqueue", "Running"])
+        random.choice([lambda: cluster.set_phase(key, phase, hold=True), lambda: cluster.settle_phase(key)])()
+
+
+def take_back_everything(cluster: Cluster) -> None:
+    for uid in list(cluster.assumed):
+        cluster.forget(uid)
+    for pod in cluster.pods():
+        cluster.expect_staying(pod.metadata.uid)
+        cluster.awaken(pod.metadata.uid)
+    for key in cluster.groups:
+        cluster.settle_phase(key)
+
+
+@examples(25)
+@given(worlds(FEW), worlds(FEW), randoms)
+def test_decisions_that_come_to_nothing_leave_no_trace(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+    chronicle = chronicle_of(past, present, random)
+    mirror, auditor = Mirror(Cluster()), None
+    for report in delivery_of(chronicle):
+        (mirror.remove if report.is_gone else mirror.apply)(report.entry)
+        decide(mirror.cluster, random)
+        if random.random() < 0.1:
+            auditor = auditor or Auditor(mirror.cluster)
+            assert auditor.sample() == []
+    assert audit(mirror.cluster) == []
+    take_back_everything(mirror.cluster)
+    check_truth(mirror.cluster, list(chronicle.present.values()))
+
+
+@examples(40)
+@given(worlds(FEW), randoms)
+def test_a_decision_that_comes_true_is_counted_once(world: SmallWorld, random: Random) -> None:
+    """A room that was assumed is the room that the pod has in the end, or gives back for another."""
+    chronicle = Chronicle(random)
+    mirror = Mirror(Cluster())
+    for entry in world.objects:
+        chronicle.write(entry)
+    report_all(mirror, chronicle.changes, random)
+    told = len(chronicle.changes)
+    names = [node.metadata.name for node in world.nodes]
+    for pod in [pod for pod in world.pods if not pod.spec.node_name]:
+        mirror.cluster.assume(chronicle.present["Pod", pod.key].metadata.uid, random.choice(names))
+        chronicle.write(started(pod, random.choice(names)))
+    mirror.cluster.snapshot()
+    report_all(mirror, chronicle.changes[told:], random)
+    assert dict(mirror.cluster.assumed) == {}
+    check_truth(mirror.cluster, list(chronicle.present.values()))
