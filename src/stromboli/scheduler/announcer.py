@@ -38,6 +38,12 @@ class Announcer:
         note = f"Successfully assigned {pod.key} to {node}"
         self._recorder.record(reference(pod), type="Normal", reason="Scheduled", note=note, action="Binding")
 
+    def bind_failed(self, pod: kube.Pod, group: kube.PodGroup | None, problem: str) -> None:
+        """Tell the group; the pod itself is told by its condition."""
+        if group is not None:
+            note, related = f"pod {pod.key} {problem}", reference(pod)
+            self._recorder.record(reference(group), type="Warning", reason="BindFailed", note=note, related=related)
+
     # -- evictions ----------------------------------------------------------------------------------------------
 
     def evicts(

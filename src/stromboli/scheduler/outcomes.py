@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from stromboli import kube
 from stromboli.binder.orders import BindOrder, Commit, EvictOrder, Outcome, Result
 from stromboli.cache.cluster import Cluster
+from stromboli.cache.jobs import job_key_of
 from stromboli.cache.mirror import Mirror
 from stromboli.cache.structure import NodeEntry
 from stromboli.cache.times import seconds_of
@@ -137,7 +138,9 @@ class Outcomes:
         self._cluster.forget(order.uid)
         if pod is None or result.outcome is Outcome.DROPPED:
             return
-        self._reporting.report_failed_bind(pod, f"failed to bind to node {order.node}: {result.problem}")
+        problem = f"failed to bind to node {order.node}: {result.problem}"
+        self._reporting.report_failed_bind(pod, problem)
+        self._announcer.bind_failed(pod, self._cluster.groups.get(job_key_of(pod) or ""), problem)
         failures = self._failures[order.uid] = self._failures.get(order.uid, 0) + 1
         self._cluster.let_rest(order.uid)
         pause = min(SHORTEST_REST * 2 ** min(failures - 1, 10), LONGEST_REST)
