@@ -7,6 +7,7 @@ resource declares them in its schema. Patches and server-side apply walk objects
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
@@ -98,31 +99,27 @@ class Shape(Protocol):
 class BuiltInShape:
     """The rules of the built-in kinds, found by the name of a field and of what it stands in."""
 
-    name: str = ""
-    parent: str = ""
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        by_parent = _KEYED_LISTS_BY_PARENT.get((self.parent, self.name))
-        return by_parent or _KEYED_LISTS.get(self.name, ())
-
-    @property
-    def is_set(self) -> bool:
-        return self.name in _SETS
-
-    @property
-    def is_atomic_map(self) -> bool:
-        return self.name in _ATOMIC_MAPS
+    name: str
+    keys: tuple[str, ...]
+    is_set: bool
+    is_atomic_map: bool
 
     def key_default(self, key: str) -> Any:
         return _KEY_DEFAULTS.get(key)
 
     def field(self, name: str) -> Shape:
-        return BuiltInShape(name, self.name)
+        return built_in_shape(name, self.name)
 
     def item(self) -> Shape:
         """Items keep the name of their list: `ports` means something else in `containers` than in a Service."""
         return self
+
+
+@lru_cache(maxsize=4096)
+def built_in_shape(name: str, parent: str = "") -> BuiltInShape:
+    """Shapes are met again with every object, so that each is made once."""
+    keys = _KEYED_LISTS_BY_PARENT.get((parent, name)) or _KEYED_LISTS.get(name, ())
+    return BuiltInShape(name, keys, name in _SETS, name in _ATOMIC_MAPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +148,7 @@ class SchemaShape:
 
     def field(self, name: str) -> Shape:
         if self.is_root and name == "metadata":
-            return BuiltInShape("metadata")
+            return built_in_shape("metadata")
         declared = (self.schema.get("properties") or {}).get(name)
         return SchemaShape(_schema(declared) or _schema(self.schema.get("additionalProperties")))
 
@@ -159,7 +156,7 @@ class SchemaShape:
         return SchemaShape(_schema(self.schema.get("items")))
 
 
-BUILT_IN: Shape = BuiltInShape()
+BUILT_IN: Shape = built_in_shape("")
 
 
 def custom_shape(schema: dict[str, Any] | None) -> Shape:

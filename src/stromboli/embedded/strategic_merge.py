@@ -34,25 +34,27 @@ def _merge_map(target: Any, patch: dict[str, Any], shape: Shape) -> dict[str, An
             merged = dict(target) if isinstance(target, dict) else {}
         case directive:
             raise MalformedPatch(f"unknown $patch directive {directive!r}")
-    _delete_from_sets(merged, patch)
+    if len(fresh) < len(patch):
+        _delete_from_sets(merged, patch)
     for name, change in fresh.items():
-        _merge_field(merged, name, change, shape.field(name))
-    _order_lists(merged, patch, shape)
+        if change is None:
+            merged.pop(name, None)
+        elif isinstance(change, dict | list):
+            _merge_field(merged, name, change, shape.field(name))
+        else:
+            merged[name] = change
+    if len(fresh) < len(patch):
+        _order_lists(merged, patch, shape)
     return _retained(merged, patch.get("$retainKeys"))
 
 
-def _merge_field(merged: dict[str, Any], name: str, change: Any, shape: Shape) -> None:
-    if change is None:
-        merged.pop(name, None)
-    elif isinstance(change, dict):
-        if change.get("$patch") == "delete":
-            merged.pop(name, None)
-        else:
-            merged[name] = _merge_map(merged.get(name), change, shape)
-    elif isinstance(change, list):
+def _merge_field(merged: dict[str, Any], name: str, change: dict[str, Any] | list[Any], shape: Shape) -> None:
+    if isinstance(change, list):
         merged[name] = _merge_list(merged.get(name), change, shape)
+    elif change.get("$patch") == "delete":
+        merged.pop(name, None)
     else:
-        merged[name] = change
+        merged[name] = _merge_map(merged.get(name), change, shape)
 
 
 def _merge_list(target: Any, patch: list[Any], shape: Shape) -> list[Any]:
