@@ -122,9 +122,19 @@ def _policy(options: dict[str, Any]) -> Policy:
     from stromboli.scheduler.policy import Policy, UnusablePolicy
 
     try:
-        return Policy(read_registry(options["plugins"]), options["scheduler_conf"], default=False)
+        policy = Policy(read_registry(options["plugins"]), options["scheduler_conf"], default=False)
     except UnusablePolicy as error:
         raise Failure(error) from error
+    policy.told = _tell_of_policy
+    return policy
+
+
+def _tell_of_policy(problem: str) -> None:
+    """The file was changed while the cluster runs."""
+    if problem:
+        click.echo(f"The policy cannot be used; the last good one stays: {problem}", err=True)
+    else:
+        click.echo("The policy has changed.")
 
 
 async def _run(

@@ -22,7 +22,7 @@ class UnusablePolicy(ValueError):
 
 
 class Policy:
-    """`told` hears of every attempt to read the file: what is wrong with it, or nothing."""
+    """The policy in force, and the file that it comes from."""
 
     def __init__(
         self,
@@ -34,7 +34,8 @@ class Policy:
     ) -> None:
         self.registry = registry
         self._path = path
-        self._told = told
+        #: Hears of every attempt to read the file: what is wrong with it, or nothing.
+        self.told = told
         self._seen: tuple[int, ...] | None = None
         #: What is wrong with the file as it is now, in words; empty if nothing is.
         self.problem = ""
@@ -55,10 +56,10 @@ class Policy:
             self._compile(_read(self._path))
         except (ConfigurationError, PluginFailure, OSError, ValueError) as error:
             self.problem = str(error) if not isinstance(error, OSError) else f"{self._path}: {error.strerror}"
-            self._told(self.problem)
+            self.told(self.problem)
             return False
         self.problem = ""
-        self._told("")
+        self.told("")
         return True
 
     def _compile(self, text: str) -> None:
