@@ -10,6 +10,7 @@ import click
 
 from stromboli.cli.connection_options import connection_options, connector, log_options
 from stromboli.cli.election_options import election_of, election_options
+from stromboli.cli.output import Failure
 from stromboli.cli.settings import setting
 
 _EPILOG = """\b
@@ -35,18 +36,31 @@ LEADERSHIP_LOST = 4
     help="Make groups for pods that name this scheduler. May be given several times.",
 )  # fmt: skip
 @setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none; it is made.")
+@setting(
+    "--healthz-address", default="127.0.0.1:11252", metavar="HOST:PORT",
+    help="/healthz, /livez and /readyz; empty for none.",
+)  # fmt: skip
 @election_options("stromboli-controller")
 @log_options
 def controller(**options: Any) -> None:
     """Make PodGroups for plain pods and keep the state of queues, until stopped."""
-    from stromboli.controllers.process import LeadershipLost, run_controllers
+    from stromboli.controllers.process import ControllerSettings, LeadershipLost, run_controllers
+    from stromboli.operations.endpoints import CannotListen
     from stromboli.operations.logs import set_up_logs
 
     connect = connector(options["kubeconfig"], options["context"], options["master"])
-    election = election_of(options, connect().namespace)
+    settings = ControllerSettings(
+        connect=connect,
+        scheduler_names=options["scheduler_names"],
+        default_queue=options["default_queue"],
+        election=election_of(options, connect().namespace),
+        health_address=options["healthz_address"],
+    )
     set_up_logs(form=options["log_format"], level=options["log_level"])
     try:
-        asyncio.run(run_controllers(connect, options["scheduler_names"], options["default_queue"], election))
+        asyncio.run(run_controllers(settings))
+    except CannotListen as error:
+        raise Failure(error) from error
     except LeadershipLost as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(LEADERSHIP_LOST)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from stromboli.controllers.controllers import Controllers
 from stromboli.kube.client import Client
 from stromboli.kube.connection import Connection
+from stromboli.operations.endpoints import Endpoints
+from stromboli.operations.health import Health
 from stromboli.operations.leadership import Election, Leadership
 from stromboli.operations.signals import stopped_by_signal
 
@@ -19,47 +22,60 @@ class LeadershipLost(RuntimeError):
     """Another process does the work now."""
 
 
-async def run_controllers(
-    connect: Callable[[], Connection],
-    scheduler_names: Sequence[str],
-    default_queue: str,
-    election: Election | None,
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What the process needs to know. `connect` is called once per user of a connection."""
+
+    connect: Callable[[], Connection]
+    scheduler_names: Sequence[str]
+    default_queue: str = "default"
+    election: Election | None = None
+    health_address: str = ""
+
+
+async def run_controllers(settings: ControllerSettings) -> None:
+    """Work until a signal. Raises LeadershipLost, or CannotListen."""
+    stop, health = asyncio.Event(), Health()
+    endpoints = Endpoints(None, health, health_address=settings.health_address)
+    with stopped_by_signal(stop.set), endpoints:
+        if settings.election is None:
+            await _work(settings, stop)
+        else:
+            await _work_when_elected(settings, settings.election, health, stop)
+
+
+async def _work_when_elected(
+    settings: ControllerSettings, election: Election, health: Health, stop: asyncio.Event
 ) -> None:
-    """Work until a signal; raises LeadershipLost."""
-    stop = asyncio.Event()
-    with stopped_by_signal(stop.set):
-        if election is None:
-            await _work(connect, scheduler_names, default_queue, stop)
-            return
-        loop, leads, lost = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
-        leadership = Leadership(
-            connect(),
-            election,
-            won=lambda: loop.call_soon_threadsafe(leads.set),
-            lost=lambda: loop.call_soon_threadsafe(lost.set),
-        )
-        leadership.start()
-        try:
-            await _first(leads.wait(), stop.wait())
-            if not stop.is_set():
-                log.info("leading", extra={"epoch": leadership.epoch})
-                await _first(_work(connect, scheduler_names, default_queue, stop), lost.wait())
-        finally:
-            await asyncio.to_thread(leadership.stop)
-        if lost.is_set():
-            raise LeadershipLost("another process holds the lease")
+    loop, leads, lost = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    leadership = Leadership(
+        settings.connect(),
+        election,
+        won=lambda: loop.call_soon_threadsafe(leads.set),
+        lost=lambda: loop.call_soon_threadsafe(lost.set),
+    )
+    health.check_ready("election", lambda: leadership.problem or None)
+    leadership.start()
+    try:
+        await _until_first(leads.wait(), stop.wait())
+        if not stop.is_set():
+            log.info("leading", extra={"epoch": leadership.epoch})
+            await _until_first(_work(settings, stop), lost.wait())
+    finally:
+        await asyncio.to_thread(leadership.stop)
+    if lost.is_set():
+        raise LeadershipLost("another process holds the lease")
 
 
-async def _work(
-    connect: Callable[[], Connection], scheduler_names: Sequence[str], default_queue: str, stop: asyncio.Event
-) -> None:
-    async with Client(connect()) as client:
-        await _first(Controllers(client, scheduler_names, default_queue).run(), stop.wait())
+async def _work(settings: ControllerSettings, stop: asyncio.Event) -> None:
+    async with Client(settings.connect()) as client:
+        controllers = Controllers(client, settings.scheduler_names, settings.default_queue)
+        await _until_first(controllers.run(), stop.wait())
 
 
-async def _first(*works: object) -> None:
+async def _until_first(*works: Awaitable[object]) -> None:
     """Do these until the first is done, and end the others; raises what it raised."""
-    tasks = [asyncio.ensure_future(work) for work in works]  # type: ignore[call-overload]
+    tasks = [asyncio.ensure_future(work) for work in works]
     done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in others:
         task.cancel()

@@ -12,13 +12,13 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
+from typing import Protocol
 
 from aiohttp import web
 
+from stromboli.kube.redaction import redact_value
 from stromboli.operations.addresses import Address, parse_address
 from stromboli.operations.health import Health, Verdict
-from stromboli.operations.metrics import Metrics
-from stromboli.kube.redaction import redact_value
 
 METRICS_ADDRESS = "127.0.0.1:8080"
 HEALTH_ADDRESS = "127.0.0.1:11251"
@@ -35,12 +35,19 @@ class CannotListen(RuntimeError):
     """An address cannot be used; the message says which one, and why."""
 
 
+class Rendered(Protocol):
+    """Metrics that can be put into text."""
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """The text and its content type, in a form that the reader accepts."""
+
+
 class Endpoints:
     """Both addresses and what they answer. An empty address is not listened on."""
 
     def __init__(
         self,
-        metrics: Metrics,
+        metrics: Rendered | None,
         health: Health,
         *,
         metrics_address: str = METRICS_ADDRESS,
@@ -50,7 +57,7 @@ class Endpoints:
         self._metrics = metrics
         self._health = health
         self._configuration = configuration
-        self._wanted = {"metrics": metrics_address, "health": health_address}
+        self._wanted = {"metrics": metrics_address if metrics else "", "health": health_address}
         self._parsed = {name: parse_address(text) for name, text in self._wanted.items() if text}
         #: Where the endpoints are found once they have started.
         self.addresses: dict[str, Address] = {}
@@ -128,6 +135,7 @@ class Endpoints:
         return _told(self._health.ready(), request)
 
     async def _tell_metrics(self, request: web.Request) -> web.Response:
+        assert self._metrics is not None, "without metrics there is no such path"  # noqa: S101
         text, content_type = self._metrics.render(request.headers.get("Accept", ""))
         return web.Response(body=text, headers={"Content-Type": content_type})
 
