@@ -10,7 +10,8 @@ import pytest_asyncio
 from stromboli.embedded.faults import CutWatch, LoseAnswer, Match
 from stromboli.embedded.server import ApiServer
 from stromboli.embedded.standins.kubelets import Kubelets
-from stromboli.embedded.standins.node_life import NOT_READY, NodeLife
+from stromboli.embedded.standins.node_health import NOT_READY
+from stromboli.embedded.standins.node_life import NodeLife
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
 from stromboli.kube.catalogue import NODES, PODS
 from stromboli.kube.client import Client
@@ -173,4 +174,24 @@ async def test_pods_of_a_deleted_node_are_removed(client: Client) -> None:
     await bound(client, "a", stop_seconds="1000")
     await until(is_in(client, "a", "Running"))
     await client.delete(NODES, NODE)
+    await until(none_left(client))
+
+
+@pytest.mark.usefixtures("kubelets")
+async def test_a_silent_node_keeps_its_pods_terminating_until_it_answers_again(client: Client) -> None:
+    await bound(client, "a")
+    await until(is_in(client, "a", "Running"))
+    await client.patch(NODES, NODE, {"metadata": {"annotations": {"stromboli.dev/ready": "unknown"}}})
+
+    async def terminating() -> bool:
+        pod = await client.get(PODS, "a", namespace="default")
+        return pod.metadata.deletion_timestamp is not None
+
+    await until(lambda: ready_is(client, "Unknown"))
+    await until(terminating)
+    await bound(client, "b", "node-01")
+    await until(is_in(client, "b", "Running"))
+    assert await terminating()
+    await client.patch(NODES, NODE, {"metadata": {"annotations": {"stromboli.dev/ready": None}}})
+    await client.delete(PODS, "b", namespace="default")
     await until(none_left(client))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from stromboli.embedded.standins.admission import Admission
 from stromboli.embedded.standins.pod_life import Step, is_finished, next_step, rejected
-from stromboli.embedded.standins.simulated_nodes import address_of, is_simulated
+from stromboli.embedded.standins.simulated_nodes import address_of, health, is_simulated
 from stromboli.kube.api_errors import ApiError
 from stromboli.kube.catalogue import PODS
 from stromboli.kube.client import PatchKind
@@ -50,7 +50,7 @@ class Kubelets:
         await self.work.run()
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
-        if new is not None and old is None and is_simulated(new):
+        if new is not None and _answers(new) and not (old is not None and _answers(old)):
             for key in self._on_node.get(new.metadata.name, ()):
                 self.work.add(key)
 
@@ -87,7 +87,7 @@ class Kubelets:
     async def _look(self, key: str) -> float | None:
         pod = self._pods.objects.get(key)
         node = self._nodes.objects.get((pod.spec.node_name or "") if pod else "")
-        if pod is None or node is None or not is_simulated(node):
+        if pod is None or node is None or not _answers(node):
             return None
         if not await self._let_in(pod, node):
             return None
@@ -162,6 +162,11 @@ class Kubelets:
             if not (error.is_missing or error.is_conflict):
                 raise
         self.deleted += 1
+
+
+def _answers(node: Node) -> bool:
+    """Whether there is a kubelet of ours, and it is alive."""
+    return is_simulated(node) and health(node) != "Unknown"
 
 
 class Addresses:

@@ -10,30 +10,30 @@ import asyncio
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from stromboli.embedded.standins.moments import stamp
-from stromboli.embedded.standins.simulated_nodes import is_simulated
+from stromboli.embedded.standins.node_health import (
+    conditions,
+    facts,
+    lost_by,
+    says_how_it_is,
+    staying_time,
+    wanted_taints,
+)
+from stromboli.embedded.standins.simulated_nodes import health, is_simulated
 from stromboli.kube.api_errors import ApiError
 from stromboli.kube.catalogue import NODES, PODS
 from stromboli.kube.client import PatchKind
 from stromboli.kube.cluster import Node, Taint
-from stromboli.kube.constraints import Toleration
 from stromboli.kube.informer import Informer
 from stromboli.kube.pod import Pod
 from stromboli.kube.work_queue import WorkQueue
 
 if TYPE_CHECKING:
     from stromboli.kube.client import Client
-
-READY = "stromboli.dev/ready"
-"""The annotation by which a simulated node is made not ready."""
-
-NOT_READY = "node.kubernetes.io/not-ready"
-UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-_OUR_TAINTS = {NOT_READY, UNSCHEDULABLE}
 
 HEARTBEAT, PATIENCE = 300.0, 5.0
 
@@ -80,24 +80,32 @@ class NodeLife:
         if node is None:
             return
         name = node.metadata.name
-        if new is not None and is_simulated(new) and (old is None or _facts(old) != _facts(new)):
+        if new is not None and is_simulated(new) and (old is None or facts(old) != facts(new)):
             self.nodes_work.add(name)
-        if new is None or old is None or _is_tainted(old) != _is_tainted(new):
+        if new is None:
+            self._next_beat.pop(name, None)
+        if new is None or old is None or lost_by(old) != lost_by(new):
             for key in self._on_node.get(name, ()):
                 self.pods_work.add(key)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if old is not None and old.spec.node_name and new is None:
-            self._on_node.get(old.spec.node_name, set()).discard(old.key)
-            self._lost_since.pop(old.metadata.uid, None)
+            self._forget(old, old.spec.node_name)
         if new is not None and new.spec.node_name:
             self._on_node.setdefault(new.spec.node_name, set()).add(new.key)
             if self._nodes.synced.is_set() and self._is_lost(new.spec.node_name):
                 self.pods_work.add(new.key)
 
+    def _forget(self, pod: Pod, node: str) -> None:
+        self._lost_since.pop(pod.metadata.uid, None)
+        pods = self._on_node.get(node, set())
+        pods.discard(pod.key)
+        if not pods:
+            self._on_node.pop(node, None)
+
     def _is_lost(self, name: str) -> bool:
         node = self._nodes.objects.get(name)
-        return node is None or (is_simulated(node) and _is_tainted(node))
+        return node is None or (is_simulated(node) and lost_by(node) is not None)
 
     async def _look_at_node(self, name: str) -> float | None:
         node = self._nodes.objects.get(name)
@@ -105,7 +113,9 @@ class NodeLife:
             return None
         if (taints := wanted_taints(node, stamp(self._clock()))) is not None:
             await self._write_taints(node, taints)
-        if self._clock() >= self._next_beat.get(name, 0.0) or not _says_how_it_is(node):
+        if says_how_it_is(node) and health(node) == "Unknown":
+            return None
+        if self._clock() >= self._next_beat.get(name, 0.0) or not says_how_it_is(node):
             await self._write_conditions(node)
             self._next_beat[name] = self._clock() + _spread(name, self._heartbeat)
         return self._next_beat[name] - self._clock()
@@ -131,14 +141,17 @@ class NodeLife:
         if pod is None or not pod.spec.node_name or not self._is_lost(pod.spec.node_name):
             self._lost_since.pop(pod.metadata.uid if pod else "", None)
             return None
-        is_gone = pod.spec.node_name not in self._nodes.objects
-        delay = self._patience if is_gone else staying_time(pod.spec.tolerations or (), self._patience)
-        if delay is None or (pod.metadata.deletion_timestamp is not None and not is_gone):
-            return None
+        node = self._nodes.objects.get(pod.spec.node_name)
+        delay = self._patience
+        if node is not None:
+            stays = staying_time(pod.spec.tolerations or (), lost_by(node) or "", self._patience)
+            if stays is None or pod.metadata.deletion_timestamp is not None:
+                return None
+            delay = stays
         left = self._lost_since.setdefault(pod.metadata.uid, self._clock()) + delay - self._clock()
         if left > 0:
             return left
-        await self._remove(pod, at_once=is_gone)
+        await self._remove(pod, at_once=node is None)
         return None
 
     async def _remove(self, pod: Pod, *, at_once: bool) -> None:
@@ -151,83 +164,6 @@ class NodeLife:
             if not (error.is_missing or error.is_conflict):
                 raise
         self.evicted += 1
-
-
-def is_ready(node: Node) -> bool:
-    """What the node ought to say of itself."""
-    return (node.metadata.annotations or {}).get(READY) != "false"
-
-
-def wanted_taints(node: Node, moment: str) -> list[Taint] | None:
-    """The taints that follow from the node's health and from being cordoned; None when they are there already."""
-    wanted: list[tuple[str, str]] = []
-    if not is_ready(node):
-        wanted += [(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")]
-    if node.spec.unschedulable:
-        wanted.append((UNSCHEDULABLE, "NoSchedule"))
-    present = node.spec.taints or []
-    if {(taint.key, taint.effect) for taint in present if taint.key in _OUR_TAINTS} == set(wanted):
-        return None
-    others = [taint for taint in present if taint.key not in _OUR_TAINTS]
-    return others + [Taint(key=key, effect=effect, time_added=moment) for key, effect in wanted]
-
-
-def conditions(node: Node, moment: str) -> list[dict[str, Any]]:
-    """What a kubelet says every now and then: ready or not, and short of nothing."""
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
-    if not is_ready(node):
-        ready |= {"status": "False", "reason": "KubeletNotReady", "message": "the node was made not ready"}
-    pressures = [
-        {"type": kind, "status": "False", "reason": f"KubeletHas{reason}", "message": f"kubelet has {words}"}
-        for kind, reason, words in _PRESSURES
-    ]
-    before = {condition.type: condition for condition in node.status.conditions or ()}
-    said: list[dict[str, Any]] = []
-    for condition in (ready, *pressures):
-        old = before.get(condition["type"])
-        same = old is not None and old.status == condition["status"] and old.last_transition_time
-        since = old.last_transition_time if old is not None and same else moment
-        said.append(condition | {"lastHeartbeatTime": moment, "lastTransitionTime": since})
-    return said
-
-
-def staying_time(tolerations: Sequence[Toleration], patience: float) -> float | None:
-    """How long a pod may stay on a node that is not ready; None for as long as it likes."""
-    tolerated = [toleration for toleration in tolerations if _tolerates_not_ready(toleration)]
-    if not tolerated:
-        return patience
-    times = [toleration.toleration_seconds for toleration in tolerated if toleration.toleration_seconds is not None]
-    return float(max(0, min(times))) if times else None
-
-
-_PRESSURES = (
-    ("MemoryPressure", "SufficientMemory", "sufficient memory available"),
-    ("DiskPressure", "NoDiskPressure", "no disk pressure"),
-    ("PIDPressure", "SufficientPID", "sufficient PID available"),
-)
-
-
-def _tolerates_not_ready(toleration: Toleration) -> bool:
-    if toleration.effect not in (None, "", "NoExecute"):
-        return False
-    if not toleration.key:
-        return toleration.operator == "Exists"
-    return toleration.key == NOT_READY and (toleration.operator == "Exists" or not toleration.value)
-
-
-def _facts(node: Node) -> tuple[object, ...]:
-    """All that the node's own health depends on; a heartbeat is none of it."""
-    ready = next((entry.status for entry in node.status.conditions or () if entry.type == "Ready"), None)
-    return is_ready(node), node.spec.unschedulable, node.spec.taints, ready, is_simulated(node)
-
-
-def _is_tainted(node: Node) -> bool:
-    return any(taint.key == NOT_READY and taint.effect == "NoExecute" for taint in node.spec.taints or ())
-
-
-def _says_how_it_is(node: Node) -> bool:
-    wanted = "True" if is_ready(node) else "False"
-    return any(entry.type == "Ready" and entry.status == wanted for entry in node.status.conditions or ())
 
 
 def _spread(name: str, heartbeat: float) -> float:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SIMULATED = "stromboli.dev/simulated"
 """The label of a node whose kubelet is a simulated one."""
 
+READY = "stromboli.dev/ready"
+"""The annotation by which a simulated node is made not ready ("false"), or loses its kubelet ("unknown")."""
+
 RACK = "stromboli.dev/rack"
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
@@ -39,6 +42,11 @@ class Pool:
 
 def is_simulated(node: Node) -> bool:
     return (node.metadata.labels or {}).get(SIMULATED) == "true"
+
+
+def health(node: Node) -> str:
+    """The status of the condition Ready as it ought to be: True, False, or Unknown when the kubelet does not answer."""
+    return {"false": "False", "unknown": "Unknown"}.get((node.metadata.annotations or {}).get(READY, ""), "True")
 
 
 def address_of(node: str) -> str:

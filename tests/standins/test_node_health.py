@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.embedded.standins.node_life import conditions, staying_time, wanted_taints
+from stromboli.embedded.standins.node_health import conditions, staying_time, wanted_taints
 from stromboli.embedded.standins.simulated_nodes import RACK, ZONE, Pool, is_simulated, node_documents
 from stromboli.kube.cluster import Node
 from stromboli.kube.constraints import Toleration
@@ -24,6 +24,7 @@ LEFT_OVER = {"key": NOT_READY, "effect": "NoSchedule"}
 TAINTS = [
     ("well, nothing to do", node(taints=[OTHER]), None),
     ("not ready", node("false", taints=[OTHER]), ["dedicated", NOT_READY, NOT_READY]),
+    ("silent", node("unknown"), ["node.kubernetes.io/unreachable"] * 2),
     ("ready again", node(taints=[OTHER, LEFT_OVER]), ["dedicated"]),
     ("cordoned", node(unschedulable=True), ["node.kubernetes.io/unschedulable"]),
 ]
@@ -44,6 +45,8 @@ def test_a_condition_that_stays_the_same_keeps_its_time() -> None:
     assert said["DiskPressure"]["lastTransitionTime"] == NOW
     well.metadata.annotations = {"stromboli.dev/ready": "false"}
     assert conditions(well, NOW)[0]["lastTransitionTime"] == NOW
+    well.metadata.annotations = {"stromboli.dev/ready": "unknown"}
+    assert {entry["status"] for entry in conditions(well, NOW)} == {"Unknown"}
 
 
 TOLERATIONS: list[tuple[str, list[Toleration], float | None]] = [
@@ -60,7 +63,7 @@ TOLERATIONS: list[tuple[str, list[Toleration], float | None]] = [
 
 @pytest.mark.parametrize(("tolerations", "seconds"), [c[1:] for c in TOLERATIONS], ids=[c[0] for c in TOLERATIONS])
 def test_staying_time(tolerations: list[Toleration], seconds: float | None) -> None:
-    assert staying_time(tolerations, 5.0) == seconds
+    assert staying_time(tolerations, NOT_READY, 5.0) == seconds
 
 
 def test_a_pool_is_spread_over_racks_and_zones() -> None:
