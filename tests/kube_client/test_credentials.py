@@ -137,6 +137,15 @@ async def test_a_program_that_does_not_help(program: Program, words: str) -> Non
     assert words in str(caught.value)
 
 
+async def test_a_program_that_failed_is_not_run_for_every_request(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    credentials = ExecPlugin(script(f"open({str(runs)!r}, 'a').write('x'); raise SystemExit(1)"), Trust())
+    for _ in range(3):
+        with pytest.raises(CredentialsProblem, match="failed with code 1"):
+            await credentials.headers()
+    assert runs.read_text() == "x"
+
+
 async def test_a_program_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stromboli.kube.exec_plugin.LONGEST_RUN_SECONDS", 0.1)
     with pytest.raises(CredentialsProblem, match="did not end within 0 s; run it by hand"):

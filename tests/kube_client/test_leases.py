@@ -177,6 +177,14 @@ async def test_releasing_lets_the_next_one_in_at_once(world: World) -> None:
     assert two.epoch == 1
 
 
+async def test_a_renewal_under_way_does_not_hinder_the_release(world: World) -> None:
+    one = world.candidate("one")
+    await soon(one.acquire())
+    world.server._write(PATH, world.server.objects[PATH], "MODIFIED")
+    await one.release()
+    assert world.record["holderIdentity"] == ""
+
+
 async def test_only_the_holder_releases(world: World) -> None:
     one, two = world.candidate("one"), world.candidate("two")
     await soon(one.acquire())

@@ -175,6 +175,12 @@ async def test_flushing_has_an_end(desk: Desk) -> None:
     assert not await desk.recorder.flush(0.05)
 
 
+async def test_flushing_does_not_claim_what_it_could_not_do(desk: Desk) -> None:
+    desk.server.play(tricks.answer(503), times=None)
+    desk.record()
+    assert not await desk.recorder.flush(5)
+
+
 async def test_flushing_waits_for_those_who_write(desk: Desk) -> None:
     gate = asyncio.Event()
 

@@ -152,6 +152,19 @@ async def test_pages_that_expire_are_asked_for_at_once() -> None:
         assert "limit" not in server.seen(watch=False)[-1].query
 
 
+async def test_words_that_are_not_known_are_passed_over() -> None:
+    server = LittleServer()
+    said = (
+        bookmark(10, INITIAL_EVENTS_END),
+        event("RENAMED", pod("x", version=11)),
+        event("BOOKMARK", {"metadata": 3}),
+    )
+    server.play(tricks.lines(*said), watch=True)
+    async with following(server) as s:
+        server.put("a")
+        await s.hears("+a")
+
+
 async def test_silence_is_not_trusted() -> None:
     server = LittleServer()
     server.play(tricks.lines(bookmark(10, INITIAL_EVENTS_END), then_hang=True), watch=True)

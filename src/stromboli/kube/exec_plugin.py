@@ -30,7 +30,7 @@ LONGEST_RUN_SECONDS = 60.0
 EXPIRES_EARLY_SECONDS = 10.0
 """A token is replaced this long before its end, so that none expires on its way to the server."""
 RUN_AGAIN_SECONDS = 5.0
-"""Requests that are refused together share one run of the program."""
+"""Requests that are refused together share one run of the program, and one that failed is not run for every request."""
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -118,6 +118,7 @@ class ExecPlugin:
         self._given: _Status | None = None
         self._context: ssl.SSLContext | None = None
         self._ran_at = float("-inf")
+        self._problem: CredentialsProblem | None = None
         self._running = asyncio.Lock()
 
     async def headers(self) -> Mapping[str, str]:
@@ -137,6 +138,18 @@ class ExecPlugin:
         return self._context
 
     async def _run(self) -> _Status:
+        if self._problem is not None and time.monotonic() - self._ran_at < RUN_AGAIN_SECONDS:
+            raise self._problem
+        try:
+            self._given, self._problem = await self._obtain(), None
+        except CredentialsProblem as problem:
+            self._problem = problem
+            raise
+        finally:
+            self._ran_at = time.monotonic()
+        return self._given
+
+    async def _obtain(self) -> _Status:
         given = await self._program.run()
         if given.client_certificate_data and given.client_key_data:
             pair = given.client_certificate_data.encode(), given.client_key_data.encode()
@@ -144,7 +157,6 @@ class ExecPlugin:
                 self._context = self._trust.with_certificate(*pair)
             except ValueError as error:
                 raise CredentialsProblem(f"exec plugin {self._program.command}: {error}; run it by hand") from None
-        self._given, self._ran_at = given, time.monotonic()
         return given
 
 

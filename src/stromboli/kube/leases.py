@@ -87,12 +87,23 @@ class LeaderElector:
         self._renewed_at = float("-inf")
         if observed is None or not was_leading:
             return
-        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}
         try:
             async with asyncio.timeout(self._renew_deadline):
-                await self._replace(observed, spec)
+                await self._give_away(observed)
         except (RequestFailed, TimeoutError) as error:
             self.problem = str(error) or "no answer in time"
+
+    async def _give_away(self, observed: Lease) -> None:
+        """A renewal that was under way may have changed the record since we saw it."""
+        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}
+        try:
+            await self._replace(observed, spec)
+        except ApiError as error:
+            if not error.is_conflict:
+                raise
+            found = await self._client.get(LEASES, self._name, namespace=self._namespace)
+            if found.spec.holder_identity == self.identity:
+                await self._replace(found, spec)
 
     async def _attempt(self) -> bool:
         """Takes or renews the lease, in one look and at most one write; whether we hold it now."""

@@ -118,7 +118,7 @@ class EventRecorder:
                     await self._quiet.wait()
         except TimeoutError:
             return False
-        return True
+        return not self._later
 
     async def _write_for_ever(self) -> None:
         while True:

@@ -22,7 +22,7 @@ from stromboli.kube.meta import TopLevel
 from stromboli.kube.mirror import Mirror, Sink
 from stromboli.kube.resources import Resource
 from stromboli.kube.setbacks import Setbacks, Stage, StaleList
-from stromboli.kube.watch_events import BOOKMARK, DELETED, WatchEvent, decode_event, ends_initial_events
+from stromboli.kube.watch_events import BOOKMARK, CHANGES, DELETED, WatchEvent, decode_event, ends_initial_events
 
 T = TypeVar("T", bound=TopLevel)
 
@@ -82,6 +82,7 @@ class Reflector(Generic[T]):
         self._streaming_refused = False
         self._gathering: Gathering[T] | None = None
         self._stale_since: float | None = None
+        self._live_since: float | None = None
 
     @property
     def unreadable(self) -> int:
@@ -96,12 +97,12 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            began = time.monotonic()
+            self._live_since = None
             try:
                 await self._follow()
-                delay = self._setbacks.ended(time.monotonic() - began)
+                delay = self._setbacks.ended(self._lived())
             except RequestFailed as error:
-                delay = await self._recover(error, time.monotonic() - began)
+                delay = await self._recover(error)
             if delay:
                 await asyncio.sleep(delay)
 
@@ -154,7 +155,10 @@ class Reflector(Generic[T]):
         path = self.resource.path(namespace=self._namespace)
         async with self._client.stream(path, query, idle_seconds=self._idle_seconds) as lines:
             self._connected()
-            self._stage = Stage.STREAMING_LIST if self._gathering else Stage.WATCHING
+            if self._gathering is None:
+                self._go_live()
+            else:
+                self._stage = Stage.STREAMING_LIST
             async for line in lines:
                 self.last_seen = time.monotonic()
                 await self._take(decode_event(self.resource, line))
@@ -162,17 +166,20 @@ class Reflector(Generic[T]):
     async def _take(self, event: WatchEvent[T]) -> None:
         entry = event.object
         if event.type == BOOKMARK:
-            return await self._take_bookmark(entry)
-        self.events += 1
+            await self._take_bookmark(entry)
+        elif event.type in CHANGES:
+            self.events += 1
+            self._take_change(event.type == DELETED, entry)
+
+    def _take_change(self, deleted: bool, entry: T | Unreadable) -> None:
         if self._gathering is not None:
-            return self._gathering.drop(entry) if event.type == DELETED else self._gathering.take(entry)
-        if isinstance(entry, Unreadable):
-            self._mirror.remove_refused(entry) if event.type == DELETED else self._mirror.refuse(entry)
+            self._gathering.drop(entry) if deleted else self._gathering.take(entry)
+        elif isinstance(entry, Unreadable):
+            self._mirror.remove_refused(entry) if deleted else self._mirror.refuse(entry)
             self._version = entry.resource_version or self._version
-            return None
-        self._mirror.remove(entry) if event.type == DELETED else self._mirror.apply(entry)
-        self._version = entry.metadata.resource_version or self._version
-        return None
+        else:
+            self._mirror.remove(entry) if deleted else self._mirror.apply(entry)
+            self._version = entry.metadata.resource_version or self._version
 
     async def _take_bookmark(self, bookmark: T | Unreadable) -> None:
         """History went on without us, and perhaps the list is complete."""
@@ -185,7 +192,7 @@ class Reflector(Generic[T]):
         elif ends_initial_events(bookmark):
             self._refuse_stale(version)
             await self._settle(version)
-            self._stage = Stage.WATCHING
+            self._go_live()
 
     async def _settle(self, version: str) -> None:
         gathering, self._gathering = self._gathering, None
@@ -205,9 +212,9 @@ class Reflector(Generic[T]):
             raise StaleList(f"{self.resource.name}: the server's list {version} is older than {self._mirror.newest}")
         self._mirror.forget_history()
 
-    async def _recover(self, error: RequestFailed, lived: float) -> float:
+    async def _recover(self, error: RequestFailed) -> float:
         self.errors += 1
-        verdict = self._setbacks.judge(error, self._stage, lived)
+        verdict = self._setbacks.judge(error, self._stage, self._lived())
         self._gathering = None
         self._streams_lists = self._streams_lists and not verdict.plain
         self._streaming_refused = self._streaming_refused or (verdict.plain and isinstance(error, ApiError))
@@ -219,6 +226,14 @@ class Reflector(Generic[T]):
         if verdict.absent or verdict.enough:
             self.synced.set()
         return verdict.delay
+
+    def _go_live(self) -> None:
+        self._stage = Stage.WATCHING
+        self._live_since = time.monotonic()
+
+    def _lived(self) -> float:
+        """For how long changes were seen as they happened. A list, however long it takes, is no success yet."""
+        return 0.0 if self._live_since is None else time.monotonic() - self._live_since
 
     def _connected(self) -> None:
         self.last_seen = time.monotonic()

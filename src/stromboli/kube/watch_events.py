@@ -16,7 +16,8 @@ from stromboli.kube.resources import Resource
 
 T = TypeVar("T", bound=TopLevel)
 
-ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+DELETED, BOOKMARK, ERROR = "DELETED", "BOOKMARK", "ERROR"
+CHANGES = frozenset(("ADDED", "MODIFIED", DELETED))
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
