@@ -1,6 +1,7 @@
 """Server-side apply as stories of who owns what."""
 
 import copy
+import re
 from typing import Any
 
 import msgspec
@@ -221,6 +222,24 @@ def test_entries_cannot_be_applied() -> None:
     body = config(a="1")
     body["metadata"]["managedFields"] = [{"manager": "x"}]
     with pytest.raises(ApplyRejected):
+        applied(None, body)
+
+
+UNCLEAR = {
+    "an item without its key": (pod({"image": "x"}), '.spec.containers: element 0: omits the key field "name"'),
+    "two items with one key": (pod({"name": "a"}, {"name": "a"}), 'duplicate entries for key [name="a"]'),
+    "one deeper": (
+        pod({"name": "a", "env": [{"value": "1"}]}),
+        '.spec.containers[name="a"].env: element 0: omits the key field "name"',
+    ),
+    "a value twice in a set": (pod({"name": "a"}, finalizers=["x", "x"]), ".metadata.finalizers: duplicate entries"),
+}
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_items_must_be_told_apart(name: str) -> None:
+    body, expected = UNCLEAR[name]
+    with pytest.raises(ApplyRejected, match=re.escape(expected)):
         applied(None, body)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from stromboli.embedded.applied_lists import list_problems
 from stromboli.embedded.field_sets import Fields, Path, describe, leaves
 from stromboli.embedded.managed_fields import (
     Manager,
@@ -84,8 +85,10 @@ def apply(
     """The object after the apply: `live` itself when that changes nothing. Raises `ApplyConflict`."""
     if (applied.get("metadata") or {}).get("managedFields"):
         raise ApplyRejected("metadata.managedFields must be nil")
-    wanted = _applicable(applied, resource, subresource)
-    shape = shape_of(resource)
+    wanted, shape = _applicable(applied, resource, subresource), shape_of(resource)
+    problems = list(list_problems(wanted, shape))
+    if problems:
+        raise ApplyRejected("failed to create typed patch object: " + ", ".join(problems))
     fields = frozenset(leaves(ownable(wanted), shape)) - {()}
     applier = Manager(manager, "Apply", resource.api_version, fields, now, subresource)
     if live is None:

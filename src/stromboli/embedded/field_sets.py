@@ -127,11 +127,26 @@ def decode_fields(tree: Any) -> Fields:
 
 
 def _decode(tree: Any, path: Path, found: set[Path]) -> None:
-    children = {element: below for element, below in (tree or {}).items() if element != _MEMBER}
+    """What is no description of fields describes none."""
+    if not isinstance(tree, dict):
+        return
+    children = {element: below for element, below in tree.items() if _is_element(element)}
     if path and (not children or _MEMBER in tree):
         found.add(path)
     for element, below in children.items():
         _decode(below, (*path, element), found)
+
+
+def _is_element(element: str) -> bool:
+    kind, _, rest = element.partition(":")
+    return kind in ("f", "v") or (kind == "k" and isinstance(_keys(rest), dict))
+
+
+def _keys(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 def describe(path: Path) -> str:
@@ -145,5 +160,4 @@ def _describe_element(element: str) -> str:
         return f".{rest}"
     if kind == "v":
         return f"[={rest}]"
-    keys = msgspec.json.decode(rest)
-    return "[" + ",".join(f"{name}={_encode(value).decode()}" for name, value in keys.items()) + "]"
+    return "[" + ",".join(f"{name}={_encode(value).decode()}" for name, value in _keys(rest).items()) + "]"

@@ -80,7 +80,8 @@ def with_identity(entry: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]
 def read_managers(entry: dict[str, Any]) -> list[Manager]:
     """The entries of an object; what cannot be read is left out."""
     written = (entry.get("metadata") or {}).get("managedFields")
-    return [_read(each) for each in written or () if isinstance(each, dict) and each.get("manager")]
+    entries = written if isinstance(written, list) else []
+    return [_read(each) for each in entries if isinstance(each, dict) and each.get("manager")]
 
 
 def with_managers(entry: dict[str, Any], managers: Iterable[Manager]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def _merge_field(merged: dict[str, Any], name: str, change: dict[str, Any] | lis
 def _merge_list(target: Any, patch: list[Any], shape: Shape) -> list[Any]:
     items = target if isinstance(target, list) else []
     if shape.is_set:
-        return list(dict.fromkeys([*items, *patch]))
+        return list(dict.fromkeys(_plain([*items, *patch])))
     if not shape.keys or not all(isinstance(item, dict) for item in (*items, *patch)):
         return _cleaned(patch)
     if any(item.get("$patch") == "replace" for item in patch):
@@ -104,13 +104,20 @@ def _ordered(items: list[Any], order: list[Any], shape: Shape) -> list[Any]:
     if shape.keys and all(isinstance(item, dict) for item in (*items, *order)):
         key = shape.keys[0]
         by_key: dict[Any, list[Any]] = {}
-        for item in items:
-            by_key.setdefault(item.get(key), []).append(item)
-        wanted = [item.get(key) for item in order if item.get(key) in by_key]
+        for item, value in zip(items, _plain([item.get(key) for item in items]), strict=True):
+            by_key.setdefault(value, []).append(item)
+        wanted = [value for value in _plain([item.get(key) for item in order]) if value in by_key]
         return [item for value in interleave(list(by_key), wanted) for item in by_key[value]]
     if shape.is_set:
         return interleave(items, [value for value in order if value in items])
     return items
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Values by which items can be told apart; lists and objects are none."""
+    if any(isinstance(value, dict | list) for value in values):
+        raise MalformedPatch("a list or an object stands where a plain value is expected")
+    return values
 
 
 def _retained(merged: dict[str, Any], retained: Any) -> dict[str, Any]:
