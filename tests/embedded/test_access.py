@@ -6,8 +6,10 @@ import stat
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from stromboli.embedded.server import ApiServer
+from stromboli.kube.api_errors import Unreachable
 from stromboli.kube.catalogue import NAMESPACES
 from stromboli.kube.client import Client
 from stromboli.kube.kubeconfig import load_kubeconfig
@@ -39,6 +41,18 @@ async def test_the_kubeconfig_opens_the_door(tmp_path: Path) -> None:
             listing = await client.list(NAMESPACES)
     names = {namespace.metadata.name for namespace in listing.items}
     assert {"default", "kube-system", "kube-public"} <= names
+
+
+async def test_an_outage_loses_nothing() -> None:
+    async with ApiServer() as server, Client(server.connection) as client:
+        url = server.url
+        await client.create(NAMESPACES, {"metadata": {"name": "team"}})
+        await server.stop()
+        with pytest.raises(Unreachable):
+            await client.get(NAMESPACES, "team")
+        await server.start()
+        assert server.url == url
+        assert (await client.get(NAMESPACES, "team")).metadata.name == "team"
 
 
 async def test_rights_are_answered_with_yes(api: HttpApi) -> None:

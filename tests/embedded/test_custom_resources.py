@@ -151,10 +151,28 @@ async def test_a_definition_can_change(things: HttpApi) -> None:
     assert (await things.post(THINGS, thing(size="any"))).status == 201
 
 
+def _with_property(schema: dict[str, Any]) -> Any:
+    def spoil(body: dict[str, Any]) -> None:
+        whole = {"type": "object", "properties": {"x": schema}}
+        body["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = whole
+
+    return spoil
+
+
 BAD_DEFINITIONS = [
     ("another name", lambda body: body["metadata"].update(name="x.test.dev"), "metadata.name"),
     ("no scope", lambda body: body["spec"].pop("scope"), "spec.scope"),
     ("no stored version", lambda body: body["spec"]["versions"][0].update(storage=False), "spec.versions"),
+    ("a reference", _with_property({"$ref": "#/definitions/x"}), "$ref is not supported"),
+    ("a property without a type", _with_property({}), "properties[x].type: Required value"),
+    ("an odd type", _with_property({"type": "text"}), "Unsupported value"),
+    ("a type in a choice", _with_property({"type": "string", "anyOf": [{"type": "string"}]}), "must be empty to be"),
+    ("a list of anything", _with_property({"type": "array"}), "items: Required value"),
+    (
+        "two kinds of properties",
+        _with_property({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}),
+        "mutual",
+    ),
     ("no schema", lambda body: body["spec"]["versions"][0].pop("schema"), "openAPIV3Schema"),
 ]
 

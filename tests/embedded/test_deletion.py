@@ -77,6 +77,13 @@ async def test_propagation_is_a_mark_for_the_garbage_collector(
     assert found.body["metadata"].get("finalizers") == finalizers
 
 
+async def test_jobs_leave_their_pods_behind(api: HttpApi) -> None:
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    await api.post(jobs, config("j"))
+    assert (await api.delete(f"{jobs}/j")).body["metadata"]["finalizers"] == ["orphan"]
+    assert (await api.delete(f"{jobs}/j", {"propagationPolicy": "Background"})).body["status"] == "Success"
+
+
 async def test_a_pod_without_a_node_goes_at_once(api: HttpApi) -> None:
     await api.post(PODS, pod())
     assert (await api.delete(f"{PODS}/p")).body["kind"] == "Pod"

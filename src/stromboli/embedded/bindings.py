@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from stromboli.embedded.action_types import BindingTypes
 from stromboli.embedded.pods import with_condition
-from stromboli.embedded.refusals import Cause, bad_request, conflict, invalid
+from stromboli.embedded.refusals import Cause, conflict, invalid
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object
+from stromboli.embedded.typed import check_type
 from stromboli.embedded.writes import WriteOptions, Writes
 
 _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
@@ -15,8 +17,7 @@ _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 
 def bind(writes: Writes, pods: ServedResource, entry: Entry, binding: Any, options: WriteOptions) -> Entry:
     """Assign the pod, and put the binding's annotations and labels on it in the same write."""
-    if not isinstance(binding, dict):
-        raise bad_request("the body of the request is not a Binding")
+    check_type(binding, BindingTypes, "Binding")
     node = _target(pods, entry.key[1], binding.get("target") or {})
     metadata = binding.get("metadata") or {}
     _check(pods, entry, metadata)

@@ -11,7 +11,7 @@ from stromboli.embedded.events_api import EVENTS_GROUP
 from stromboli.embedded.evictions import Evictions
 from stromboli.embedded.lists import Lists
 from stromboli.embedded.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
-from stromboli.embedded.plain_kinds import EventStrategy, NodeStrategy, RoleStrategy, SecretStrategy
+from stromboli.embedded.plain_kinds import EventStrategy, JobStrategy, NodeStrategy, RoleStrategy, SecretStrategy
 from stromboli.embedded.pods import PodStrategy
 from stromboli.embedded.priorities import Priorities, PriorityClassStrategy, system_classes
 from stromboli.embedded.registry import Registry, ServedResource
@@ -48,6 +48,7 @@ class ControlPlane:
             ("", "pods"): PodStrategy(Priorities(self.store)),
             ("", "nodes"): NodeStrategy(),
             ("", "secrets"): SecretStrategy(),
+            ("batch", "jobs"): JobStrategy(),
             ("", "events"): EventStrategy(self.store),
             (EVENTS_GROUP, "events"): EventStrategy(self.store),
             ("", "namespaces"): NamespaceStrategy(),

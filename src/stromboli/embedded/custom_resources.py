@@ -11,6 +11,7 @@ from stromboli.embedded.registry import Column, Registry, ServedResource
 from stromboli.embedded.schemas import defaulted, pruned, schema_causes
 from stromboli.embedded.store import Entry, Object, Store
 from stromboli.embedded.strategies import Strategy
+from stromboli.embedded.structural import structural_causes
 
 CRD_GROUP = "apiextensions.k8s.io"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -120,9 +121,12 @@ def _version_causes(versions: list[Object]) -> Iterator[Cause]:
         why = "Invalid value: must have exactly one version marked as storage version"
         yield Cause("FieldValueInvalid", why, "spec.versions")
     for index, version in enumerate(versions):
-        if not (version.get("schema") or {}).get("openAPIV3Schema"):
-            why = "Required value: schemas are required"
-            yield Cause("FieldValueRequired", why, f"spec.versions[{index}].schema.openAPIV3Schema")
+        field = f"spec.versions[{index}].schema.openAPIV3Schema"
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema:
+            yield from structural_causes(schema, field)
+        else:
+            yield Cause("FieldValueRequired", "Required value: schemas are required", field)
 
 
 def served_resources(definition: Object) -> Iterator[ServedResource]:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stromboli.embedded.action_types import DeleteOptionsTypes
 from stromboli.embedded.clock import seconds_from_now
 from stromboli.embedded.refusals import bad_request, conflict
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object
 from stromboli.embedded.strategies import Strategies
+from stromboli.embedded.typed import check_type
 from stromboli.embedded.writes import WriteOptions, Writes
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
@@ -31,10 +33,9 @@ class DeleteOptions:
 
     @classmethod
     def parse(cls, body: Any, query: Mapping[str, str]) -> DeleteOptions:
-        document = body if isinstance(body, dict) else {}
+        document = {} if body is None else body
+        check_type(document, DeleteOptionsTypes, "DeleteOptions")
         preconditions = document.get("preconditions") or {}
-        if not isinstance(preconditions, dict):
-            raise bad_request("preconditions: must be a map of keys and values")
         grace = document.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
         orphans = document.get(
             "orphanDependents", {"true": True, "false": False}.get(query.get("orphanDependents", ""))
@@ -83,7 +84,8 @@ class Deletion:
 
     def _marked(self, resource: ServedResource, entry: Entry, options: DeleteOptions) -> Object:
         metadata = dict(entry.metadata)
-        finalizers = _finalizers(metadata.get("finalizers") or [], options.propagation)
+        propagation = options.propagation or self._strategies(resource).propagation
+        finalizers = _finalizers(metadata.get("finalizers") or [], propagation)
         if finalizers:
             metadata["finalizers"] = finalizers
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from stromboli.embedded.action_types import EvictionTypes
 from stromboli.embedded.clock import now
 from stromboli.embedded.deletion import DeleteOptions, Deletion, check_preconditions
 from stromboli.embedded.label_selectors import selects
@@ -12,6 +13,7 @@ from stromboli.embedded.pods import FINISHED, with_condition
 from stromboli.embedded.refusals import Cause, Refused, bad_request, forbidden, too_many_requests
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object, Store
+from stromboli.embedded.typed import check_type
 from stromboli.embedded.writes import WriteOptions, Writes
 
 _BEING_PROCESSED_SECONDS = 10
@@ -35,8 +37,7 @@ class Evictions:
         self._budgets = budgets
 
     def evict(self, pods: ServedResource, entry: Entry, eviction: Any, dry_run: bool) -> None:
-        if not isinstance(eviction, dict):
-            raise bad_request("the body of the request is not an Eviction")
+        check_type(eviction, EvictionTypes, "Eviction")
         named = (eviction.get("metadata") or {}).get("name")
         if named and named != entry.key[1]:
             raise bad_request("name in URL does not match name in Eviction object")

@@ -14,7 +14,8 @@ from stromboli.embedded.refusals import Refused, bad_request, expired
 from stromboli.embedded.selectors import Matcher
 from stromboli.embedded.store import Collection, Entry, Store
 
-_SNAPSHOTS = 64
+#: How many long lists can be under way before the oldest must start over.
+_SNAPSHOTS = 16
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter."

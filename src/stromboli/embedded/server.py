@@ -4,8 +4,8 @@
         async with Client(server.connection) as client:
             ...
 
-It speaks HTTPS with a certificate of its own making and wants a bearer token. Nothing is written to disk; when it
-stops, everything is gone.
+It speaks HTTPS with a certificate of its own making and wants a bearer token. Nothing is written to disk. A server that
+was stopped can be started again, at the same address and with everything that was there: an outage.
 """
 
 from __future__ import annotations

@@ -45,6 +45,8 @@ class Strategy:
     status_at_creation = False
     #: Whether a name is a DNS subdomain; roles may be called `system:node`.
     free_names = False
+    #: What becomes of the dependants when a deletion does not say: empty leaves it to the finalizers that are there.
+    propagation = ""
 
     def counts_generations(self, resource: ServedResource) -> bool:
         return resource.plural in _COUNTED

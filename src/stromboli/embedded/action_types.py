@@ -1,0 +1,39 @@
+"""The types of what is sent to have something done: bindings, evictions, and the options of deletions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stromboli.kube.meta import Int64, ObjectMeta
+
+
+class _Part(msgspec.Struct, rename="camel"):
+    """Any field may be left out or be null."""
+
+
+class _Target(_Part):
+    kind: str | None = None
+    name: str | None = None
+
+
+class BindingTypes(_Part):
+    metadata: ObjectMeta | None = None
+    target: _Target | None = None
+
+
+class _Preconditions(_Part):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptionsTypes(_Part):
+    grace_period_seconds: Int64 | None = None
+    preconditions: _Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: list[str] | None = None
+
+
+class EvictionTypes(_Part):
+    metadata: ObjectMeta | None = None
+    delete_options: DeleteOptionsTypes | None = None
