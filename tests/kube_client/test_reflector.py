@@ -173,6 +173,17 @@ async def test_silence_is_not_trusted() -> None:
         await s.settles()
 
 
+async def test_a_watch_that_never_says_anything_is_no_way_to_go_on() -> None:
+    """A server that was restored waits for a version that is years ahead of it."""
+    server = LittleServer()
+    server.play(tricks.lines(bookmark(10, INITIAL_EVENTS_END)), watch=True)
+    server.play(tricks.lines(then_hang=True), watch=True, times=2)
+    async with following(server, idle_seconds=0.05) as s:
+        await until(lambda: s.reflector.relists == 1)
+        server.put("a")
+        await s.settles()
+
+
 async def test_a_list_from_the_past_is_refused() -> None:
     """A server that lags behind the one we spoke to before must not turn back time."""
     async with following(LittleServer(streams_lists=False), "a") as s:

@@ -33,6 +33,7 @@ PROBE_SECONDS = 60.0
 PATIENCE_SECONDS = 60.0
 """A server whose lists are older than what we know for so long was restored from a copy: it began a new history."""
 SHORTEST_WATCH, LONGEST_WATCH = 300, 600
+MOST_DUMB_WATCHES = 2
 
 __all__ = ["Reflector", "Sink"]
 
@@ -83,6 +84,7 @@ class Reflector(Generic[T]):
         self._gathering: Gathering[T] | None = None
         self._stale_since: float | None = None
         self._live_since: float | None = None
+        self._dumb_watches = 0
 
     @property
     def unreadable(self) -> int:
@@ -111,7 +113,6 @@ class Reflector(Generic[T]):
         if self._version:
             self.reconnects += 1
         else:
-            self.relists += self.synced.is_set()
             self._gathering = Gathering(self._mirror)
             if self._streams_lists and self._client.streams_lists:
                 return await self._watch_from_the_beginning()
@@ -200,6 +201,7 @@ class Reflector(Generic[T]):
             await gathering.settle(version)
         self._version = version
         self._stale_since = None
+        self.relists += self.synced.is_set()
         self.synced.set()
 
     def _refuse_stale(self, version: str) -> None:
@@ -219,7 +221,7 @@ class Reflector(Generic[T]):
         self._streams_lists = self._streams_lists and not verdict.plain
         self._streaming_refused = self._streaming_refused or (verdict.plain and isinstance(error, ApiError))
         self.problem = verdict.problem
-        if verdict.relist:
+        if verdict.relist or self._is_dumb():
             self._version = ""
         if verdict.absent:
             await Gathering(self._mirror).settle("")
@@ -227,9 +229,16 @@ class Reflector(Generic[T]):
             self.synced.set()
         return verdict.delay
 
+    def _is_dumb(self) -> bool:
+        """Two watches in a row that said nothing at all may wait for a version that this server will never reach."""
+        if self._live_since is None or self._lived() < self._idle_seconds:
+            return False
+        self._dumb_watches = 0 if self.last_seen > self._live_since else self._dumb_watches + 1
+        return self._dumb_watches >= MOST_DUMB_WATCHES
+
     def _go_live(self) -> None:
         self._stage = Stage.WATCHING
-        self._live_since = time.monotonic()
+        self._live_since = self.last_seen = time.monotonic()
 
     def _lived(self) -> float:
         """For how long changes were seen as they happened. A list, however long it takes, is no success yet."""
