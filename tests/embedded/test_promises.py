@@ -41,9 +41,9 @@ class DirectApi:
 
     def ask(self, method: str, path: str, body: Any = None, media: str = "application/json", query: str = "") -> int:
         """The status code; anything but an answer or a refusal is an error of the server."""
-        asked = self._asked(method, path, b"" if body is None else json.dumps(body).encode(), media, query)
+        content = b"" if body is None else json.dumps(body).encode()
         try:
-            return self._api.answer(asked).status
+            return self._api.answer(self._asked(method, path, content, media, query)).status
         except Refused as refused:
             return refused.code
 
@@ -63,12 +63,44 @@ class DirectApi:
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b", "1", "x/y", "Pod"])
 FIELDS = st.sampled_from(
     [
-        "metadata", "spec", "status", "name", "labels", "annotations", "finalizers", "containers", "resources",
-        "limits", "requests", "cpu", "schedulingGates", "tolerations", "conditions", "type", "target", "selector", "matchLabels",
-        "versions", "names", "plural", "kind", "group", "scope", "schema", "value", "size", "uid", "preconditions",
-        "deleteOptions", "matchExpressions", "managedFields", "ownerReferences", "resourceVersion", "priorityClassName",
+        "metadata",
+        "spec",
+        "status",
+        "name",
+        "labels",
+        "annotations",
+        "finalizers",
+        "containers",
+        "resources",
+        "limits",
+        "requests",
+        "cpu",
+        "schedulingGates",
+        "tolerations",
+        "conditions",
+        "type",
+        "target",
+        "selector",
+        "matchLabels",
+        "versions",
+        "names",
+        "plural",
+        "kind",
+        "group",
+        "scope",
+        "schema",
+        "value",
+        "size",
+        "uid",
+        "preconditions",
+        "deleteOptions",
+        "matchExpressions",
+        "managedFields",
+        "ownerReferences",
+        "resourceVersion",
+        "priorityClassName",
     ]
-)  # fmt: skip
+)
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4), max_leaves=12
 )
@@ -181,10 +213,7 @@ def _spoilt(draw: st.DrawFn, value: Any) -> Any:
 def test_no_request_breaks_the_server(requests: list[tuple[str, str, str, Any]]) -> None:
     api = furnished()
     for method, path, media, body in requests:
-        try:
-            api.ask(method, path, body, media)
-        except Refused as refused:
-            assert 400 <= refused.code < 500
+        assert 200 <= api.ask(method, path, body, media) < 500
         for collection in (PODS, NODES, CONFIG_MAPS, BUDGETS, CLASSES, CRDS):
             api.state(collection)
 
