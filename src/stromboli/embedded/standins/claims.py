@@ -115,19 +115,18 @@ class ClaimController:
 
     async def _make_claims(self, pod: Pod) -> None:
         known, made = claim_names(pod), self._made.setdefault(pod.metadata.uid, {})
-        news: list[dict[str, str]] = []
+        names: dict[str, str] = {}
         for wish in templated(pod):
             own_name = wish.name or ""
-            if own_name in known:
-                continue
-            if own_name not in made:
+            name = known.get(own_name) or made.get(own_name)
+            if name is None:
                 template = self._templates.objects.get(f"{pod.metadata.namespace}/{wish.resource_claim_template_name}")
                 if template is None:
                     continue
-                made[own_name] = await self._create(pod, own_name, template)
-            news.append({"name": own_name, "resourceClaimName": made[own_name]})
-        if news:
-            await self._tell(pod, news)
+                name = made[own_name] = await self._create(pod, own_name, template)
+            names[own_name] = name
+        if names.keys() - known.keys():
+            await self._tell(pod, names)
 
     async def _create(self, pod: Pod, own_name: str, template: ResourceClaimTemplate) -> str:
         body = claim_document(pod, own_name, template)
@@ -135,8 +134,9 @@ class ClaimController:
         self.created += 1
         return claim.metadata.name
 
-    async def _tell(self, pod: Pod, news: list[dict[str, str]]) -> None:
-        body = {"metadata": {"uid": pod.metadata.uid}, "status": {"resourceClaimStatuses": news}}
+    async def _tell(self, pod: Pod, names: dict[str, str]) -> None:
+        said = [{"name": own_name, "resourceClaimName": name} for own_name, name in names.items()]
+        body = {"metadata": {"uid": pod.metadata.uid}, "status": {"resourceClaimStatuses": said}}
         where = pod.metadata.namespace
         try:
             await self._client.patch(
