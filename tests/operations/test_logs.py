@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from stromboli.operations.logs import UnbreakableHandler, set_up_logs
 from stromboli.kube.redaction import redact, redact_value
+from stromboli.operations.logs import UnbreakableHandler, set_up_logs
 
 CANARY = "c4n4ry-S3cret_0123456789"
 

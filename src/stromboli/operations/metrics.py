@@ -47,9 +47,9 @@ class Metrics:
         )  # fmt: skip
         self._binds = self._counter("binds", "pods by how their binding ended", "result")
         self._evictions = self._counter("evictions", "pods by how their eviction ended", "result")
-        self._watch_events = self._counter("watch_events", "events of watches", "resource", "type")
-        self._relists = self._counter("relists", "lists that replaced a watch, by reason", "resource", "reason")
-        self._watch_errors = self._counter("watch_errors", "watches that ended with an error", "resource", "reason")
+        self._watch_events = self._counter("watch_events", "events of watches", "resource")
+        self._relists = self._counter("relists", "lists that replaced a watch", "resource")
+        self._watch_errors = self._counter("watch_errors", "watches that ended with an error", "resource")
         self._unreadable = self._counter("unreadable_objects", "objects that could not be decoded", "resource")
         self._work = self._gauge("work_pending", "entries that wait to be worked on", "work")
         self._resyncs = self._counter("resyncs", "objects read again from the server, by reason", "reason")
@@ -63,7 +63,7 @@ class Metrics:
         self._cache_objects = self._gauge("cache_objects", "objects in the cache", "kind")
         self._leader = self._gauge("leader", "whether this process leads: 1 or 0")
         self._reloads = self._counter("configuration_reloads", "reloads of the configuration", "result")
-        self._lost_events = self._counter("events_dropped", "events that were not written", "reason")
+        self._lost_events = self._counter("events_dropped", "events that were not written")
         self._gauge("build", "the version that runs, always 1", "version").labels(__version__).set(1)
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
@@ -96,20 +96,19 @@ class Metrics:
     def eviction_finished(self, result: str) -> None:
         self._evictions.labels(result).inc()
 
-    def event_dropped(self, reason: str) -> None:
-        self._lost_events.labels(reason).inc()
+    def events_dropped(self, number: int) -> None:
+        self._lost_events.inc(number)
 
     # -- the cache and its sources ------------------------------------------------------------------------------
 
-    def watch_event(self, resource: str, kind: str, events: int = 1) -> None:
-        """`kind` is the type of the event on the wire."""
-        self._watch_events.labels(resource, kind).inc(events)
+    def watch_events(self, resource: str, number: int) -> None:
+        self._watch_events.labels(resource).inc(number)
 
-    def relisted(self, resource: str, reason: str) -> None:
-        self._relists.labels(resource, reason).inc()
+    def relisted(self, resource: str, number: int) -> None:
+        self._relists.labels(resource).inc(number)
 
-    def watch_failed(self, resource: str, reason: str) -> None:
-        self._watch_errors.labels(resource, reason).inc()
+    def watch_failed(self, resource: str, number: int) -> None:
+        self._watch_errors.labels(resource).inc(number)
 
     def unreadable(self, resource: str) -> None:
         self._unreadable.labels(resource).inc()

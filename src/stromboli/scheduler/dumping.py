@@ -87,7 +87,9 @@ class Dumping:
         except RequestFailed as error:
             log.error("the cache cannot be compared: %s", error)
             return
+        began = time.perf_counter()
         differences = compare(self._scheduler.cluster, found)
+        self._scheduler.metrics.audited("comparison", time.perf_counter() - began, len(differences))
         if not differences:
             log.info("the cache says what the API server says", extra={"objects": len(found)})
         for difference in differences:

@@ -20,8 +20,7 @@ class Gauges:
     def show(self, scheduler: Scheduler) -> None:
         self._show_work(scheduler)
         self._show_watches(scheduler)
-        for _ in range(self._news("events", "dropped", scheduler.recorder.dropped)):
-            self._metrics.event_dropped("dropped")
+        self._metrics.events_dropped(self._news("events", "dropped", scheduler.recorder.dropped))
         cluster = scheduler.cluster
         self._metrics.set_cache_objects(
             {
@@ -47,12 +46,9 @@ class Gauges:
     def _show_watches(self, scheduler: Scheduler) -> None:
         for reflector in scheduler.feed.reflectors:
             name = reflector.resource.name
-            if events := self._news(name, "events", reflector.events):
-                self._metrics.watch_event(name, "event", events)
-            for _ in range(self._news(name, "relists", reflector.relists)):
-                self._metrics.relisted(name, "relist")
-            for _ in range(self._news(name, "errors", reflector.errors)):
-                self._metrics.watch_failed(name, "error")
+            self._metrics.watch_events(name, self._news(name, "events", reflector.events))
+            self._metrics.relisted(name, self._news(name, "relists", reflector.relists))
+            self._metrics.watch_failed(name, self._news(name, "errors", reflector.errors))
 
     def _news(self, what: str, aspect: str, total: int) -> int:
         """How much a counter has grown since it was last looked at."""
