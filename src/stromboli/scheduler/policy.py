@@ -36,7 +36,8 @@ class Policy:
         self._path = path
         #: Hears of every attempt to read the file: what is wrong with it, or nothing.
         self.told = told
-        self._seen: tuple[int, ...] | None = None
+        #: The file that was read last; None for one that was not there.
+        self._seen: tuple[int, ...] | None = ()
         #: What is wrong with the file as it is now, in words; empty if nothing is.
         self.problem = ""
         self.text = ""

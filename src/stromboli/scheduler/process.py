@@ -155,6 +155,9 @@ class Process:
             configuration=lambda: _configuration(self.policy),
         )
         endpoints.start()
+        for name, path in (("metrics", "metrics"), ("health", "readyz")):
+            if name in endpoints.addresses:
+                log.info("%s: http://%s/%s", name, endpoints.addresses[name], path)
         try:
             yield
         finally:
