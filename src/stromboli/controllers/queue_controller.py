@@ -63,11 +63,13 @@ class QueueController:
         if queue is None:
             return
         name = queue.metadata.name
+        if old is not None and new is not None and standing_of(old) == standing_of(new):
+            self.work.add_after(name, COUNTS_WITHIN)
+            return
         self.work.add(name)
-        if old is None or new is None or standing_of(old) != standing_of(new):
-            for other in self._queues.objects.values():
-                if parent_of(other) == name:
-                    self.work.add(other.metadata.name)
+        for other in self._queues.objects.values():
+            if parent_of(other) == name:
+                self.work.add(other.metadata.name)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         before, after = self._place(old), self._place(new)
