@@ -1,5 +1,7 @@
 """What clients learn about a server before they ask it for anything."""
 
+import re
+
 from stromboli.embedded import discovery, openapi
 from stromboli.embedded.registry import ServedResource
 
@@ -85,6 +87,21 @@ def test_schemas_are_found_by_path_and_kind() -> None:
     assert schema["properties"]["spec"]["properties"] == {"minMember": {"type": "integer"}}
     assert "metadata" not in SCHEMA["properties"]
     assert openapi.document(RESOURCES, "x.io", "v9") is None
+
+
+def test_built_in_kinds_are_described_in_depth() -> None:
+    document = openapi.document(RESOURCES, "", "v1")
+    assert document is not None
+    schemas = document["components"]["schemas"]
+    assert {"apiVersion", "kind", "metadata", "spec", "status"} <= schemas["io.k8s.api.core.v1.Pod"][
+        "properties"
+    ].keys()
+    containers = schemas["io.k8s.api.PodSpec"]["properties"]["containers"]
+    assert containers == {"type": "array", "items": {"allOf": [{"$ref": "#/components/schemas/io.k8s.api.Container"}]}}
+    assert schemas["io.k8s.api.Volume"]["properties"]["name"] == {"type": "string"}
+    assert "emptyDir" in schemas["io.k8s.api.Volume"]["properties"]
+    references = set(re.findall(r"#/components/schemas/([\w.]+)", str(document)))
+    assert references <= schemas.keys()
 
 
 def test_a_changed_schema_is_told_by_the_index() -> None:

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sysconfig
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -146,15 +147,23 @@ class Kubectl:
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         self.cluster.post(f"{self.path('Pod', name)}/binding", {"metadata": {"name": name}, "target": target})
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Run beside the test; its output is a pipe of text."""
-        return subprocess.Popen(
-            self._command(words),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=self._environment(),
+    @contextmanager
+    def running(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """Beside the test, which reads its output; stopped when the test is done with it, or has waited too long."""
+        process = subprocess.Popen(
+            self._command(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self._environment()
         )
+        patience = threading.Timer(_PATIENCE, process.kill)
+        patience.start()
+        try:
+            with process:
+                try:
+                    yield process
+                finally:
+                    process.terminate()
+        finally:
+            patience.cancel()
+            patience.join()
 
     def _command(self, words: tuple[str, ...]) -> list[str]:
         return [str(_BINARY), "--namespace", self.namespace, *words]

@@ -28,10 +28,9 @@ def test_a_pod_on_a_node_goes_when_its_kubelet_says_so(kubectl: Kubectl) -> None
     path = bound_pod(kubectl, "p", "n-of-nobody")
     kubectl("delete", "pod", "p", "--wait=false")
     assert kubectl.rows("get", "pod", "p")[0][2] == "Terminating"
-    waiting = kubectl.start("wait", "--for=delete", "pod/p", "--timeout=15s")
-    with waiting:
+    with kubectl.running("wait", "--for=delete", "pod/p", "--timeout=15s") as waiting:
         kubectl.cluster.remove(path)
-        printed, _ = waiting.communicate(timeout=15)
+        printed, _ = waiting.communicate()
     assert (waiting.returncode, printed.strip() in ("pod/p condition met", "")) == (0, True)
 
 
@@ -46,7 +45,7 @@ def test_finalizers_hold_on(kubectl: Kubectl) -> None:
     held = config_map("c")
     held["metadata"]["finalizers"] = ["example.org/held"]
     kubectl.given(held)
-    assert "timed out waiting for the condition" in kubectl.refusal("delete", "cm", "c", "--timeout=100ms")
+    assert "timed out waiting for the condition" in kubectl.refusal("delete", "cm", "c", "--timeout=500ms")
     assert "deletionTimestamp" in kubectl.stored("ConfigMap", "c")["metadata"]
     kubectl("patch", "cm", "c", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
     assert "NotFound" in kubectl.refusal("get", "cm", "c")
@@ -63,11 +62,10 @@ def test_wait(kubectl: Kubectl) -> None:
     path = bound_pod(kubectl, "p", "n-of-nobody")
     assert kubectl("wait", "--for=condition=Ready", "pod/p") == "pod/p condition met"
     assert kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/p") == "pod/p condition met"
-    assert "timed out" in kubectl.refusal("wait", "--for=condition=Gone", "pod/p", "--timeout=100ms")
-    waiting = kubectl.start("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/p", "--timeout=15s")
-    with waiting:
+    assert "timed out" in kubectl.refusal("wait", "--for=condition=Gone", "pod/p", "--timeout=500ms")
+    with kubectl.running("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/p", "--timeout=15s") as waiting:
         kubectl.cluster.merge(f"{path}/status", {"status": {"phase": "Succeeded"}})
-        printed, _ = waiting.communicate(timeout=15)
+        printed, _ = waiting.communicate()
     assert printed.strip() == "pod/p condition met"
 
 
@@ -88,10 +86,9 @@ def test_a_disruption_budget_forbids(kubectl: Kubectl) -> None:
 def test_drain(kubectl: Kubectl) -> None:
     kubectl.given(node("n-drain"))
     path = bound_pod(kubectl, "p", "n-drain")
-    draining = kubectl.start("drain", "n-drain", "--force", "--timeout=15s")
-    with draining:
+    with kubectl.running("drain", "n-drain", "--force", "--timeout=15s") as draining:
         kubectl("wait", "--for=condition=DisruptionTarget", "pod/p", "--timeout=15s")
         kubectl.cluster.remove(path)
-        printed, _ = draining.communicate(timeout=15)
+        printed, _ = draining.communicate()
     assert printed.splitlines()[-1] == "node/n-drain drained"
     assert kubectl.rows("get", "node", "n-drain")[0][1] == "Ready,SchedulingDisabled"

@@ -90,19 +90,15 @@ def test_mistakes(kubectl: Kubectl) -> None:
 def test_watch(kubectl: Kubectl) -> None:
     kubectl.given(pod("old"))
     path = kubectl.path("Pod", "new")
-    watch = kubectl.start("get", "pods", "--watch", "--output-watch-events")
-    with watch:
-        try:
-            assert next_row(watch)[:2] == ["EVENT", "NAME"]
-            assert next_row(watch)[:2] == ["ADDED", "old"]
-            kubectl.given(pod("new"))
-            assert next_row(watch)[:2] == ["ADDED", "new"]
-            kubectl.cluster.merge(f"{path}/status", {"status": {"phase": "Failed", "reason": "OutOfcpu"}})
-            assert next_row(watch)[:4] == ["MODIFIED", "new", "0/1", "OutOfcpu"]
-            kubectl.cluster.remove(path)
-            assert next_row(watch)[:2] == ["DELETED", "new"]
-        finally:
-            watch.terminate()
+    with kubectl.running("get", "pods", "--watch", "--output-watch-events") as watch:
+        assert next_row(watch)[:2] == ["EVENT", "NAME"]
+        assert next_row(watch)[:2] == ["ADDED", "old"]
+        kubectl.given(pod("new"))
+        assert next_row(watch)[:2] == ["ADDED", "new"]
+        kubectl.cluster.merge(f"{path}/status", {"status": {"phase": "Failed", "reason": "OutOfcpu"}})
+        assert next_row(watch)[:4] == ["MODIFIED", "new", "0/1", "OutOfcpu"]
+        kubectl.cluster.remove(path)
+        assert next_row(watch)[:2] == ["DELETED", "new"]
 
 
 def next_row(watch: subprocess.Popen[str]) -> list[str]:

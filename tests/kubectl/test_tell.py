@@ -40,7 +40,7 @@ def test_explain(kubectl: Kubectl) -> None:
     assert "GROUP:      scheduling.volcano.sh" in told
     assert "minMember\t<integer>" in told
     assert "FIELD: weight <integer>" in kubectl("explain", "queues.spec.weight")
-    assert "spec\t<Object>" in kubectl("explain", "pod")
+    assert "image\t<string>" in kubectl("explain", "pod.spec.containers")
     assert "labels\t<map[string]string>" in kubectl("explain", "node.metadata")
 
 

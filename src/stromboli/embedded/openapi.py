@@ -1,10 +1,11 @@
 """The schemas of what is served, as far as clients use them.
 
 `kubectl explain` prints them, and `kubectl apply`, `diff` and `create` look for the query parameters that a write
-understands. Custom resources are described by their own schema, built-in kinds by their top-level fields.
+understands. Custom resources are described by their own schema, built-in kinds by their fields as far as those are
+known from the binary form.
 
 Patches are not described with their content types on purpose: a client that finds strategic merge patches here derives
-list keys from these schemas, which do not go that deep, in place of the rules it was built with.
+list keys from these schemas, which do not tell them, in place of the rules it was built with.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from stromboli.embedded.message_schemas import fields_below, referred_schemas
 from stromboli.embedded.object_schemas import OBJECT_META, OBJECT_META_NAME, built_in_schema
 from stromboli.embedded.registry import ServedResource
 
@@ -58,10 +60,11 @@ def document(resources: Iterable[ServedResource], group: str, version: str) -> d
     if not served:
         return None
     paths: dict[str, Any] = {}
-    schemas: dict[str, Any] = {OBJECT_META_NAME: OBJECT_META}
+    built_in = [(resource.api_version, resource.kind) for resource in served if not resource.is_custom]
+    schemas: dict[str, Any] = {OBJECT_META_NAME: OBJECT_META, **referred_schemas(built_in)}
     for resource in served:
         paths.update(_paths(resource))
-        schemas[_schema_name(resource)] = _schema(resource)
+        schemas[_schema_name(resource)] = _deep_schema(resource)
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "stromboli"},
@@ -117,6 +120,19 @@ def _schema(resource: ServedResource, references: str = "#/components/schemas/")
     }
     properties = {**(declared.get("properties") or {}), "metadata": metadata}
     return {**declared, "properties": properties, _IDENTITY: [_identity(resource)]}
+
+
+def _deep_schema(resource: ServedResource) -> dict[str, Any]:
+    """The schema with what is below the top-level fields, where that is known."""
+    schema = _schema(resource)
+    if resource.is_custom:
+        return schema
+    described = schema["properties"]
+    below = {
+        name: {"description": described[name]["description"], **field} if name in described else field
+        for name, field in fields_below(resource.api_version, resource.kind).items()
+    }
+    return {**schema, "properties": {**described, **below}}
 
 
 def _identity(resource: ServedResource) -> dict[str, str]:
