@@ -49,5 +49,5 @@ class Informer(Generic[T]):
             listener(old or entry, None)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        """Whoever reports such objects to people is elsewhere; here they are as if absent."""
+        """Whoever reports such objects to people is elsewhere; here they stay as they were last read, if ever."""
         _log.debug("%s %s: %s", resource.name, key, problem)
