@@ -13,6 +13,13 @@ def config(name: str = "c", **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
+def owned(*owners: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "owned", "ownerReferences": list(owners)}}
+
+
+CONTROLLER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+
+
 async def test_a_new_object_gets_an_identity(api: HttpApi) -> None:
     reply = await api.post(CONFIG_MAPS, config(a="1"))
     assert reply.status == 201
@@ -83,6 +90,16 @@ REFUSED_CREATIONS = [
     ("a list", CONFIG_MAPS, [], 400, "BadRequest", "not an object"),
     ("bad labels", CONFIG_MAPS, {"metadata": {"name": "x", "labels": {"a": "b c"}}}, 422, "Invalid", "label"),
     ("labels of numbers", CONFIG_MAPS, {"metadata": {"name": "x", "labels": {"a": 1}}}, 400, "BadRequest", "labels"),
+    (
+        "half an owner",
+        CONFIG_MAPS,
+        owned({"kind": "Pod", "name": "p", "uid": "u"}),
+        422,
+        "Invalid",
+        "apiVersion must not",
+    ),
+    ("two controllers", CONFIG_MAPS, owned(CONTROLLER, CONTROLLER), 422, "Invalid", "Only one reference"),
+    ("an owner of text", CONFIG_MAPS, owned("somebody"), 400, "BadRequest", "ownerReferences"),
     ("a version", CONFIG_MAPS, {"metadata": {"name": "x", "resourceVersion": "1"}}, 500, "", "should not be set"),
     ("no such resource", "/api/v1/namespaces/default/things", config(), 404, "NotFound", "could not find"),
     ("no namespace in the path", "/api/v1/configmaps", config(), 405, "MethodNotAllowed", "does not allow"),

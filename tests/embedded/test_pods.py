@@ -127,6 +127,16 @@ async def test_a_binding_is_one_write(api: HttpApi) -> None:
     assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
 
 
+async def test_a_pod_learns_where_it_runs(api: HttpApi) -> None:
+    zone = {"topology.kubernetes.io/zone": "a"}
+    await api.post("/api/v1/nodes", {"metadata": {"name": "n1", "labels": {**zone, "kubernetes.io/hostname": "n1"}}})
+    await api.post(PODS, pod("p"))
+    await api.post(f"{PODS}/p/binding", binding("n1"))
+    await api.post(PODS, pod("q", nodeName="n1"))
+    for name in ("p", "q"):
+        assert (await api.get(f"{PODS}/{name}")).body["metadata"]["labels"] == zone
+
+
 async def test_bindings_that_come_too_late(api: HttpApi) -> None:
     uid = (await api.post(PODS, pod())).body["metadata"]["uid"]
     other = await api.post(f"{PODS}/p/binding", binding(uid="other"))

@@ -140,7 +140,7 @@ class Api:
         entry = self._entry(asked)
         body = decoded(asked.body, asked.content_type)
         if asked.call.subresource == "binding":
-            bind(self._plane.writes, asked.resource, entry, body, asked.options())
+            bind(self._plane.store, self._plane.writes, asked.resource, entry, body, asked.options())
         elif asked.call.subresource == "eviction":
             self._plane.evictions.evict(asked.resource, entry, body, asked.call.dry_run)
         else:

@@ -8,14 +8,17 @@ from stromboli.embedded.action_types import BindingTypes
 from stromboli.embedded.pods import with_condition
 from stromboli.embedded.refusals import Cause, conflict, invalid
 from stromboli.embedded.registry import ServedResource
-from stromboli.embedded.store import Entry, Object
+from stromboli.embedded.store import Entry, Object, Store
+from stromboli.embedded.topology_labels import topology_labels, with_labels
 from stromboli.embedded.typed import check_type
 from stromboli.embedded.writes import WriteOptions, Writes
 
 _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 
 
-def bind(writes: Writes, pods: ServedResource, entry: Entry, binding: Any, options: WriteOptions) -> Entry:
+def bind(
+    store: Store, writes: Writes, pods: ServedResource, entry: Entry, binding: Any, options: WriteOptions
+) -> Entry:
     """Assign the pod, and put the binding's annotations and labels on it in the same write."""
     check_type(binding, BindingTypes, "Binding")
     node = _target(pods, entry.key[1], binding.get("target") or {})
@@ -24,7 +27,7 @@ def bind(writes: Writes, pods: ServedResource, entry: Entry, binding: Any, optio
     pod = entry.body
     body = {
         **pod,
-        "metadata": _merged_metadata(pod["metadata"], metadata),
+        "metadata": with_labels(_merged_metadata(pod["metadata"], metadata), topology_labels(store, node)),
         "spec": {**pod["spec"], "nodeName": node},
         "status": with_condition(_without_nomination(pod.get("status") or {}), _SCHEDULED),
     }

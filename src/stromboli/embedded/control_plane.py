@@ -13,7 +13,7 @@ from stromboli.embedded.lists import Lists
 from stromboli.embedded.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
 from stromboli.embedded.plain_kinds import EventStrategy, JobStrategy, NodeStrategy, RoleStrategy, SecretStrategy
 from stromboli.embedded.pods import PodStrategy
-from stromboli.embedded.priorities import Priorities, PriorityClassStrategy, system_classes
+from stromboli.embedded.priorities import PriorityClassStrategy, system_classes
 from stromboli.embedded.registry import Registry, ServedResource
 from stromboli.embedded.store import Entry, Object, Store
 from stromboli.embedded.strategies import Strategy
@@ -45,7 +45,7 @@ class ControlPlane:
 
     def _strategies(self) -> dict[tuple[str, str], Strategy]:
         return {
-            ("", "pods"): PodStrategy(Priorities(self.store)),
+            ("", "pods"): PodStrategy(self.store),
             ("", "nodes"): NodeStrategy(),
             ("", "secrets"): SecretStrategy(),
             ("batch", "jobs"): JobStrategy(),

@@ -62,6 +62,29 @@ def metadata_causes(metadata: dict[str, Any], *, free_names: bool) -> Iterator[C
         yield Cause("FieldValueInvalid", f'Invalid value: "{name}": {_SUBDOMAIN_RULE}', "metadata.name")
     yield from _label_causes(metadata.get("labels"))
     yield from _annotation_causes(metadata.get("annotations"))
+    yield from _owner_causes(metadata.get("ownerReferences"))
+    if not _is_list_of(metadata.get("finalizers"), str):
+        raise bad_request("metadata.finalizers: must be a list of strings")
+
+
+def _owner_causes(owners: Any) -> Iterator[Cause]:
+    if not _is_list_of(owners, dict):
+        raise bad_request("metadata.ownerReferences: must be a list of references")
+    controllers = []
+    for owner in owners or ():
+        for part in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(part):
+                why = f'Invalid value: "": {part} must not be empty'
+                yield Cause("FieldValueInvalid", why, f"metadata.ownerReferences.{part}")
+        if owner.get("controller"):
+            controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
+    if len(controllers) > 1:
+        why = f'Only one reference can have Controller set to true. Found "true" in {" and ".join(controllers[:2])}'
+        yield Cause("FieldValueInvalid", f"Invalid value: {why}", "metadata.ownerReferences")
+
+
+def _is_list_of(found: Any, kind: type) -> bool:
+    return found is None or (isinstance(found, list) and all(isinstance(each, kind) for each in found))
 
 
 def _label_causes(labels: Any) -> Iterator[Cause]:

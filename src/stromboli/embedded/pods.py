@@ -11,8 +11,9 @@ from stromboli.embedded.pod_defaults import defaulted_spec, quality_of_service
 from stromboli.embedded.priorities import Priorities
 from stromboli.embedded.refusals import Cause, bad_request
 from stromboli.embedded.registry import ServedResource
-from stromboli.embedded.store import Object
+from stromboli.embedded.store import Object, Store
 from stromboli.embedded.strategies import Strategy
+from stromboli.embedded.topology_labels import topology_labels, with_labels
 
 FINISHED = ("Succeeded", "Failed")
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
@@ -32,8 +33,9 @@ _STEERABLE = ("nodeSelector", "affinity")
 class PodStrategy(Strategy):
     """Pods: the spec is settled at creation, the end is graceful."""
 
-    def __init__(self, priorities: Priorities) -> None:
-        self._priorities = priorities
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._priorities = Priorities(store)
 
     def default(self, resource: ServedResource, body: Object) -> None:
         spec = body.get("spec")
@@ -61,6 +63,8 @@ class PodStrategy(Strategy):
         self._priorities.admit(resource, body)
         if body["spec"].get("schedulingGates") and body["spec"].get("nodeName"):
             raise bad_request("spec.nodeName: may not be set together with scheduling gates")
+        if node := body["spec"].get("nodeName"):
+            body["metadata"] = with_labels(body["metadata"], topology_labels(self._store, node))
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
         match subresource:
