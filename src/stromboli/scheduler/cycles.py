@@ -94,12 +94,16 @@ class Cycles:
         return sum(decided_on.values())
 
     def _evict(self, session: Session) -> int:
-        for eviction in session.decisions.evictions:
-            task = eviction.task
-            order = EvictOrder(task.uid, task.namespace, task.name, task.job, eviction.reason, eviction.claimant)
+        orders = [
+            EvictOrder(task.uid, task.namespace, task.name, task.job, eviction.reason, eviction.claimant)
+            for eviction in session.decisions.evictions
+            for task in (eviction.task,)
+        ]
+        for order in orders:
             self._outcomes.begin_eviction(order)
             self._evictors.submit(order)
-        return len(session.decisions.evictions)
+        self._reporting.report_evictions(orders)
+        return len(orders)
 
 
 def _order_of(bind: Bind, mark: dict[str, str]) -> BindOrder:

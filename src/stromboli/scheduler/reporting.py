@@ -6,12 +6,13 @@ when something about it has changed that people act on; words that merely count 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
 from stromboli import kube
+from stromboli.binder.orders import EvictOrder
 from stromboli.cache.cluster import Cluster
 from stromboli.framework.session import Session
 from stromboli.framework.status import JobStatus
@@ -22,10 +23,14 @@ from stromboli.model.job import Job
 from stromboli.model.task import Task, TaskStatus
 from stromboli.scheduler.announcer import Announcer
 from stromboli.scheduler.statuses import (
+    CLAIMED,
+    EVICTED,
     SCHEDULED,
     GroupCondition,
     GroupStatus,
     PodWaits,
+    condition_patch,
+    eviction_condition,
     group_patch,
     pod_patch,
     queue_patch,
@@ -95,6 +100,7 @@ class Reporting:
     def _wish_group(self, key: str, wanted: GroupStatus) -> None:
         group = self._cluster.groups[key]
         if group_patch(group, wanted, _now()) is None:
+            self._writer.withdraw(POD_GROUPS, key)
             return
         self._cluster.set_phase(key, wanted.phase, hold=True)
         self._writer.want(
@@ -118,6 +124,18 @@ class Reporting:
         elif before is None or before.message != shortened(condition.message):
             self._announcer.group_waits(group, condition.message)
 
+    def report_evictions(self, orders: Sequence[EvictOrder]) -> None:
+        """Say on the groups of the victims, and on those in whose favour they go, who goes and why."""
+        told: dict[tuple[str, str], list[EvictOrder]] = {}
+        for order in orders:
+            told.setdefault((order.job, EVICTED), []).append(order)
+            told.setdefault((order.claimant, CLAIMED), []).append(order)
+        for (key, kind), victims in told.items():
+            if key in self._cluster.groups:
+                condition = eviction_condition(kind, victims)
+                make = partial(condition_patch, wanted=condition, now=_now())
+                self._writer.want(Wish(POD_GROUPS, key, make, topic=kind))
+
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def _report_pods(self, session: Session, job: Job) -> None:
@@ -128,7 +146,9 @@ class Reporting:
             if told is None or pod is None or task.uid in self._cluster.assumed:
                 continue
             waits = PodWaits(*told, nominated=_place_held(session, task))
-            if pod_patch(pod, waits, "") is not None:
+            if pod_patch(pod, waits, "") is None:
+                self._writer.withdraw(PODS, pod.key)
+            else:
                 self._wish_pod(pod, waits)
 
     def _wish_pod(self, pod: kube.Pod, waits: PodWaits) -> None:

@@ -46,6 +46,13 @@ class Resync:
             self._open.add(uid)
             self._questions.put_nowait(_Question(namespace, name, uid, learned))
 
+    async def settle(self, timeout: float) -> int:
+        """Wait until everything is known, or time is up; answers how much is not."""
+        deadline = asyncio.get_running_loop().time() + timeout
+        while self._open and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.02)
+        return len(self._open)
+
     async def run(self) -> None:
         """Ask until cancelled."""
         async with asyncio.TaskGroup() as group:

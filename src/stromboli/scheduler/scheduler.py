@@ -136,6 +136,9 @@ class Scheduler:
         left = await self.binders.drain(grace)
         if left:
             log.warning("binds are still under way after the grace period", extra={"binds": left, "seconds": grace})
+        unknown = await self.resync.settle(grace)
+        if unknown:
+            log.warning("nobody knows what became of some binds", extra={"binds": unknown})
         await self.writer.flush(min(grace, 2.0))
         await self.recorder.flush(min(grace, 2.0))
 

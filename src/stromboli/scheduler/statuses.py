@@ -14,11 +14,14 @@ from typing import Any
 import msgspec
 
 from stromboli import kube
+from stromboli.binder.orders import EvictOrder
 
 #: The longest message that is written: people read it in a terminal.
 LONGEST_MESSAGE = 1024
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
+#: On the group of a victim, and on the group in whose favour it went.
+EVICTED, CLAIMED = "Evicted", "Claimed"
 #: When one of these is true, the other one is not.
 _OPPOSITES = {UNSCHEDULABLE: SCHEDULED, SCHEDULED: UNSCHEDULABLE}
 
@@ -74,6 +77,32 @@ def group_patch(group: kube.PodGroup, wanted: GroupStatus, now: str) -> dict[str
     if not changes:
         return None
     return {"metadata": {"resourceVersion": group.metadata.resource_version}, "status": changes}
+
+
+def condition_patch(group: kube.PodGroup, wanted: GroupCondition, now: str) -> dict[str, Any] | None:
+    """The merge patch that adds one condition to a group; None when it says so already."""
+    told = _told(group.status.conditions or [], wanted, now)
+    if told is None:
+        return None
+    changes = {"conditions": msgspec.to_builtins(told)}
+    return {"metadata": {"resourceVersion": group.metadata.resource_version}, "status": changes}
+
+
+def eviction_condition(kind: str, victims: Sequence[EvictOrder]) -> GroupCondition:
+    """Who goes, why, and in whose favour: for the group of the victims, or for the one that wants their room."""
+    first = victims[0]
+    names = ", ".join(order.key for order in victims)
+    pods = f"{len(victims)} pods ({names})" if len(victims) > 1 else f"pod {names}"
+    if kind == EVICTED:
+        favour = f" in favour of {first.claimant}" if first.claimant else ""
+        return GroupCondition(kind, reason_word(first.reason), f"{pods} evicted: {first.reason}{favour}", "")
+    return GroupCondition(kind, reason_word(first.reason), f"{pods} evicted to make room: {first.reason}", "")
+
+
+def reason_word(reason: str) -> str:
+    """A reason as one word, as conditions want it: `preempt` as it is, a sentence in CamelCase."""
+    words = reason.split()
+    return reason if len(words) == 1 else "".join(word.capitalize() for word in words if word.isalnum())
 
 
 def _told(

@@ -18,17 +18,20 @@ from stromboli.kube.api_errors import ApiError, RequestFailed
 from stromboli.kube.client import Client, PatchKind
 from stromboli.kube.resources import Resource
 
+#: Which object, and what about it.
+Place = tuple[str, str, str]
 #: Makes the patch for an object as it is now; None when there is nothing to write.
 MakePatch = Callable[[Any], dict[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be written about one object. `done` is told when it is written, needless, or given up."""
+    """What is to be written about an object, on one topic. `done` is told when it is written, needless, or given up."""
 
     resource: Resource[Any]
     key: str
     make: MakePatch
+    topic: str = "status"
     kind: PatchKind = PatchKind.MERGE
     subresource: str = ""
     done: Callable[[bool], None] = lambda written: None
@@ -53,7 +56,8 @@ class StatusWriter:
         self._problem = problem
         self._workers = max(workers, 1)
         self._patience = patience or Patience(attempts=6, shortest=0.2, longest=15.0)
-        self._wishes: OrderedDict[tuple[str, str], Wish] = OrderedDict()
+        self._wishes: OrderedDict[Place, Wish] = OrderedDict()
+        #: The objects that are being written.
         self._under_way: set[tuple[str, str]] = set()
         self._work = asyncio.Event()
         self.written = 0
@@ -65,10 +69,15 @@ class StatusWriter:
         return len(self._wishes) + len(self._under_way)
 
     def want(self, wish: Wish) -> None:
-        """Wish something; it takes the place of an earlier wish about the same object."""
-        place = (wish.resource.name, wish.key)
-        self._wishes[place] = wish
+        """Wish something; it takes the place of an earlier wish on the same topic."""
+        self._wishes[wish.resource.name, wish.key, wish.topic] = wish
         self._work.set()
+
+    def withdraw(self, resource: Resource[Any], key: str, topic: str = "status") -> None:
+        """What was wished before is not wished any more, unless it is being written already."""
+        wish = self._wishes.pop((resource.name, key, topic), None)
+        if wish is not None:
+            wish.done(False)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -91,16 +100,16 @@ class StatusWriter:
                 await self._work.wait()
                 continue
             wish = self._wishes.pop(place)
-            self._under_way.add(place)
+            self._under_way.add(place[:2])
             try:
                 await self._write(wish)
             finally:
-                self._under_way.discard(place)
+                self._under_way.discard(place[:2])
                 self._work.set()
 
-    def _next(self) -> tuple[str, str] | None:
+    def _next(self) -> Place | None:
         """The oldest wish about an object that nobody is writing just now."""
-        return next((place for place in self._wishes if place not in self._under_way), None)
+        return next((place for place in self._wishes if place[:2] not in self._under_way), None)
 
     async def _write(self, wish: Wish) -> None:
         attempt = 0
