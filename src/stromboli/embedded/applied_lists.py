@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,5 +34,5 @@ def _items_without_keys(items: list[Any], shape: Shape, path: Path) -> Iterator[
 
 
 def _duplicates(names: list[str], path: Path) -> Iterator[str]:
-    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+    for name in [name for name, count in Counter(names).items() if count > 1]:
         yield f"{describe(path)}: duplicate entries for key {describe((name,))}"

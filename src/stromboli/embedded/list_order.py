@@ -10,17 +10,15 @@ K = TypeVar("K", bound=Hashable)
 
 def interleave(live: Sequence[K], wanted: Sequence[K]) -> list[K]:
     """All keys of both: those wanted in their own order, those only live where they stood between the others."""
-    wanted_keys = set(wanted)
-    emitted: set[K] = set()
+    places = {key: place for place, key in reversed([*enumerate(wanted)])}
     ordered: list[K] = []
     position = 0
     for key in live:
-        if key not in wanted_keys:
+        upto = places.get(key, -1) + 1
+        if not upto:
             ordered.append(key)
-        elif key not in emitted:
-            upto = wanted.index(key) + 1
+        elif upto > position:
             ordered.extend(wanted[position:upto])
-            emitted.update(wanted[position:upto])
-            position = max(position, upto)
+            position = upto
     ordered.extend(wanted[position:])
     return list(dict.fromkeys(ordered))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+MOST_OPERATIONS = 10_000
+
 
 class PatchFailed(Exception):
     """A well-formed patch that does not fit the object: a path that is not there, a test that fails (422)."""
@@ -36,6 +38,8 @@ def json_patch(target: Any, operations: Any) -> Any:
     """RFC 6902: all operations in order, or none of them."""
     if not isinstance(operations, list):
         raise MalformedPatch("a JSON patch is a list of operations")
+    if len(operations) > MOST_OPERATIONS:
+        raise MalformedPatch(f"the allowed maximum operations in a JSON patch is {MOST_OPERATIONS}")
     document = copy.deepcopy(target)
     for operation in operations:
         document = _operate(document, operation)
