@@ -10,7 +10,7 @@ class Notebook:
     """What is there now, by key, and everything that was said, in order."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, TopLevel] = {}
+        self.entries: dict[str, Any] = {}
         self.said: list[str] = []
         self.problems: dict[str, str] = {}
         #: Names at which the reader stumbles.

@@ -124,6 +124,21 @@ async def test_one_who_slept_knows_that_it_is_over(world: World) -> None:
     assert len(world.server.requests) == requests
 
 
+async def test_a_lease_counts_from_when_it_was_asked_for(world: World) -> None:
+    """The answer may have been under way for long."""
+    one = world.candidate("one")
+
+    async def dawdle(request: Any) -> None:
+        world.pass_time(7)
+
+    world.server.play(dawdle, method="POST")
+    await soon(one.acquire())
+    world.pass_time(2.9)
+    assert one.is_leading
+    world.pass_time(0.1)
+    assert not one.is_leading
+
+
 async def test_a_lease_is_lost_when_it_cannot_be_renewed(world: World) -> None:
     one = world.candidate("one")
     await soon(one.acquire())

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -27,7 +27,7 @@ class Scene:
     server: LittleServer
     client: Client
     reflector: Reflector[Pod]
-    sink: Notebook = field(default_factory=Notebook)
+    sink: Notebook
 
     async def settles(self) -> None:
         """The sink knows what the server knows."""
@@ -108,8 +108,8 @@ async def test_a_cut_watch_goes_on_where_it_was(streams_lists: bool) -> None:
         s.server.drop_watches()
         s.server.put("c")
         await s.hears("+a +b +c")
-        await until(lambda: s.reflector.reconnects == 1)
-        assert s.reflector.relists == 0
+        assert (s.reflector.reconnects, s.reflector.relists) == (1, 0)
+        assert s.server.requests[-1].query["resourceVersion"] == str(s.server.version - 1)
 
 
 async def test_bookmarks_move_the_point_to_go_on_from() -> None:
@@ -184,30 +184,59 @@ async def test_a_watch_that_never_says_anything_is_no_way_to_go_on() -> None:
         await s.settles()
 
 
-async def test_a_list_from_the_past_is_refused() -> None:
+GHOST = pod("ghost", version=4)
+OLD_LISTS = {
+    False: tricks.body(json.dumps({"metadata": {"resourceVersion": "5"}, "items": [GHOST]}).encode()),
+    True: tricks.lines(event("ADDED", GHOST), bookmark(5, INITIAL_EVENTS_END)),
+}
+
+
+@WAYS
+async def test_a_list_from_the_past_is_refused(streams_lists: bool) -> None:
     """A server that lags behind the one we spoke to before must not turn back time."""
-    async with following(LittleServer(streams_lists=False), "a") as s:
-        old = {"metadata": {"resourceVersion": "5"}, "items": [pod("ghost", version=4)]}
-        rule = s.server.play(tricks.body(json.dumps(old).encode()), watch=False, times=3)
-        s.server.forget_history()
-        s.server.put("b")
-        s.server.forget_history()
+    async with following(LittleServer(streams_lists), "a") as s:
+        s.server.play(tricks.answer(410, "Expired"), watch=True)
+        rule = s.server.play(OLD_LISTS[streams_lists], watch=streams_lists, times=3)
         s.server.drop_watches()
-        await s.settles()
+        await until(lambda: s.reflector.relists == 1)
         assert rule.fired == 3
-        assert "ghost" not in s.sink.story
+        assert s.sink.story == "+a"
 
 
 async def test_a_server_that_was_restored_is_believed_in_the_end() -> None:
-    async with following(LittleServer(), "a", patience_seconds=0.05) as s:
-        s.server.objects.clear()
+    """Its versions begin anew, so those that we know say nothing about what is newer."""
+    async with following(LittleServer(), "a", "b", patience_seconds=0.05) as s:
+        s.server.delete("b")
         s.server.history.clear()
         s.server.version = 2
-        s.server.put("b")
+        s.server.put("a", spec={"nodeName": "n1"})
+        s.server.put("c")
         s.server.oldest = 10**9
         s.server.drop_watches()
-        await until(lambda: "+b" in s.sink.story)
-        assert list(s.sink.entries) == ["d/b"]
+        await until(lambda: list(s.sink.entries) == ["d/a", "d/c"], lambda: s.sink.story)
+        assert s.sink.entries["d/a"].spec.node_name == "n1"
+
+
+@pytest.mark.parametrize("known", [(), ("a", "b")], ids=["first list", "later list"])
+async def test_what_goes_while_it_is_listed_is_gone(known: tuple[str, ...]) -> None:
+    server = LittleServer()
+    async with scene(server) as s:
+        for name in known:
+            server.put(name)
+        if known:
+            async with running(s.reflector.run()):
+                await s.settles()
+        uid = server.objects["/api/v1/namespaces/d/pods/b"]["metadata"]["uid"] if known else "u"
+        server.play(tricks.answer(410, "Expired"), watch=True, times=1 if known else 0)
+        told = (
+            event("ADDED", pod("b", uid, 20)),
+            event("ADDED", pod("c", version=21)),
+            event("DELETED", pod("b", uid, 22)),
+            bookmark(22, INITIAL_EVENTS_END),
+        )
+        server.play(tricks.lines(*told, then_hang=True), watch=True)
+        async with running(s.reflector.run()):
+            await until(lambda: list(s.sink.entries) == ["d/c"], lambda: s.sink.story)
 
 
 async def test_a_future_that_does_not_come_is_not_awaited_for_ever() -> None:
