@@ -144,6 +144,7 @@ async def test_versions_show_the_same_objects(api: HttpApi) -> None:
 
 
 async def test_a_definition_can_change(things: HttpApi) -> None:
+    assert (await things.patch(f"{CRDS}/things.test.dev", {"spec": {"scope": "Cluster"}})).status == 422
     relaxed = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     path = "/spec/versions/0/schema/openAPIV3Schema"
     operations = [{"op": "replace", "path": path, "value": relaxed}]

@@ -100,8 +100,18 @@ class DefinitionStrategy(Strategy):
             "storedVersions": [version["name"] for version in spec.get("versions") or () if version.get("storage")],
         }
 
-    def admit(self, resource: ServedResource, body: Object) -> None:
-        body["metadata"]["finalizers"] = [*body["metadata"].get("finalizers", ()), CLEANUP]
+    def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
+        for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
+            before, after = _at(old["spec"], path), _at(new["spec"], path)
+            if before != after:
+                why = f'Invalid value: "{after}": field is immutable'
+                yield Cause("FieldValueInvalid", why, "spec." + ".".join(path))
+
+    def delete_begins(self, resource: ServedResource, body: Object) -> None:
+        """Whoever deletes a definition deletes its objects, and the definition goes last."""
+        finalizers = body["metadata"].get("finalizers", [])
+        if CLEANUP not in finalizers:
+            body["metadata"]["finalizers"] = [*finalizers, CLEANUP]
 
     def written(self, resource: ServedResource, entry: Entry, previous: Entry | None) -> None:
         spec = entry.body["spec"]
@@ -114,6 +124,13 @@ class DefinitionStrategy(Strategy):
         spec = entry.body["spec"]
         self._registry.remove(spec["group"], spec["names"]["plural"])
         self._store.drop_collection(spec["group"], spec["names"]["plural"])
+
+
+def _at(spec: Object, path: tuple[str, ...]) -> Any:
+    value: Any = spec
+    for step in path:
+        value = value.get(step)
+    return value
 
 
 def _version_causes(versions: list[Object]) -> Iterator[Cause]:
