@@ -149,7 +149,7 @@ def _was_applied_by_client(live: dict[str, Any], conflicts: list[Conflict], appl
     if applier.name != _KUBECTL:
         return False
     try:
-        last = msgspec.json.decode(_annotations(live).get(_LAST_APPLIED, ""))
+        last = msgspec.json.decode(str(_annotations(live).get(_LAST_APPLIED, "")))
     except msgspec.DecodeError:
         return False
     if not isinstance(last, dict):

@@ -76,16 +76,16 @@ PRIORITY_CLASSES = (
 LEASES = (NAME, Field("Holder", text("spec", "holderIdentity")), AGE)
 
 
-def _quota(prefix: str, *, wanted: bool) -> Field:
+def _quota(name: str, *, limits: bool) -> Field:
     def read(quota: Object, now: datetime) -> Cell:
         hard, used = at(quota, "status", "hard") or at(quota, "spec", "hard") or {}, at(quota, "status", "used") or {}
-        names = sorted(name for name in hard if name.startswith("limits.") == wanted)
-        return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
+        amounts = sorted(amount for amount in hard if amount.startswith("limits.") == limits)
+        return ", ".join(f"{amount}: {used.get(amount, '0')}/{hard[amount]}" for amount in amounts)
 
-    return Field(prefix, read)
+    return Field(name, read)
 
 
-RESOURCE_QUOTAS = (NAME, _quota("Request", wanted=False), _quota("Limit", wanted=True), AGE)
+RESOURCE_QUOTAS = (NAME, _quota("Request", limits=False), _quota("Limit", limits=True), AGE)
 
 CONFIG_MAPS = (
     NAME,
