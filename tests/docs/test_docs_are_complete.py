@@ -14,6 +14,7 @@ import pytest
 from benchmarks.workloads import WORKLOADS
 from stromboli.actions import ACTIONS
 from stromboli.cli import main
+from stromboli.cli.ignored_flags import IGNORED
 from stromboli.framework.action import Action
 from stromboli.framework.arguments import Argument
 from stromboli.framework.configuration import DEFAULT_TEXT
@@ -142,6 +143,34 @@ def test_commands_are_told_with_their_options(name: str, command: click.Command)
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert [option for option in parameter.opts if f"`{option}" not in text] == []
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands(main, "stromboli")))
+def test_options_are_told_with_their_environment_and_default(name: str, command: click.Command) -> None:
+    text = read(page_about(name))
+    context = click.Context(command)
+    for option in command.params:
+        if isinstance(option, click.Option) and option.envvar and f"| `{option.envvar}` |" in text:
+            row = next(line for line in text.splitlines() if line.startswith(f"| `{option.opts[0]}"))
+            assert f" | `{option.envvar}` | {default_of(option, context)} | " in row
+        elif isinstance(option, click.Option) and option.envvar:
+            assert f"`{option.envvar}`" in text
+
+
+def default_of(option: click.Option, context: click.Context) -> str:
+    """As a table has it: in the spelling of the command line, or a dash."""
+    default = option.get_default(context, call=False)
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    if isinstance(default, tuple):
+        default = ", ".join(default)
+    written = f"{default:g}" if isinstance(default, float) else default
+    return f"`{written}`" if isinstance(written, str | int) and written != "" else "-"
+
+
+@pytest.mark.parametrize(("flag", "why"), IGNORED.items())
+def test_flags_that_change_nothing_are_told_with_the_reason(flag: str, why: str) -> None:
+    assert f"| `{flag}` | {why} |\n" in read("scheduler.md")
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
