@@ -17,6 +17,8 @@ _LONGEST_SECONDS = 1800
 _HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 #: Lines are sent together up to about this many bytes.
 _CHUNK = 256 * 1024
+#: News that follow each other within this time, in seconds, are sent together; the first of them is not held up.
+_TOGETHER = 0.005
 
 
 class _Over(Exception):
@@ -52,8 +54,12 @@ class Streams:
         loop = asyncio.get_running_loop()
         end = loop.time() + (stream.call.number("timeoutSeconds") or _LONGEST_SECONDS)
         await stream.open()
+        sent = 0.0
         while (left := end - loop.time()) > 0:
             is_woken = await stream.wait(min(left, self._bookmark_interval))
+            if (pause := sent + _TOGETHER - loop.time()) > 0:
+                await asyncio.sleep(pause)
+            sent = loop.time()
             await stream.send_news()
             if not is_woken:
                 await stream.bookmark()
