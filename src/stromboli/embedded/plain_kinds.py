@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import base64
-import datetime
 
-from stromboli.embedded.clock import stamp
+from stromboli.embedded.clock import seconds_from_now
 from stromboli.embedded.refusals import bad_request
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object, Store
 from stromboli.embedded.strategies import Strategy
 
-_EVENTS_LAST = datetime.timedelta(hours=1)
+_EVENTS_LAST_SECONDS = 3600
 
 
 class NodeStrategy(Strategy):
@@ -56,6 +55,6 @@ class EventStrategy(Strategy):
         if previous is not None:
             return
         collection = self._store.collection("", "events")
-        oldest_kept = stamp(datetime.datetime.now(datetime.UTC) - _EVENTS_LAST)
+        oldest_kept = seconds_from_now(-_EVENTS_LAST_SECONDS)
         while (first := collection.first()) is not None and first.metadata["creationTimestamp"] < oldest_kept:
             self._store.remove(collection, first)

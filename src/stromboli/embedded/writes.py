@@ -138,19 +138,28 @@ class Writes:
         strategy, old = self._strategies(resource), entry.body
         body = strategy.touch(resource, old, body, options.subresource)
         body = ordered({**body, "metadata": _kept_metadata(entry.metadata, body["metadata"])})
-        strategy.default(resource, body)
+        if _is_looked_into(resource, options):
+            strategy.default(resource, body)
         body = _recorded(resource, old, body, options)
-        metadata = body["metadata"]
         if strategy.counts_generations(resource) and strategy.is_next_generation(resource, old, body):
-            metadata["generation"] = entry.metadata.get("generation", 0) + 1
+            body["metadata"]["generation"] = entry.metadata.get("generation", 0) + 1
         if body == old:
             return entry
-        _refuse_invalid(resource, strategy, body)
-        causes = [*_finalizer_causes(entry.metadata, metadata)]
-        causes += strategy.check_change(resource, old, body, options.subresource)
+        self._check_next(resource, entry, body, options)
+        return self.store_marked(resource, entry, body, options)
+
+    def _check_next(self, resource: ServedResource, entry: Entry, body: Object, options: WriteOptions) -> None:
+        """Refuse a next version that breaks a rule. What it has from the one before was checked then."""
+        strategy, metadata = self._strategies(resource), body["metadata"]
+        causes: list[Cause] = []
+        if metadata != entry.metadata:
+            causes += metadata_causes(metadata, free_names=strategy.free_names)
+            causes += _finalizer_causes(entry.metadata, metadata)
+        if _is_looked_into(resource, options):
+            causes += strategy.check(resource, body)
+            causes += strategy.check_change(resource, entry.body, body, options.subresource)
         if causes:
             raise invalid(resource, entry.key[1], causes)
-        return self.store_marked(resource, entry, body, options)
 
     def store_marked(self, resource: ServedResource, entry: Entry, body: Object, options: WriteOptions) -> Entry:
         """Store a body that was checked; it goes away when it was all that its deletion waited for."""
@@ -179,6 +188,11 @@ class Writes:
             and not metadata.get("deletionGracePeriodSeconds")
             and not self._strategies(resource).holds_back(body)
         )
+
+
+def _is_looked_into(resource: ServedResource, options: WriteOptions) -> bool:
+    """Only the schemas of custom resources have something to say about a status."""
+    return resource.is_custom or options.subresource != "status"
 
 
 def _recorded(resource: ServedResource, old: Object | None, new: Object, options: WriteOptions) -> Object:
