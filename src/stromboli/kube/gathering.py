@@ -39,8 +39,6 @@ class Gathering(Generic[T]):
     def drop(self, entry: T | Unreadable) -> None:
         """It was deleted while the list was under way."""
         self._found.pop(entry.key, None)
-        if self._at_once and not isinstance(entry, Unreadable):
-            self._mirror.remove(entry)
 
     def take_page(self, page: Page[T]) -> None:
         for entry in page.items:

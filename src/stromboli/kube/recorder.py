@@ -166,7 +166,6 @@ class EventRecorder:
             except ApiError as error:
                 if not error.is_missing:
                     raise
-                series.name, series.told = "", 0
         if not series.name:
             self._stamp = max(self._stamp + 1, time.time_ns())
             series.name_it(self._stamp)
