@@ -38,9 +38,9 @@ def report_all(mirror: Mirror, reports: list[Report], random: Random) -> None:
     auditor = Auditor(mirror.cluster)
     for report in reports:
         (mirror.remove if report.is_gone else mirror.apply)(report.entry)
-        if random.random() < 0.05:
+        if random.random() < 0.03:
             mirror.cluster.snapshot()
-        if random.random() < 0.05:
+        if random.random() < 0.03:
             assert auditor.sample() == []
 
 
@@ -98,7 +98,7 @@ def test_decisions_that_come_to_nothing_leave_no_trace(past: SmallWorld, present
     for report in delivery_of(chronicle):
         (mirror.remove if report.is_gone else mirror.apply)(report.entry)
         decide(mirror.cluster, random)
-        if random.random() < 0.1:
+        if random.random() < 0.03:
             auditor = auditor or Auditor(mirror.cluster)
             assert auditor.sample() == []
     assert audit(mirror.cluster) == []

@@ -79,7 +79,7 @@ def _job(snapshot: Snapshot, job: Job, known: set[Counted]) -> dict[str, Any]:
         "phase": job.phase,
         "counts": job.counts,
         "roles": {role: counts for role, counts in job.role_counts.items() if any(counts)},
-        "groups": {key: (sub.counts, sub.priority) for key, sub in job.sub_jobs.items() if sub.tasks},
+        "groups": {key: (sub.counts, sub.priority, sub.match_index) for key, sub in job.sub_jobs.items()},
         "allocated": _named(snapshot, job.allocated),
         "requested": _named(snapshot, job.requested),
         "tasks": {task.uid: _task(snapshot, task, known) for task in job.tasks.values()},
