@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from stromboli.embedded import plain_kinds
 from tests.embedded.http_api import HttpApi
 
 CORE = "/api/v1/namespaces/default/events"
@@ -73,3 +76,11 @@ async def test_events_are_found_by_what_they_are_about(api: HttpApi) -> None:
     ):
         items = (await api.get(path, fieldSelector=selector)).body["items"]
         assert [item["metadata"]["name"] for item in items] == ["a"], selector
+
+
+async def test_events_do_not_stay_for_ever(api: HttpApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "ab":
+        await api.post(CORE, {"metadata": {"name": name}, "involvedObject": POD})
+    monkeypatch.setattr(plain_kinds, "_EVENTS_LAST_SECONDS", -60)
+    await api.post(CORE, {"metadata": {"name": "c"}, "involvedObject": POD})
+    assert (await api.get(CORE)).body["items"] == []

@@ -127,6 +127,14 @@ async def test_a_watch_that_hangs(api: HttpApi) -> None:
             await silent.next(within=0.05)
 
 
+async def test_a_watch_that_hangs_from_the_start(api: HttpApi) -> None:
+    await api.post(CONFIG_MAPS, config("a"))
+    api.server.faults.add(WATCH, HangWatch())
+    async with api.watch(CONFIG_MAPS) as silent:
+        with pytest.raises(TimeoutError):
+            await silent.next(within=0.05)
+
+
 async def test_events_that_come_twice(api: HttpApi) -> None:
     api.server.faults.add(WATCH, Duplicate())
     async with api.watch(CONFIG_MAPS) as events:

@@ -55,7 +55,7 @@ class Oversize:
 
 @dataclass(frozen=True, slots=True)
 class CutWatch:
-    """End the stream in the middle, at the next thing there is to send."""
+    """End the stream in the middle, at the next thing there is to send: an object, a change or a bookmark."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class _Stream:
 
     async def open(self) -> None:
         """Send what there is already, and what has happened since the version that the client knows."""
-        await self._send(self._watch.opening())
+        await self._deliver(self._watch.opening())
         await self.send_news()
 
     async def wait(self, seconds: float) -> bool:
@@ -104,14 +104,19 @@ class _Stream:
             changes = self._watch.news()
         except Refused as refused:
             await self._fail(refused)
-        lines = [line for change in changes if (line := self._watch.line(change)) is not None]
-        if lines and self._faults and (action := self._faults.on_watch(self.call)) is not None:
-            lines = await self._disturbed(lines, action)
-        await self._send(lines)
+        await self._deliver(line for change in changes if (line := self._watch.line(change)) is not None)
 
     async def bookmark(self) -> None:
         if self._watch.wants_bookmarks:
-            await self._response.write(self._watch.bookmark())
+            await self._deliver([self._watch.bookmark()])
+
+    async def _deliver(self, lines: Iterable[bytes]) -> None:
+        """Send the lines, or what a fault makes of them."""
+        if not self._faults:
+            await self._send(lines)
+        elif found := list(lines):
+            action = self._faults.on_watch(self.call)
+            await self._send(found if action is None else await self._disturbed(found, action))
 
     async def _send(self, lines: Iterable[bytes]) -> None:
         chunk: list[bytes] = []
