@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from stromboli.cli import main, tables
 
 ROOT = Path(__file__).parents[2]
-_BLOCK = re.compile(r"^```\n\$ stromboli (.*?examples/cluster.*?)\n(.+?)^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```\n\$ stromboli ([^\n]*examples/cluster[^\n]*)\n(.+?)^```", re.DOTALL | re.MULTILINE)
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
