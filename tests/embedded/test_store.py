@@ -13,7 +13,7 @@ def short_memory(monkeypatch: pytest.MonkeyPatch) -> tuple[Store, Collection]:
     """A store that remembers three changes at least and six at most."""
     monkeypatch.setattr(store_module, "_HISTORY", 3)
     store = Store()
-    return store, store.add_collection("", "things", "v1", "Thing")
+    return store, store.add_collection("", "things", "v1")
 
 
 def write(store: Store, collection: Collection, count: int) -> list[int]:
@@ -42,7 +42,7 @@ def test_what_was_seen_may_be_forgotten(short_memory: tuple[Store, Collection]) 
 
 def test_namespaces_are_told_apart() -> None:
     store = Store()
-    collection = store.add_collection("", "things", "v1", "Thing")
+    collection = store.add_collection("", "things", "v1")
     for namespace, name in (("a", "x"), ("a-b", "x"), ("ab", "x"), ("a", "y"), ("b", "x")):
         store.put(collection, (namespace, name), {"metadata": {"name": name}})
     assert [entry.key for entry in collection.entries("a")] == [("a", "x"), ("a", "y")]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from stromboli.embedded.server import ApiServer
-from tests.embedded.http_api import CONFIG_MAPS, MERGE, NODES, PODS, HttpApi, binding, connected, pod
+from tests.embedded.http_api import CONFIG_MAPS, DEADLINE, MERGE, NODES, PODS, HttpApi, binding, connected, pod
 
 
 async def version_of(api: HttpApi) -> str:
@@ -139,6 +140,14 @@ async def test_dropped_watches_end(api: HttpApi) -> None:
         assert await events.take(1) == [("ADDED", "a")]
         api.server.drop_watches()
         assert await events.is_cut()
+
+
+async def test_nobody_is_remembered_who_has_left(api: HttpApi) -> None:
+    async with api.watch(CONFIG_MAPS):
+        assert api.server.open_watches == 1
+    async with asyncio.timeout(DEADLINE):
+        while api.server.open_watches:
+            await asyncio.sleep(0.001)
 
 
 async def test_tables_are_watched_row_by_row(api: HttpApi) -> None:

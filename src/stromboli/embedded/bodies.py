@@ -31,7 +31,7 @@ def decoded(body: bytes, content_type: str) -> Any:
     if content_type == protobuf.CONTENT_TYPE:
         return _protobuf(body)
     if content_type not in _READABLE:
-        raise unsupported_media_type(content_type, ("application/json", "application/yaml"))
+        raise unsupported_media_type(("application/json", "application/yaml"))
     return _yaml(body) if content_type == "application/yaml" else _json(body)
 
 
@@ -77,7 +77,7 @@ def patched(resource: ServedResource, name: str, found: Object, body: bytes, con
         else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
     )
     if content_type not in supported:
-        raise unsupported_media_type(content_type, supported)
+        raise unsupported_media_type(supported)
     patch = _json(body)
     try:
         result = _apply_patch(found, patch, content_type)

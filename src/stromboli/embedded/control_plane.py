@@ -29,7 +29,7 @@ class ControlPlane:
         self.store = Store()
         self.registry = Registry(builtin_resources())
         for resource in self.registry:
-            self.store.add_collection(resource.group, resource.plural, resource.api_version, resource.kind)
+            self.store.add_collection(resource.group, resource.plural, resource.api_version)
         self._special = self._strategies()
         self._custom = CustomStrategy()
         self._plain = Strategy()

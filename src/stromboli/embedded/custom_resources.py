@@ -117,7 +117,7 @@ class DefinitionStrategy(Strategy):
         spec = entry.body["spec"]
         storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
         group, plural = spec["group"], spec["names"]["plural"]
-        self._store.add_collection(group, plural, f"{group}/{storage}", spec["names"]["kind"])
+        self._store.add_collection(group, plural, f"{group}/{storage}")
         self._registry.replace(group, plural, served_resources(entry.body))
 
     def removed(self, resource: ServedResource, entry: Entry) -> None:

@@ -105,6 +105,10 @@ class HttpFront:
             response.body = _spoiled(response.body, spoil)
         return response
 
+    @property
+    def open_watches(self) -> int:
+        return len(self._streams)
+
     def drop_watches(self) -> None:
         self._streams.drop()
 

@@ -124,12 +124,9 @@ def too_large(limit: int) -> Refused:
     return Refused(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
-def unsupported_media_type(found: str, supported: Iterable[str]) -> Refused:
-    message = (
-        "the body of the request was in an unknown format - accepted media types include: " + ", ".join(supported)
-        if supported
-        else f"the body of the request was in an unknown format - {found}"
-    )
+def unsupported_media_type(supported: Iterable[str]) -> Refused:
+    listed = ", ".join(supported)
+    message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
     return Refused(415, "UnsupportedMediaType", message)
 
 

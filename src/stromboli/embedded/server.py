@@ -105,6 +105,11 @@ class ApiServer:
             os.fchmod(file.fileno(), 0o600)
             file.write(self.kubeconfig())
 
+    @property
+    def open_watches(self) -> int:
+        """How many clients are watching at this moment."""
+        return self._front.open_watches
+
     def compact(self) -> None:
         """Forget all history: watches from before get 410 Expired, as do continued lists."""
         self._plane.compact()

@@ -67,9 +67,8 @@ def event_line(type_: str, raw: bytes) -> bytes:
 class Collection:
     """All objects of one resource, and the recent history of their changes."""
 
-    def __init__(self, api_version: str, kind: str) -> None:
+    def __init__(self, api_version: str) -> None:
         self.api_version = api_version
-        self.kind = kind
         self._entries: dict[Key, Entry] = {}
         self._sorted: list[Key] | None = []
         self._history: list[Change] = []
@@ -139,9 +138,9 @@ class Store:
     def collection(self, group: str, plural: str) -> Collection:
         return self._collections[group, plural]
 
-    def add_collection(self, group: str, plural: str, api_version: str, kind: str) -> Collection:
+    def add_collection(self, group: str, plural: str, api_version: str) -> Collection:
         """Make room for a resource; what is already there under this name stays."""
-        return self._collections.setdefault((group, plural), Collection(api_version, kind))
+        return self._collections.setdefault((group, plural), Collection(api_version))
 
     def drop_collection(self, group: str, plural: str) -> None:
         self._collections.pop((group, plural), None)

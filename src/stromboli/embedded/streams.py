@@ -33,6 +33,9 @@ class Streams:
         self._bookmark_interval = bookmark_interval
         self._open: set[asyncio.Transport] = set()
 
+    def __len__(self) -> int:
+        return len(self._open)
+
     async def run(self, request: web.BaseRequest, call: Call, watch: Watch) -> web.StreamResponse:
         """Send until the time is up, the client leaves, or the watch falls too far behind."""
         response = web.StreamResponse(headers=_HEADERS)
