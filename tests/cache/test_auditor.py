@@ -193,6 +193,13 @@ def test_books_that_are_wrong_can_be_made_anew() -> None:
     assert audit(cluster) == []
 
 
+def test_queues_that_are_their_own_ancestors_are_no_difference() -> None:
+    cluster = a_cluster()
+    cluster.apply(objects.queue("gold", parent="nuggets"))
+    assert audit(cluster) == []
+    assert everything_sampled(cluster) == []
+
+
 def test_a_pod_that_was_forgotten_by_the_books_is_found() -> None:
     cluster = a_cluster()
     cluster._counted.pop("Pod/team/job-0")

@@ -195,16 +195,15 @@ class Recount:
                 yield difference(f"job {job.key}, {what}", value, found[what])
 
     def check_queue(self, name: str, part: str) -> Iterator[Difference]:
-        """A queue's sums must be what its own jobs and the queues directly below it have."""
+        """A queue's sums must be what the jobs have whose queues count towards it: its own and those below it."""
         sums = self.derived.sums
-        own = [share for queue, share in sums._shares.values() if queue == name]
-        below = [chain[0] for chain in sums._chains.values() if len(chain) > 1 and chain[1].name == name]
-        books = sums.books[name]
-        if books.jobs != len(own):
-            yield difference(f"queue {name}, jobs", len(own), books.jobs)
-        place = QUEUE_SUMS.index(part)
-        summands = [[0] * len(books.allocated), *(share[place] for share in own)]
-        summands += [getattr(child, part) for child in below]
+        below = {queue for queue, chain in sums._chains.items() if any(books.name == name for books in chain)}
+        shares = [(queue, share) for queue, share in sums._shares.values() if queue in below]
+        books, place = sums.books[name], QUEUE_SUMS.index(part)
+        own = sum(queue == name for queue, _ in shares)
+        if books.jobs != own:
+            yield difference(f"queue {name}, jobs", own, books.jobs)
+        summands = [[0] * len(books.allocated), *(share[place] for _, share in shares)]
         expected, found = [sum(column) for column in zip(*summands, strict=True)], getattr(books, part)
         if expected != found:
             yield difference(f"queue {name}, {part}", expected, found)
