@@ -62,7 +62,8 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
     async with living(cpus(2, 2), bare=True, starts=False, bind_workers=1) as world:
         await world.add_nodes(cpus(1, 1, prefix="small"))
         world.faults.add(BINDINGS, Delay(0.3))
-        await world.create(gang(1, 1, name="aaa"), gang(2, 2, name="gang"))
+        here = {"kubernetes.io/hostname": "small-00"}
+        await world.create(gang(1, 1, name="aaa", nodeSelector=here), gang(2, 2, name="gang"))
         await world.start()
         await held_up(world)
         await change(world, "node-01")
@@ -71,6 +72,8 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
         await world.cycles()
         assert await world.bound("gang") == []
         assert world.binds.total() == 1
+        told = [*await world.events("gang-task-0"), *await world.events("gang-task-1")]
+        assert any("another member of the gang cannot be bound" in (event.note or "") for event in told)
         await check(world)
 
 

@@ -200,9 +200,16 @@ class Cluster:
             self._changed_pods.add(uid)
 
     def is_whole(self, key: str) -> bool:
-        """Whether a job has at least its minimum of pods on nodes, or is not there (any more)."""
+        """Whether a job has at least its minimum of pods on nodes or on the way to one, or is not there (any more)."""
+        return self._is_whole(key, 0)
+
+    def is_surely_whole(self, key: str) -> bool:
+        """Whether a job has at least its minimum of pods on nodes, or is not there: binds under way may fail."""
+        return self._is_whole(key, len(self._members.get(key, set()) & self._assumed.keys()))
+
+    def _is_whole(self, key: str, doubtful: int) -> bool:
         job = self.derived().jobs.get(key)
-        return job is None or job.ready_count >= job.min_available
+        return job is None or job.ready_count - doubtful >= job.min_available
 
     def shortages(self, uid: str) -> list[str]:
         """The resources of which a pod's node has given away more than it has; of those that the pod asks for."""
@@ -227,6 +234,11 @@ class Cluster:
         self._held_phases.discard(key)
         if key in self.groups:
             self._enter_phase(key, _phase_of(self.groups[key]))
+
+    def touch(self, key: str) -> None:
+        """Have the next cycle look at a job, although nothing about it has changed."""
+        if key in self.groups:
+            self._changed_jobs.add(key)
 
     def phase(self, key: str) -> str:
         return self._phases.get(key, "")

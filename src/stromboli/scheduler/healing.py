@@ -39,10 +39,20 @@ class HalfBound:
 
 
 class Healing:
-    """`is_whole` tells whether a job has its minimum, or is gone."""
+    """`is_whole` tells whether a job has its minimum, or is gone; `is_hopeful` whether it will have it once the binds
+    that are under way are done. A gang is healed when it is whole, and is not unwound while there is hope.
+    """
 
-    def __init__(self, is_whole: Callable[[str], bool], clock: Callable[[], float], *, patience: float) -> None:
+    def __init__(
+        self,
+        is_whole: Callable[[str], bool],
+        is_hopeful: Callable[[str], bool],
+        clock: Callable[[], float],
+        *,
+        patience: float,
+    ) -> None:
         self._is_whole = is_whole
+        self._is_hopeful = is_hopeful
         self._clock = clock
         self._patience = patience
         self._open: dict[str, HalfBound] = {}
@@ -62,16 +72,19 @@ class Healing:
     def due(self) -> list[HalfBound]:
         """The gangs whose time is up; those that have become whole are forgotten."""
         self._open = {job: half for job, half in self._open.items() if not self._is_whole(job)}
-        late = [half for half in self._open.values() if self._clock() - half.since >= self._patience]
+        now = self._clock()
+        late = [half for half in self._hopeless() if now - half.since >= self._patience]
         for half in late:
             del self._open[half.job]
         return late
 
     def next_due(self) -> float | None:
-        """Seconds until the first gang's time is up; None when all is well."""
-        if not self._open:
-            return None
-        return max(min(half.since for half in self._open.values()) + self._patience - self._clock(), 0.0)
+        """Seconds until the first gang's time is up; None when there is no such gang."""
+        first = min((half.since for half in self._hopeless()), default=None)
+        return None if first is None else max(first + self._patience - self._clock(), 0.0)
+
+    def _hopeless(self) -> list[HalfBound]:
+        return [half for half in self._open.values() if not self._is_hopeful(half.job)]
 
 
 def left_behind(pods: Iterable[kube.Pod]) -> list[str]:

@@ -64,6 +64,8 @@ class Reporting:
         self._refresh = refresh
         self._clock = clock
         self._told: dict[str, _Told] = {}
+        #: Jobs whose status could not be written, and when to try again.
+        self._unwritten: dict[str, float] = {}
         #: By name, queues and their sums as they were last looked at.
         self._queues: dict[str, tuple[kube.Queue | None, list[int]]] = {}
 
@@ -73,6 +75,16 @@ class Reporting:
             if key in self._cluster.groups:
                 self._report_job(session, session.jobs[key], status)
         self._report_queues()
+
+    def remind(self) -> bool:
+        """Have those jobs told about again whose status could not be written a while ago; whether there are any."""
+        now = self._clock()
+        due = [key for key, again in self._unwritten.items() if now >= again]
+        for key in due:
+            del self._unwritten[key]
+            self._told.pop(key, None)
+            self._cluster.touch(key)
+        return bool(due)
 
     def forget_gone(self) -> int:
         """Forget what was told about jobs that are gone; answers how many they were."""
@@ -109,6 +121,7 @@ class Reporting:
                 key,
                 lambda entry: group_patch(entry, wanted, _now()),
                 done=lambda written: self._cluster.settle_phase(key),
+                failed=lambda: self._unwritten.setdefault(key, self._clock() + self._refresh),
             )
         )
 
@@ -180,7 +193,8 @@ class Reporting:
             allocated = self._cluster.axis.as_quantities(sums.allocated)
             if queue is not None and queue_patch(queue, allocated) is not None:
                 make = partial(queue_patch, allocated=allocated)
-                self._writer.want(Wish(QUEUES, name, make, subresource="status"))
+                forget = partial(self._queues.pop, name, None)
+                self._writer.want(Wish(QUEUES, name, make, subresource="status", failed=forget))
 
 
 def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:

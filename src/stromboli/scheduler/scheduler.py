@@ -79,7 +79,7 @@ class Scheduler:
         self.reporting = Reporting(
             self.cluster, self.writer, self.announcer, refresh=options.status_refresh, clock=clock
         )
-        self.healing = Healing(self.cluster.is_whole, clock, patience=options.heal)
+        self.healing = Healing(self.cluster.is_surely_whole, self.cluster.is_whole, clock, patience=options.heal)
         self.resync = Resync(client)
         self.outcomes = Outcomes(
             self.mirror, self.resync, self.healing, self.reporting, self.announcer, self.metrics,
@@ -241,6 +241,7 @@ class Scheduler:
             self.alarm.ring()
         if self.feed.is_synced and self._is_in_charge():
             self._unwind_late_gangs()
+        self._has_news = self.reporting.remind() or self._has_news
         self._audit_when_due()
         self._clean_up_when_due()
         self._gauges.show(self)

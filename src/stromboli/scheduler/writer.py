@@ -26,7 +26,9 @@ MakePatch = Callable[[Any], dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be written about an object, on one topic. `done` is told when it is written, needless, or given up."""
+    """What is to be written about an object, on one topic. `done` is told when it is written, needless, or given up;
+    `failed` when it was given up and ought to be wished again.
+    """
 
     resource: Resource[Any]
     key: str
@@ -35,6 +37,7 @@ class Wish:
     kind: PatchKind = PatchKind.MERGE
     subresource: str = ""
     done: Callable[[bool], None] = lambda written: None
+    failed: Callable[[], object] = lambda: None
 
 
 class StatusWriter:
@@ -166,4 +169,5 @@ class StatusWriter:
 
     def _give_up(self, wish: Wish, error: Exception) -> None:
         self.failed += 1
+        wish.failed()
         self._problem(f"{wish.resource.kind} {wish.key}", f"status could not be written: {error}")
