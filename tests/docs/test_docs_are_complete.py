@@ -1,4 +1,4 @@
-"""The documentation tells everything: a question, argument, switch, command or page that is missing fails here."""
+"""The documentation tells everything: a question, argument, option, event or page that is missing fails here."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from benchmarks.workloads import WORKLOADS
 from stromboli.actions import ACTIONS
 from stromboli.cli import main
 from stromboli.cli.ignored_flags import IGNORED
+from stromboli.controllers.podgroups import MIN_MEMBER, QUEUE_NAME, TOPOLOGY_MODE, TOPOLOGY_TIER
+from stromboli.controllers.queue_state import CLOSED_BY_PARENT
+from stromboli.embedded.standins.pod_life import EXIT_CODE, RUN_SECONDS, START_SECONDS, STOP_SECONDS
+from stromboli.embedded.standins.simulated_nodes import RACK, READY, SIMULATED
 from stromboli.framework.action import Action
 from stromboli.framework.arguments import Argument
 from stromboli.framework.configuration import DEFAULT_TEXT
 from stromboli.framework.extension_points import ALSO_SWITCHED_BY, EXTENSION_POINTS, SWITCHES, ExtensionPoint
 from stromboli.framework.plugin import Plugin
 from stromboli.plugins import PLUGINS
+from stromboli.scheduler import announcer
+from stromboli.scheduler.healing import COMMIT, DECIDED
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -176,6 +182,26 @@ def test_flags_that_change_nothing_are_told_with_the_reason(flag: str, why: str)
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_benchmarks_have_a_row(workload: str) -> None:
     assert f"| `{workload}` | `python -m benchmarks {workload}` |" in read("performance.md")
+
+
+# -- what stands on objects -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "key"),
+    [
+        *(("up.md", key) for key in (START_SECONDS, RUN_SECONDS, STOP_SECONDS, EXIT_CODE, READY, SIMULATED, RACK)),
+        *(("scheduler.md", key) for key in (COMMIT, DECIDED)),
+        *(("controllers.md", key) for key in (QUEUE_NAME, MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER, CLOSED_BY_PARENT)),
+    ],
+)
+def test_labels_and_annotations_are_told(page: str, key: str) -> None:
+    assert f"`{key}" in read(page)
+
+
+def test_reasons_of_events_are_told() -> None:
+    told = set(re.findall(r"^\| [\w ]+ \| (?:Normal|Warning) \| `(\w+)` \|", read("statuses.md"), re.MULTILINE))
+    assert told == set(re.findall(r'reason="(\w+)"', inspect.getsource(announcer)))
 
 
 # -- the site and its links -------------------------------------------------------------------------------------------
