@@ -43,6 +43,10 @@ class Desk:
     def events(self) -> list[dict[str, Any]]:
         return list(self.server.objects.values())
 
+    @property
+    def counts(self) -> dict[str, int | None]:
+        return {event["note"]: event.get("series", {}).get("count") for event in self.events}
+
 
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
@@ -85,17 +89,40 @@ async def test_what_must_be_said_is_said(desk: Desk) -> None:
     assert len(event["metadata"]["name"]) == 253
 
 
+async def test_what_repeats_while_it_is_written_is_counted(desk: Desk) -> None:
+    async def again(request: Any) -> None:
+        desk.record()
+
+    desk.server.play(again, method="POST")
+    desk.record()
+    assert await desk.recorder.flush(5)
+    assert desk.counts == {"it does not fit": 2}
+    assert [request.method for request in desk.server.requests] == ["POST", "PATCH"]
+
+
+async def test_an_event_whose_answer_was_lost_is_told_once(desk: Desk) -> None:
+    async def apply_and_cut(request: Any) -> Any:
+        desk.server._post(request, desk.server.requests[-1].body)
+        desk.record()
+        return await tricks.cut(request)
+
+    desk.server.play(apply_and_cut, method="POST")
+    desk.record()
+    assert await desk.recorder.flush(5)
+    assert desk.counts == {"it does not fit": 2}
+
+
 async def test_what_repeats_is_counted(desk: Desk) -> None:
     for _ in range(3):
         desk.record()
     desk.record("something else")
     async with running(desk.recorder.run()):
         await until(lambda: len(desk.events) == 2)
-        assert [event.get("series", {}).get("count") for event in desk.events] == [3, None]
+        assert desk.counts == {"it does not fit": 3, "something else": None}
         for _ in range(5):
             desk.record()
         assert await desk.recorder.flush(5)
-        assert [event.get("series", {}).get("count") for event in desk.events] == [8, None]
+        assert desk.counts == {"it does not fit": 8, "something else": None}
         assert len(desk.server.seen("PATCH")) == 1
 
 
@@ -165,8 +192,18 @@ async def test_trouble_is_tried_again_and_then_given_up(desk: Desk) -> None:
 async def test_a_refusal_is_final(desk: Desk) -> None:
     desk.server.play(tricks.answer(403, "Forbidden", "the namespace is being deleted"))
     desk.record()
-    assert await desk.recorder.flush(5)
+    assert not await desk.recorder.flush(5)
     assert (desk.recorder.dropped, len(desk.server.requests)) == (1, 1)
+
+
+async def test_what_was_being_written_when_the_writers_left_is_not_lost(desk: Desk) -> None:
+    rule = desk.server.play(tricks.hang)
+    desk.record()
+    async with running(desk.recorder.run()):
+        await until(lambda: rule.fired)
+    assert desk.events == []
+    assert await desk.recorder.flush(5)
+    assert len(desk.events) == 1
 
 
 async def test_flushing_has_an_end(desk: Desk) -> None:

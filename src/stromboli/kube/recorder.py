@@ -107,18 +107,23 @@ class EventRecorder:
                 writers.create_task(self._write_for_ever())
 
     async def flush(self, timeout: float) -> bool:
-        """Writes what waits, also what would wait longer; whether that could be done in time."""
+        """Writes what waits, also what would wait longer; whether all of it could be written in time."""
+        dropped = self.dropped
         try:
             async with asyncio.timeout(timeout):
-                self._collect(float("inf"))
-                while self._waiting:
-                    await self._write_next()
-                while self._writing:
-                    self._quiet.clear()
-                    await self._quiet.wait()
+                while self._waiting or self._later or self._writing:
+                    await self._write_or_wait()
         except TimeoutError:
             return False
-        return not self._later
+        return self.dropped == dropped
+
+    async def _write_or_wait(self) -> None:
+        self._collect(float("inf"))
+        if self._waiting:
+            await self._write_next()
+        else:
+            self._quiet.clear()
+            await self._quiet.wait()
 
     async def _write_for_ever(self) -> None:
         while True:
@@ -140,40 +145,54 @@ class EventRecorder:
             return
 
     async def _write_next(self) -> None:
+        """While it is being written a series counts as waiting, so that nobody else writes it too."""
         _, series = self._waiting.popitem(last=False)
-        series.waits = False
         count = series.count
         self._writing += 1
         try:
             await self._write(series)
+        except asyncio.CancelledError:
+            self._write_soon(series)
+            raise
         except RequestFailed as error:
+            series.waits = False
             self._failed(series, error)
         else:
-            series.told, series.told_at, series.attempts = count, self._clock(), 0
-            self.written += 1
-            self._backoff.reset()
-            if series.count > count:
-                self._write_later(series, series.told_at + self._repeat_seconds)
+            series.waits = False
+            self._succeeded(series, count)
         finally:
             self._writing -= 1
             self._quiet.set()
 
     async def _write(self, series: Series) -> None:
-        if series.told:
-            try:
-                await self._client.patch(EVENTS, series.name, series.progress(), namespace=series.namespace)
-                return
-            except ApiError as error:
-                if not error.is_missing:
-                    raise
         if not series.name:
             self._stamp = max(self._stamp + 1, time.time_ns())
             series.name_it(self._stamp)
+        if series.told and await self._update(series):
+            return
         try:
             await self._client.create(EVENTS, series.body(self._controller, self._instance))
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
+            await self._update(series)
+
+    async def _update(self, series: Series) -> bool:
+        """False if the event is not there, because it expired or never was."""
+        try:
+            await self._client.patch(EVENTS, series.name, series.progress(), namespace=series.namespace)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            return False
+        return True
+
+    def _succeeded(self, series: Series, count: int) -> None:
+        series.told, series.told_at, series.attempts = count, self._clock(), 0
+        self.written += 1
+        self._backoff.reset()
+        if series.count > count:
+            self._write_later(series, series.told_at + self._repeat_seconds)
 
     def _failed(self, series: Series, error: RequestFailed) -> None:
         """Tried a few times, if it may go better; an event is not worth more."""

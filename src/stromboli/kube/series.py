@@ -68,11 +68,11 @@ class Series:
         }
         if self.related is not None:
             event["related"] = msgspec.to_builtins(self.related)
-        return {**event, **self.progress()} if self.count > 1 else event
+        return event | self.progress()
 
     def progress(self) -> dict[str, Any]:
-        """What changes when it happens again."""
-        return {"series": {"count": self.count, "lastObservedTime": self.last}}
+        """What changes when it happens again. What happened once is no series."""
+        return {"series": {"count": self.count, "lastObservedTime": self.last}} if self.count > 1 else {}
 
 
 def subject(regarding: ObjectReference) -> str:
