@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.embedded import plain_kinds
+from stromboli.embedded.kinds import plain_kinds
 from tests.embedded.http_api import HttpApi
 
 CORE = "/api/v1/namespaces/default/events"

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stromboli.embedded.api import Api, Asked
-from stromboli.embedded.calls import parse_call
 from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.refusals import Refused
+from stromboli.embedded.serving.calls import parse_call
 from stromboli.embedded.watches import Watch
 from tests.embedded.http_api import (
     BUDGETS,

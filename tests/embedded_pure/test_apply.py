@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.embedded.apply import ApplyConflict, ApplyRejected, apply
-from stromboli.embedded.field_sets import decode_fields, encode_fields
-from stromboli.embedded.managed_fields import record_update
+from stromboli.embedded.patching.apply import ApplyConflict, ApplyRejected, apply
+from stromboli.embedded.patching.field_sets import decode_fields, encode_fields
+from stromboli.embedded.patching.managed_fields import record_update
 from stromboli.embedded.registry import ServedResource
 
 CONFIG_MAPS = ServedResource("", "v1", "configmaps", "configmap", "ConfigMap", "ConfigMapList", True)

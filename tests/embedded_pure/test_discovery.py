@@ -2,7 +2,7 @@
 
 import re
 
-from stromboli.embedded import discovery, openapi
+from stromboli.embedded.describing import discovery, openapi
 from stromboli.embedded.registry import ServedResource
 
 PODS = ServedResource(

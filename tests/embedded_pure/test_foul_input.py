@@ -9,13 +9,13 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.embedded.apply import ApplyConflict, ApplyRejected, apply
-from stromboli.embedded.managed_fields import record_update
-from stromboli.embedded.patches import MalformedPatch, PatchFailed, json_patch
-from stromboli.embedded.printers.catalogue import BUILT_IN_COLUMNS
+from stromboli.embedded.describing.printers.catalogue import BUILT_IN_COLUMNS
+from stromboli.embedded.describing.tables import table
+from stromboli.embedded.patching.apply import ApplyConflict, ApplyRejected, apply
+from stromboli.embedded.patching.managed_fields import record_update
+from stromboli.embedded.patching.patches import MalformedPatch, PatchFailed, json_patch
+from stromboli.embedded.patching.strategic_merge import strategic_merge
 from stromboli.embedded.registry import ServedResource
-from stromboli.embedded.strategic_merge import strategic_merge
-from stromboli.embedded.tables import table
 from tests.embedded_pure.json_values import JSON
 
 NOW = "2026-11-15T12:00:00Z"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.embedded.list_order import interleave
+from stromboli.embedded.patching.list_order import interleave
 
 CASES = {
     "nothing asked": ("abc", "", "abc"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.embedded.patches import MOST_OPERATIONS, MalformedPatch, PatchFailed, json_patch, merge_patch
+from stromboli.embedded.patching.patches import MOST_OPERATIONS, MalformedPatch, PatchFailed, json_patch, merge_patch
 from tests.embedded_pure.json_values import JSON, OBJECTS
 
 MERGES = {

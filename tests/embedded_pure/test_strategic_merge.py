@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.embedded.patches import MalformedPatch
-from stromboli.embedded.strategic_merge import strategic_merge
+from stromboli.embedded.patching.patches import MalformedPatch
+from stromboli.embedded.patching.strategic_merge import strategic_merge
 
 
 def pod(**spec: Any) -> dict[str, Any]:

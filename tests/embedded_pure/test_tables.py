@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stromboli.embedded.printers.custom import InvalidPath, compile_path, find
-from stromboli.embedded.printers.durations import age, human_duration
+from stromboli.embedded.describing.printers.custom import InvalidPath, compile_path, find
+from stromboli.embedded.describing.printers.durations import age, human_duration
+from stromboli.embedded.describing.tables import table, wants_table
 from stromboli.embedded.registry import Column, ServedResource
-from stromboli.embedded.tables import table, wants_table
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 Object = dict[str, Any]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from stromboli.embedded.bindings import bind
-from stromboli.embedded.bodies import APPLY_PATCH, applied_configuration, decoded, patched
-from stromboli.embedded.calls import Call
 from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.deletion import DeleteOptions
-from stromboli.embedded.forms import WholeForm, form_of
+from stromboli.embedded.kinds.bindings import bind
 from stromboli.embedded.refusals import Refused, bad_request, details_of, method_not_allowed, no_such_path, success
 from stromboli.embedded.registry import ServedResource
-from stromboli.embedded.reviews import reviewed
 from stromboli.embedded.selectors import Matcher, matcher
+from stromboli.embedded.serving.bodies import APPLY_PATCH, applied_configuration, decoded, patched
+from stromboli.embedded.serving.calls import Call
+from stromboli.embedded.serving.forms import WholeForm, form_of
+from stromboli.embedded.serving.reviews import reviewed
 from stromboli.embedded.store import Entry, Object, encode
 from stromboli.embedded.versions import collection_of, served_form
 from stromboli.embedded.watches import Watch

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stromboli.embedded.apply import ApplyConflict, ApplyRejected, apply
-from stromboli.embedded.calls import Call
 from stromboli.embedded.clock import now
-from stromboli.embedded.metadata import check_kind, metadata_of
+from stromboli.embedded.kinds.metadata import check_kind, metadata_of
+from stromboli.embedded.patching.apply import ApplyConflict, ApplyRejected, apply
 from stromboli.embedded.refusals import Cause, Refused, bad_request, conflict, details_of, invalid, modified, not_found
 from stromboli.embedded.registry import ServedResource
+from stromboli.embedded.serving.calls import Call
 from stromboli.embedded.store import Entry, Object, Store
 from stromboli.embedded.versions import collection_of, served_form
 from stromboli.embedded.writes import WriteOptions, Writes

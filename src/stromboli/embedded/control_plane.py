@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from stromboli.embedded.applies import Applies
-from stromboli.embedded.builtin_kinds import builtin_resources
-from stromboli.embedded.custom_resources import CRD_GROUP, CustomStrategy, DefinitionStrategy
 from stromboli.embedded.deletion import DeleteOptions, Deletion
 from stromboli.embedded.emptying import Emptying
-from stromboli.embedded.events_api import EVENTS_GROUP
-from stromboli.embedded.evictions import Evictions
+from stromboli.embedded.kinds.builtin_kinds import builtin_resources
+from stromboli.embedded.kinds.custom_resources import CRD_GROUP, CustomStrategy, DefinitionStrategy
+from stromboli.embedded.kinds.events_api import EVENTS_GROUP
+from stromboli.embedded.kinds.evictions import Evictions
+from stromboli.embedded.kinds.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
+from stromboli.embedded.kinds.plain_kinds import EventStrategy, JobStrategy, NodeStrategy, RoleStrategy, SecretStrategy
+from stromboli.embedded.kinds.pods import PodStrategy
+from stromboli.embedded.kinds.priorities import PriorityClassStrategy, system_classes
+from stromboli.embedded.kinds.strategies import Strategy
 from stromboli.embedded.lists import Lists
-from stromboli.embedded.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
-from stromboli.embedded.plain_kinds import EventStrategy, JobStrategy, NodeStrategy, RoleStrategy, SecretStrategy
-from stromboli.embedded.pods import PodStrategy
-from stromboli.embedded.priorities import PriorityClassStrategy, system_classes
 from stromboli.embedded.registry import Registry, ServedResource
 from stromboli.embedded.store import Entry, Object, Store
-from stromboli.embedded.strategies import Strategy
 from stromboli.embedded.writes import WriteOptions, Writes
 
 _RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")

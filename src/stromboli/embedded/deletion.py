@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stromboli.embedded.action_types import DeleteOptionsTypes
 from stromboli.embedded.clock import seconds_from_now
+from stromboli.embedded.kinds.action_types import DeleteOptionsTypes
+from stromboli.embedded.kinds.strategies import Strategies
+from stromboli.embedded.kinds.typed import check_type
 from stromboli.embedded.refusals import bad_request, conflict
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object
-from stromboli.embedded.strategies import Strategies
-from stromboli.embedded.typed import check_type
 from stromboli.embedded.writes import WriteOptions, Writes
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"

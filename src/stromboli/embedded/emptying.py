@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stromboli.embedded.custom_resources import CLEANUP, CRD_GROUP
 from stromboli.embedded.deletion import DeleteOptions, Deletion
+from stromboli.embedded.kinds.custom_resources import CLEANUP, CRD_GROUP
 from stromboli.embedded.registry import Registry, ServedResource
 from stromboli.embedded.store import Entry, Store
 from stromboli.embedded.versions import collection_of

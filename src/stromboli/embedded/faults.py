@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from stromboli.embedded.calls import Call
+from stromboli.embedded.serving.calls import Call
 
 
 @dataclass(frozen=True, slots=True)

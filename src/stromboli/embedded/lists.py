@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from stromboli.embedded.calls import Call
 from stromboli.embedded.refusals import Refused, bad_request, expired
 from stromboli.embedded.selectors import Matcher
+from stromboli.embedded.serving.calls import Call
 from stromboli.embedded.store import Collection, Entry, Store
 
 #: How many long lists can be under way before the oldest must start over.

@@ -20,10 +20,10 @@ import yaml
 from aiohttp import web
 
 from stromboli.embedded.api import Api
-from stromboli.embedded.certificates import make_certificates
 from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.faults import Faults
-from stromboli.embedded.http import HttpFront
+from stromboli.embedded.serving.certificates import make_certificates
+from stromboli.embedded.serving.front import HttpFront
 from stromboli.kube.connection import Connection
 from stromboli.kube.credentials import static_token
 

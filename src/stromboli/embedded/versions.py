@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stromboli.embedded.events_api import EVENTS_GROUP, from_core_event, to_core_event
+from stromboli.embedded.kinds.events_api import EVENTS_GROUP, from_core_event, to_core_event
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Collection, Entry, Object, Store, encode
 

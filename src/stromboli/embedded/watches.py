@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from stromboli.embedded.calls import Call
-from stromboli.embedded.forms import WholeForm
 from stromboli.embedded.lists import too_new
 from stromboli.embedded.refusals import Refused, bad_request, expired
 from stromboli.embedded.selectors import Matcher
+from stromboli.embedded.serving.calls import Call
+from stromboli.embedded.serving.forms import WholeForm
 from stromboli.embedded.store import ADDED, DELETED, MODIFIED, Change, Entry, Store
 
 _FROM_NOW = ("", "0")

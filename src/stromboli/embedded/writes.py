@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stromboli.embedded.clock import now
-from stromboli.embedded.managed_fields import record_update
-from stromboli.embedded.metadata import check_kind, metadata_causes, metadata_of, ordered
+from stromboli.embedded.kinds.metadata import check_kind, metadata_causes, metadata_of, ordered
+from stromboli.embedded.kinds.schemas import unknown_fields
+from stromboli.embedded.kinds.strategies import Strategies, Strategy
+from stromboli.embedded.kinds.typed import check_types
+from stromboli.embedded.patching.managed_fields import record_update
 from stromboli.embedded.refusals import (
     Cause,
     Refused,
@@ -25,10 +28,7 @@ from stromboli.embedded.refusals import (
     not_found,
 )
 from stromboli.embedded.registry import ServedResource
-from stromboli.embedded.schemas import unknown_fields
 from stromboli.embedded.store import Collection, Entry, Key, Object, Store
-from stromboli.embedded.strategies import Strategies, Strategy
-from stromboli.embedded.typed import check_types
 from stromboli.embedded.versions import collection_of, stored_form
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"

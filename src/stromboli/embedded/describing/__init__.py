@@ -1,0 +1,1 @@
+"""How the server describes itself and its objects to clients: discovery, schemas, tables."""

@@ -1,0 +1,1 @@
+"""The rules of single kinds: defaults, checks, and what happens when they are written."""

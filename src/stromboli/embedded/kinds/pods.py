@@ -1,0 +1,181 @@
+"""The rules of pods: what they start with, what may still change, and how they end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from stromboli.embedded.clock import now
+from stromboli.embedded.kinds.pod_defaults import defaulted_spec, quality_of_service
+from stromboli.embedded.kinds.priorities import Priorities
+from stromboli.embedded.kinds.strategies import Strategy
+from stromboli.embedded.kinds.topology_labels import topology_labels, with_labels
+from stromboli.embedded.refusals import Cause, bad_request
+from stromboli.embedded.registry import ServedResource
+from stromboli.embedded.store import Object, Store
+
+FINISHED = ("Succeeded", "Failed")
+GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
+_IMMUTABLE = (
+    "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+    "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_CONTAINER_LISTS = ("containers", "initContainers")
+_QUANTITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
+#: Parts of the spec that have rules of their own.
+_JUDGED_APART = ("containers", "initContainers", "tolerations", "schedulingGates", "activeDeadlineSeconds")
+#: While a pod is gated, whoever gates it may still steer it.
+_STEERABLE = ("nodeSelector", "affinity")
+
+
+class PodStrategy(Strategy):
+    """Pods: the spec is settled at creation, the end is graceful."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._priorities = Priorities(store)
+
+    def default(self, resource: ServedResource, body: Object) -> None:
+        spec = body.get("spec")
+        if not isinstance(spec, dict):
+            raise bad_request("spec: must be a map of keys and values")
+        body["spec"] = defaulted_spec(spec)
+
+    def start_status(self, resource: ServedResource, body: Object) -> None:
+        spec = body.get("spec") or {}
+        status: Object = {"phase": "Pending", "qosClass": quality_of_service(spec)}
+        if spec.get("schedulingGates"):
+            status["conditions"] = [_gated_condition()]
+        body["status"] = status
+
+    def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
+        spec = body["spec"]
+        if not spec.get("containers"):
+            yield Cause("FieldValueRequired", "Required value", "spec.containers")
+        names: set[str] = set()
+        for name in _CONTAINER_LISTS:
+            for index, container in enumerate(spec.get(name) or ()):
+                yield from _container_causes(container, f"spec.{name}[{index}]", names)
+
+    def admit(self, resource: ServedResource, body: Object) -> None:
+        self._priorities.admit(resource, body)
+        if body["spec"].get("schedulingGates") and body["spec"].get("nodeName"):
+            raise bad_request("spec.nodeName: may not be set together with scheduling gates")
+        if node := body["spec"].get("nodeName"):
+            body["metadata"] = with_labels(body["metadata"], topology_labels(self._store, node))
+
+    def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
+        match subresource:
+            case "":
+                yield from _spec_causes(old["spec"], new["spec"])
+            case "resize":
+                yield from _part_causes(old["spec"], new["spec"], "resources")
+            case "ephemeralcontainers":
+                if _rest(old["spec"], ("ephemeralContainers",)) != _rest(new["spec"], ("ephemeralContainers",)):
+                    yield Cause("FieldValueForbidden", "Forbidden: only ephemeral containers may be added", "spec")
+
+    def touch(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Object:
+        """What admission decided stays decided when a caller sends the manifest again without it."""
+        merged = super().touch(resource, old, new, subresource)
+        spec = merged.get("spec")
+        if subresource or not isinstance(spec, dict):
+            return merged
+        decided = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
+        missing = {name: value for name, value in decided.items() if spec.get(name) is None}
+        return {**merged, "spec": {**spec, **missing}} if missing else merged
+
+    def grace_period(self, body: Object, wanted: int | None) -> int:
+        """Nobody is asked to stop what never started or has already ended."""
+        spec, phase = body["spec"], body.get("status", {}).get("phase")
+        if not spec.get("nodeName") or phase in FINISHED:
+            return 0
+        period = spec.get("terminationGracePeriodSeconds", 30) if wanted is None else wanted
+        return 1 if period < 0 else int(period)
+
+
+def _gated_condition() -> Object:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "SchedulingGated",
+        "message": GATED_MESSAGE,
+        "lastProbeTime": None,
+        "lastTransitionTime": now(),
+    }
+
+
+def _container_causes(container: Object, field: str, names: set[str]) -> Iterator[Cause]:
+    name = container.get("name")
+    if not name:
+        yield Cause("FieldValueRequired", "Required value", f"{field}.name")
+    elif name in names:
+        yield Cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{field}.name")
+    else:
+        names.add(name)
+    for part in ("requests", "limits"):
+        for resource, amount in ((container.get("resources") or {}).get(part) or {}).items():
+            yield from _amount_causes(str(amount), f"{field}.resources.{part}.{resource}")
+
+
+def _amount_causes(amount: str, field: str) -> Iterator[Cause]:
+    if not _QUANTITY.fullmatch(amount):
+        yield Cause("FieldValueInvalid", f'Invalid value: "{amount}": must be a quantity', field)
+    elif amount.startswith("-"):
+        why = f'Invalid value: "{amount}": must be greater than or equal to 0'
+        yield Cause("FieldValueInvalid", why, field)
+
+
+def _spec_causes(old: Object, new: Object) -> Iterator[Cause]:
+    if old == new:
+        return
+    apart = _JUDGED_APART + (_STEERABLE if old.get("schedulingGates") else ())
+    if _rest(old, apart) != _rest(new, apart) or _containers(old, "image") != _containers(new, "image"):
+        yield Cause("FieldValueForbidden", _IMMUTABLE, "spec")
+    if _lost(old.get("tolerations"), new.get("tolerations")):
+        yield Cause(
+            "FieldValueForbidden",
+            "Forbidden: existing tolerations can not be modified except extended",
+            "spec.tolerations",
+        )
+    if _lost(new.get("schedulingGates"), old.get("schedulingGates")):
+        why = "Forbidden: only deletion is allowed, but found new scheduling gate"
+        yield Cause("FieldValueForbidden", why, "spec.schedulingGates")
+
+
+def _rest(spec: Object, apart: tuple[str, ...]) -> Object:
+    return {key: value for key, value in spec.items() if key not in apart}
+
+
+def _part_causes(old: Object, new: Object, part: str) -> Iterator[Cause]:
+    """Only one part of the containers may become another."""
+    if _rest(old, _CONTAINER_LISTS) != _rest(new, _CONTAINER_LISTS) or _containers(old, part) != _containers(new, part):
+        yield Cause("FieldValueForbidden", f"Forbidden: only `{part}` of containers may be changed here", "spec")
+
+
+def _containers(spec: Object, part: str) -> list[Object]:
+    """The containers without one of their parts."""
+    return [
+        {key: value for key, value in container.items() if key != part}
+        for name in _CONTAINER_LISTS
+        for container in spec.get(name) or ()
+    ]
+
+
+def _lost(before: list[Any] | None, after: list[Any] | None) -> bool:
+    """Whether something that was there before is not there any more."""
+    return any(item not in (after or ()) for item in before or ())
+
+
+def with_condition(status: Object, condition: Object) -> Object:
+    """The status with this condition in place of the one of its type; the time moves only with the value."""
+    conditions = list(status.get("conditions") or ())
+    stamped = {**condition, "lastTransitionTime": now()}
+    for index, found in enumerate(conditions):
+        if found.get("type") == condition["type"]:
+            if found.get("status") == condition["status"] and "lastTransitionTime" in found:
+                stamped["lastTransitionTime"] = found["lastTransitionTime"]
+            conditions[index] = stamped
+            return {**status, "conditions": conditions}
+    return {**status, "conditions": [*conditions, stamped]}
