@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stromboli import kube
 from stromboli.cache.auditor import Auditor, audit, view_of
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.comparison import compare
@@ -16,7 +18,7 @@ from stromboli.kube import KubeObject
 from tests.properties.chronicles import Chronicle, Report, chronicle_of, delivery_of
 from tests.properties.effort import examples
 from tests.properties.histories import started
-from tests.properties.worlds import SmallWorld, Traits, social_worlds, worlds
+from tests.properties.worlds import RANK, SmallWorld, Traits, social_worlds, worlds
 
 FEW = Traits(most_nodes=3, pod_rules=3)
 #: From a seed: a chronicle makes more choices than an example may hold.
@@ -62,6 +64,34 @@ def test_every_delivery_ends_with_the_truth(past: SmallWorld, present: SmallWorl
 @given(social_worlds(), social_worlds(), randoms)
 def test_tallies_of_terms_end_with_the_truth(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     check_convergence(chronicle_of(past, present, random))
+
+
+def in_halves(group: kube.PodGroup) -> kube.PodGroup:
+    policy = kube.SubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=1)
+    return msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, sub_group_policy=[policy]))
+
+
+def promoted(pod: kube.Pod, random: Random) -> kube.Pod:
+    spec = msgspec.structs.replace(pod.spec, priority=random.choice([1, 5, 9]))
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+@examples(40)
+@given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
+def test_members_of_groups_come_and_go(world: SmallWorld, random: Random) -> None:
+    """Nothing else changes, so that the cache has no reason to begin anew."""
+    chronicle, mirror = Chronicle(random), Mirror(Cluster())
+    for entry in [*world.nodes, *world.queues, *map(in_halves, world.groups), *world.pods]:
+        chronicle.write(entry)
+    report_all(mirror, chronicle.changes, random)
+    mirror.cluster.snapshot()
+    told = len(chronicle.changes)
+    for pod in random.choices(world.pods, k=3 * len(world.pods)) if world.pods else ():
+        chronicle.delete(pod) if random.random() < 0.5 else chronicle.write(promoted(pod, random))
+    for change in chronicle.changes[told:]:
+        report_all(mirror, [change], random)
+        mirror.cluster.derived()
+    check_truth(mirror.cluster, list(chronicle.present.values()))
 
 
 def decide(cluster: Cluster, random: Random) -> None:
