@@ -7,6 +7,17 @@ from typing import Any
 
 import pytest
 
+from stromboli.embedded.faults import (
+    Answer,
+    CutConnection,
+    CutWatch,
+    Duplicate,
+    ExpireWatch,
+    Garble,
+    HangWatch,
+    Match,
+    Reorder,
+)
 from stromboli.embedded.server import ApiServer
 from stromboli.kube.api_errors import ApiError
 from stromboli.kube.backoff import Backoff
@@ -59,6 +70,36 @@ async def test_a_pod_lives_and_dies_before_our_eyes(server: ApiServer, client: C
         await until(lambda: list(sink.entries) == ["default/b"], lambda: sink.story)
         listing = await client.list(PODS)
         assert {entry.key: entry.metadata.resource_version for entry in listing.items} == sink.versions
+
+
+WATCH_FAULTS = [
+    CutWatch(),
+    ExpireWatch(),
+    HangWatch(),
+    Duplicate(),
+    Reorder(3),
+    CutConnection(),
+    Garble(),
+    Answer(429, "TooManyRequests", retry_after=1),
+    Answer(500, "InternalError"),
+]
+
+
+@pytest.mark.parametrize("fault", WATCH_FAULTS, ids=lambda fault: type(fault).__name__)
+async def test_no_fault_of_a_watch_hides_the_truth(fault: Any, server: ApiServer, client: Client) -> None:
+    injected = server.faults.add(Match(verb="watch", plural="pods"), fault)
+    reflector = Reflector(client, PODS, sink := Notebook(), idle_seconds=0.3, backoff=Backoff(0.01, 0.05))
+    async with running(reflector.run()):
+        for name in "abcdef":
+            created = await client.create(PODS, pod(name))
+            await client.bind("default", name, created.metadata.uid, "n1")
+        for name in "ace":
+            await client.delete(PODS, name, grace_period=0)
+        await until(lambda: injected.fired)
+        listing = await client.list(PODS)
+        wanted = {entry.key: entry.metadata.resource_version for entry in listing.items}
+        await until(lambda: sink.versions == wanted, lambda: (sink.versions, wanted))
+        assert reflector.handler_failures == 0
 
 
 async def test_the_kubeconfig_of_the_server_leads_to_it(server: ApiServer, tmp_path: Path) -> None:
