@@ -193,6 +193,12 @@ def test_books_that_are_wrong_can_be_made_anew() -> None:
     assert audit(cluster) == []
 
 
+def test_books_that_cannot_be_counted_are_wrong() -> None:
+    cluster = a_cluster()
+    cluster.derived().columns.status[:] = 99
+    assert any("the audit: expected an end" in text for text in everything_sampled(cluster))
+
+
 def test_queues_that_are_their_own_ancestors_are_no_difference() -> None:
     cluster = a_cluster()
     cluster.apply(objects.queue("gold", parent="nuggets"))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import TypeVar
 
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.contents import cluster_with, contents_of
-from stromboli.cache.differences import MOST_DIFFERENCES, Difference, differences
+from stromboli.cache.differences import MOST_DIFFERENCES, Difference, difference, differences
 from stromboli.cache.recount import QUEUE_SUMS, Recount
 from stromboli.cache.summary import summary_of
 from stromboli.model.snapshot import Snapshot
@@ -63,20 +63,24 @@ class Auditor:
         self._places: Counter[str] = Counter()
 
     def sample(self) -> list[Difference]:
-        """Count the next part again: some pods, some nodes, some jobs, one sum of one queue."""
-        recount = Recount(self._cluster)
+        """Count the next part again. Books that cannot even be counted are wrong, too."""
+        try:
+            return list(islice(self._checks(Recount(self._cluster)), MOST_DIFFERENCES))
+        except Exception as error:
+            return [difference("the audit", "an end", f"{type(error).__name__}: {error}")]
+
+    def _checks(self, recount: Recount) -> Iterator[Difference]:
+        """Some pods, some nodes, some jobs, one sum of one queue."""
         derived, records = recount.derived, recount.records
-        nodes = self._next("nodes", derived.table.names, recount.pods_on)
-        jobs = self._next("jobs", derived.jobs, lambda key: len(derived.jobs[key].tasks))
-        uids = self._next("pods", records, lambda _: 1)
-        sums = self._next("sums", [(name, part) for name in derived.sums.books for part in QUEUE_SUMS], self._all_of)
-        checks = chain(
-            recount.check_pods(records[uid] for uid in uids),
-            *(recount.check_node(name) for name in nodes),
-            *(recount.check_job(key) for key in jobs),
-            *(recount.check_queue(name, part) for name, part in sums),
-        )
-        return list(islice(checks, MOST_DIFFERENCES))
+        sums = [(name, part) for name in derived.sums.books for part in QUEUE_SUMS]
+        for uid in self._next("pods", records, lambda _: 1):
+            yield from recount.check_pods([records[uid]])
+        for node in self._next("nodes", derived.table.names, recount.pods_on):
+            yield from recount.check_node(node)
+        for key in self._next("jobs", derived.jobs, lambda key: len(derived.jobs[key].tasks)):
+            yield from recount.check_job(key)
+        for name, part in self._next("sums", sums, self._all_of):
+            yield from recount.check_queue(name, part)
 
     def _all_of(self, _: object) -> int:
         """A part that is a sample by itself."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.differences import Difference, difference
 from stromboli.cache.jobs import sub_job_of
-from stromboli.cache.pods import PodRecord, without_demands
+from stromboli.cache.pods import Counted, PodRecord, without_demands
 from stromboli.cache.requests import pod_request, scored_request
 from stromboli.model.job import PENDING_BEST_EFFORT, Counts, Job, empty_counts
 from stromboli.model.resources import Request, add_request, is_best_effort
@@ -86,20 +86,26 @@ class Recount:
         """Pods must be entered as they are."""
         for record in records:
             count, entered = self._count_of(record), self._cluster._counted.get(record.pod.metadata.uid)
-            if count is None or entered is None:
-                if count is not None or entered is not None:
-                    yield difference(f"pod {record.pod.key}", "counted" if count else "left out", entered)
-                continue
-            columns = self.derived.columns
-            place = entered.task.row
-            expected = (count.status, count.row, count.status, count.row, count.request)
-            in_columns = TaskStatus(int(columns.status[place])), int(columns.node_of[place])
-            found = (entered.status, entered.row, *in_columns, entered.task.task_class.request)
-            if expected != found:
-                yield difference(f"pod {record.pod.key}", expected, found)
-            occupies = count.row >= 0 and count.status in OCCUPYING_STATUSES
-            if occupies and count.uid not in self.derived.standing.get(count.row, ()):
-                yield difference(f"pod {record.pod.key}, takes room on", self.derived.table.names[count.row], None)
+            if count is not None and entered is not None:
+                yield from self._check_entry(count, entered)
+            elif count is not None or entered is not None:
+                told = {True: "entered", False: "left out"}
+                yield difference(f"pod {record.pod.key}", told[count is not None], told[entered is not None])
+
+    def _check_entry(self, count: _Count, entered: Counted) -> Iterator[Difference]:
+        columns, place, name = self.derived.columns, entered.task.row, f"pod {count.record.pod.key}"
+        expected, request = (count.status, count.row, count.request), entered.task.task_class.request
+        in_columns = TaskStatus(int(columns.status[place])), int(columns.node_of[place]), request
+        for account, found in (("entered", (entered.status, entered.row, request)), ("columns", in_columns)):
+            if found != expected:
+                yield difference(f"{name}, {account}", self._told(*expected), self._told(*found))
+        occupies = count.row >= 0 and count.status in OCCUPYING_STATUSES
+        if occupies and count.uid not in self.derived.standing.get(count.row, ()):
+            yield difference(f"{name}, takes room on", self.derived.table.names[count.row], None)
+
+    def _told(self, status: TaskStatus, row: int, request: Request) -> str:
+        node = self.derived.table.names[row] if row >= 0 else "no node"
+        return f"{status.word} on {node}, asking for {self._cluster.axis.describe(request)}"
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
