@@ -15,11 +15,6 @@ class Backoff:
     chance: random.Random = field(default_factory=random.SystemRandom)
     _last: float = 0.0
 
-    @property
-    def is_fresh(self) -> bool:
-        """Nothing failed since the last success."""
-        return self._last == 0.0
-
     def next(self, at_least: float | None = None) -> float:
         """The next wait in seconds; `at_least` is what the server asked for, and is stretched, never shortened."""
         self._last = min(self.chance.uniform(self.shortest, max(self._last, self.shortest) * 3), self.longest)

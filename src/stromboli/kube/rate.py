@@ -39,12 +39,6 @@ class TokenBucket:
         self._tokens -= 1
         return True
 
-    @property
-    def is_full(self) -> bool:
-        """Nobody took anything for so long that the bucket might as well be a new one."""
-        self._fill()
-        return self._tokens >= self._burst
-
     def _fill(self) -> None:
         now = self._clock()
         self._tokens = min(self._tokens + (now - self._filled_at) * self._qps, float(self._burst))
