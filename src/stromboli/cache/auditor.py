@@ -22,7 +22,7 @@ from stromboli.model.snapshot import Snapshot
 Part = TypeVar("Part")
 
 #: About so many pods of each kind of part are counted again between two cycles.
-PODS_PER_SAMPLE = 100
+PODS_PER_SAMPLE = 64
 
 
 def audit(cluster: Cluster, *, nodes: Iterable[str] | None = None) -> list[Difference]:
