@@ -33,6 +33,11 @@ Annotations of pods tell how long they live here:
   stromboli.dev/start-seconds  until a pod runs
   stromboli.dev/run-seconds    until it ends; without it, it runs on
   stromboli.dev/exit-code      with which it ends
+  stromboli.dev/stop-seconds   until it is gone when it is deleted
+
+\b
+An annotation of nodes makes them fail:
+  stromboli.dev/ready          "false": not ready; "unknown": silent
 
 \b
 Exit codes:

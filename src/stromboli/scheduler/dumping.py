@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from stromboli.cache.comparison import compare
+from stromboli.cache.comparison import Comparison
 from stromboli.cache.contents import Contents, cluster_with, contents_of
 from stromboli.cache.dump import Dump, DumpError, write_dump
 from stromboli.framework.program import Program
@@ -88,7 +88,8 @@ class Dumping:
             log.error("the cache cannot be compared: %s", error)
             return
         began = time.perf_counter()
-        differences = compare(self._scheduler.cluster, found)
+        comparison = Comparison(self._scheduler.cluster)
+        differences = await asyncio.to_thread(comparison.with_objects, found)
         self._scheduler.metrics.audited("comparison", time.perf_counter() - began, len(differences))
         if not differences:
             log.info("the cache says what the API server says", extra={"objects": len(found)})

@@ -20,6 +20,7 @@ from stromboli.framework.waiting import pod_condition
 from stromboli.kube.catalogue import POD_GROUPS, PODS, QUEUES
 from stromboli.kube.client import PatchKind
 from stromboli.model.job import Job
+from stromboli.model.reasons import Code
 from stromboli.model.task import Task, TaskStatus
 from stromboli.scheduler.announcer import Announcer
 from stromboli.scheduler.statuses import (
@@ -39,6 +40,15 @@ from stromboli.scheduler.statuses import (
 from stromboli.scheduler.writer import StatusWriter, Wish
 
 
+#: Reasons for which a group waits while its pods are being created.
+_ARRIVING = (
+    Code.NO_PODS.value,
+    Code.NOT_ENOUGH_TASKS.value,
+    Code.NOT_ENOUGH_PODS_OF_ROLE.value,
+    Code.NOT_ENOUGH_SUB_GROUPS.value,
+)
+
+
 @dataclass(slots=True)
 class _Told:
     """What was told about a job: what people act on, and when it may be told in other words."""
@@ -46,6 +56,8 @@ class _Told:
     mark: tuple[object, ...]
     again: float
     message: str = ""
+    #: Whether an event has told it, too.
+    is_announced: bool = False
 
 
 class Reporting:
@@ -103,11 +115,17 @@ class Reporting:
             return
         wanted = _wanted(status)
         message = wanted.condition.message if wanted.condition else ""
+        fresh = _Told(mark, now + self._refresh, message)
         if told is None or (told.mark, told.message) != (mark, message):
             self._wish_group(job.key, wanted)
-            self._announce(job.key, wanted, told)
+        else:
+            fresh.is_announced = told.is_announced
+        stays = told is not None and told.mark == mark
+        if not fresh.is_announced and (stays or not _may_be_arriving(wanted)):
+            self._announce(job.key, wanted)
+            fresh.is_announced = True
         self._report_pods(session, job)
-        self._told[job.key] = _Told(mark, now + self._refresh, message)
+        self._told[job.key] = fresh
 
     def _wish_group(self, key: str, wanted: GroupStatus) -> None:
         group = self._cluster.groups[key]
@@ -125,7 +143,7 @@ class Reporting:
             )
         )
 
-    def _announce(self, key: str, wanted: GroupStatus, told: _Told | None) -> None:
+    def _announce(self, key: str, wanted: GroupStatus) -> None:
         condition = wanted.condition
         if condition is None:
             return
@@ -203,6 +221,11 @@ def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:
     counts = status.running, status.succeeded, status.failed, job.pending_count, job.pipelined_count, job.ready_count
     told = (condition.type, condition.reason) if condition else ()
     return job.spec.uid, status.phase, counts, told
+
+
+def _may_be_arriving(wanted: GroupStatus) -> bool:
+    """Whether pods are missing that are perhaps just being created: no reason to warn anybody yet."""
+    return wanted.condition is not None and wanted.condition.reason in _ARRIVING
 
 
 def _place_held(session: Session, task: Task) -> str:
