@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -19,18 +19,33 @@ Identity = tuple[str, str]
 
 
 def compare(cluster: Cluster, fresh: Iterable[TopLevel]) -> list[str]:
-    """What differs between the cache and a fresh list of the objects, in words.
+    """What differs between the cache and a fresh list of the objects, in words."""
+    return Comparison(cluster).with_objects(fresh)
+
+
+class Comparison:
+    """What the cache says at one moment, to be compared with the objects of the cluster; that may take its time in
+    another thread, as nothing is looked up in the cache any more.
 
     Both change all the time, so an object that was written between the two looks is told, too: a difference that
     stays when asked again is a fault, one that does not was a delay.
     """
-    classifier, contents = cluster._classifier, replace(contents_of(cluster), objects=list(fresh))
-    twin = cluster_with(contents, classifier.labels, classifier.annotations)
-    return [*_objects(_by_name(cluster), _by_name(twin)), *_books(cluster, twin)][:MOST_DIFFERENCES]
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._contents = contents_of(cluster)
+        self._said = summary_of(view_of(cluster))
+        classifier = cluster._classifier
+        self._read = tuple(classifier.labels), tuple(classifier.annotations), tuple(cluster._terms.counted)
+
+    def with_objects(self, fresh: Iterable[TopLevel]) -> list[str]:
+        twin = cluster_with(replace(self._contents, objects=list(fresh)), *self._read)
+        objects = _objects(_by_name(self._contents.objects), _by_name(twin.objects()))
+        books = (f"books: {difference}" for difference in differences(summary_of(view_of(twin)), self._said))
+        return list(islice(chain(objects, books), MOST_DIFFERENCES))
 
 
-def _by_name(cluster: Cluster) -> dict[Identity, TopLevel]:
-    return {(type(entry).__name__, entry.key): entry for entry in cluster.objects()}
+def _by_name(entries: Iterable[TopLevel]) -> dict[Identity, TopLevel]:
+    return {(type(entry).__name__, entry.key): entry for entry in entries}
 
 
 def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -> Iterator[str]:
@@ -53,11 +68,3 @@ def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -
 def _says_the_same(one: TopLevel, other: TopLevel) -> bool:
     """Objects in a list do not say of what kind they are; those that come by themselves do."""
     return one == msgspec.structs.replace(other, api_version=one.api_version, kind=one.kind)
-
-
-def _books(cluster: Cluster, twin: Cluster) -> Iterator[str]:
-    """What follows from the objects of the cluster, with our own decisions, against what the cache says."""
-    expected = view_of(twin)
-    kept = summary_of(view_of(cluster), expected.terms.counted)
-    told = islice(differences(summary_of(expected), kept), MOST_DIFFERENCES)
-    return (f"books: {difference}" for difference in told)

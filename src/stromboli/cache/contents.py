@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.kube.meta import TopLevel
+from stromboli.model.terms import Counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,15 @@ def contents_of(cluster: Cluster) -> Contents:
     )
 
 
-def cluster_with(contents: Contents, labels: Sequence[str] = (), annotations: Sequence[str] = ()) -> Cluster:
-    """A cluster of these contents. `labels` and `annotations` of pods are those that some plugin reads."""
+def cluster_with(
+    contents: Contents,
+    labels: Sequence[str] = (),
+    annotations: Sequence[str] = (),
+    terms: Sequence[Counted] = (),
+) -> Cluster:
+    """A cluster of these contents. `labels` and `annotations` of pods are those that some plugin reads, and `terms` are
+    counted even if nobody asks about them any more.
+    """
     cluster = Cluster(
         contents.scheduler_names,
         labels,
@@ -61,6 +69,8 @@ def cluster_with(contents: Contents, labels: Sequence[str] = (), annotations: Se
     )
     for name in contents.resources:
         cluster.axis.dimension(name)
+    for term in terms:
+        cluster._terms.number(term)
     for entry in contents.objects:
         cluster.apply(entry)
     for uid, node in contents.assumed.items():

@@ -17,7 +17,10 @@ from stromboli.model.terms import Counted
 
 
 def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> dict[str, Any]:
-    """What a snapshot says, and how often these terms are met; all of them when none are given."""
+    """What a snapshot says, and how often these terms are met; all of them when none are given.
+
+    The answer stays as it is, whatever happens to the books of the snapshot.
+    """
     known = set(snapshot.terms.counted if terms is None else terms)
     return {
         "nodes": {
@@ -77,9 +80,9 @@ def _job(snapshot: Snapshot, job: Job, known: set[Counted]) -> dict[str, Any]:
         "minimum": spec.min_resources and _named(snapshot, _dense(snapshot, spec.min_resources)),
         "policies": spec.policies,
         "phase": job.phase,
-        "counts": job.counts,
-        "roles": {role: counts for role, counts in job.role_counts.items() if any(counts)},
-        "groups": {key: (sub.counts, sub.priority, sub.match_index) for key, sub in job.sub_jobs.items()},
+        "counts": tuple(job.counts),
+        "roles": {role: tuple(counts) for role, counts in job.role_counts.items() if any(counts)},
+        "groups": {key: (*sub.counts, sub.priority, sub.match_index) for key, sub in job.sub_jobs.items()},
         "allocated": _named(snapshot, job.allocated),
         "requested": _named(snapshot, job.requested),
         "tasks": {task.uid: _task(snapshot, task, known) for task in job.tasks.values()},
