@@ -17,10 +17,12 @@ from stromboli.cli import COMMANDS, main
 from stromboli.model.reasons import CODES, Code
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("numpy", "msgspec", "yaml", "rich", "stromboli.framework", "stromboli.kube")
+HEAVY = ("numpy", "msgspec", "yaml", "rich", "aiohttp", "cryptography", "stromboli.framework", "stromboli.kube")
 
 
-@pytest.mark.parametrize("arguments", ["--help", "--version", "plan --help", "explain --help"])
+@pytest.mark.parametrize(
+    "arguments", ["--help", "--version", "plan --help", "explain --help", "up --help", "scheduler --help"]
+)
 def test_help_does_not_wait_for_the_scheduler(arguments: str) -> None:
     code = f"import sys\nfrom stromboli.cli import main\ntry:\n    main({arguments.split()!r})\nfinally:\n"
     code += "    print([name for name in sys.modules if name.startswith('stromboli') or '.' not in name])\n"
@@ -34,7 +36,7 @@ def test_every_command_loads_and_shows_examples() -> None:
         result = CliRunner().invoke(main, [name, "--help"])
         assert result.exit_code == 0
         assert command.short_help.rstrip(".") in " ".join(result.stdout.split()), name
-    for name in ("plan", "explain", "reasons", "completion"):
+    for name in ("up", "scheduler", "controller", "plan", "explain", "replay", "reasons", "completion"):
         assert "Examples:\n" in CliRunner().invoke(main, [name, "--help"]).stdout, name
 
 

@@ -16,7 +16,9 @@ from stromboli.cli.lazy import LazyCommand, LazyGroup
 COMMANDS = {
     "up": LazyCommand("stromboli.cli.up:up", "Start a cluster to play with, in this process."),
     "scheduler": LazyCommand("stromboli.cli.scheduler:scheduler", "Schedule the pods of a cluster."),
-    "controller": LazyCommand("stromboli.cli.controller:controller", "Make groups for plain pods, keep queues' state."),
+    "controller": LazyCommand(
+        "stromboli.cli.controller:controller", "Make PodGroups for plain pods and keep the state of queues."
+    ),
     "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
     "replay": LazyCommand("stromboli.cli.replay:replay", "Take the decisions of a dump again, and compare them."),

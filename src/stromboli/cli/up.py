@@ -75,9 +75,9 @@ Exit codes:
 @click.option("--seed", type=int, default=0, metavar="N", help="Which of equally good nodes comes first.")
 @log_options
 def up(**options: Any) -> None:
-    """Start a cluster with simulated nodes, in this process, and write a kubeconfig for it.
+    """Start a cluster to play with, in this process.
 
-    The API server is real enough for kubectl, the scheduler is the one that runs in production; only the nodes do not
+    It has simulated nodes, and a kubeconfig for it is written. The API server is real enough for kubectl, the scheduler is the one that runs in production; only the nodes do not
     exist, and their pods merely pass the time. Nothing is written but the kubeconfig, and Ctrl-C ends it all.
     """
     from stromboli.operations.logs import set_up_logs
