@@ -18,11 +18,11 @@ from stromboli.cache.mirror import Mirror
 from stromboli.cli.collection import tune_collection
 from stromboli.cli.registry import built_in_registry
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
-from stromboli.kube.catalogue import POD_GROUPS, PODS
-from stromboli.kube.client import Client
-from stromboli.kube.connection import Connection
-from stromboli.kube.kubeconfig import load_kubeconfig
-from stromboli.kube.reflector import Reflector
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.connection import Connection
+from stromboli.kube.access.kubeconfig import load_kubeconfig
+from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
+from stromboli.kube.watching.reflector import Reflector
 from stromboli.playground.playground import Playground, playground
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from stromboli.controllers.queues import standard_queues
 from stromboli.embedded.server import ApiServer
-from stromboli.kube.catalogue import QUEUES
-from stromboli.kube.client import Client
+from stromboli.kube.access.client import Client
 from stromboli.kube.crds import install_crds
+from stromboli.kube.objects.catalogue import QUEUES
 
 
 async def main() -> None:

@@ -10,17 +10,17 @@ from stromboli import kube
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.controllers.queues import standard_queues
-from stromboli.kube.cluster import NodeSpec, NodeStatus, Taint
-from stromboli.kube.constraints import (
+from stromboli.kube.objects.cluster import NodeSpec, NodeStatus, Taint
+from stromboli.kube.objects.constraints import (
     Affinity,
     NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
     Toleration,
 )
-from stromboli.kube.meta import ObjectMeta, Requirement, Resources
-from stromboli.kube.pod import Container, PodSpec, PodStatus, ResourceRequirements
-from stromboli.kube.volcano import PodGroupSpec, PodGroupStatus, QueueSpec
+from stromboli.kube.objects.meta import ObjectMeta, Requirement, Resources
+from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
+from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSpec
 
 TEMPLATES = 50
 _SHAPES = ((32, 128, 8), (64, 256, 8), (96, 384, 8), (16, 64, 0))

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from stromboli.embedded.server import ApiServer
-from stromboli.kube.client import Client
+from stromboli.kube.access.client import Client
 
 
 @pytest_asyncio.fixture

@@ -10,11 +10,11 @@ from stromboli.cache.jobs import GROUP_NAME
 from stromboli.controllers.controllers import Controllers
 from stromboli.embedded.faults import Answer, LoseAnswer, Match
 from stromboli.embedded.server import ApiServer
-from stromboli.kube.catalogue import POD_GROUPS, PODS
-from stromboli.kube.client import Client
+from stromboli.kube.access.client import Client
 from stromboli.kube.crds import install_crds
-from stromboli.kube.pod import Pod
-from stromboli.kube.volcano import PodGroup
+from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.volcano import PodGroup
 from tests.standins.living import running, until
 
 SPEC = {"schedulerName": "volcano", "containers": [{"name": "main", "image": "busybox"}]}

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import CRDS, HYPER_NODES, NUMA_TOPOLOGIES, POD_GROUPS, QUEUES
-from stromboli.kube.client import Client
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.client import Client
 from stromboli.kube.crds import crd_documents, install_crds
-from stromboli.kube.resources import Resource
+from stromboli.kube.objects.catalogue import CRDS, HYPER_NODES, NUMA_TOPOLOGIES, POD_GROUPS, QUEUES
+from stromboli.kube.objects.resources import Resource
 
 
 async def test_all_kinds_are_served_at_once(client: Client) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from stromboli.controllers.podgroups import group_for, group_name, is_plain, with_group
-from stromboli.kube.pod import Pod
+from stromboli.kube.objects.pod import Pod
 
 REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}
 FRIEND = {"apiVersion": "v1", "kind": "ConfigMap", "name": "notes", "uid": "cm-1"}

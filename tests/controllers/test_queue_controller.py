@@ -7,10 +7,10 @@ import pytest_asyncio
 
 from stromboli.controllers.controllers import Controllers
 from stromboli.controllers.queue_state import CLOSED, CLOSED_BY_PARENT, CLOSING, OPEN
-from stromboli.kube.catalogue import POD_GROUPS, QUEUES
-from stromboli.kube.client import Client
+from stromboli.kube.access.client import Client
 from stromboli.kube.crds import install_crds
-from stromboli.kube.volcano import Queue
+from stromboli.kube.objects.catalogue import POD_GROUPS, QUEUES
+from stromboli.kube.objects.volcano import Queue
 from tests.standins.living import running, until
 
 

@@ -20,8 +20,8 @@ from stromboli.controllers.queue_state import (
     phase_of,
     standing_of,
 )
-from stromboli.kube.meta import ObjectMeta
-from stromboli.kube.volcano import PodGroup, PodGroupStatus, Queue, QueueSpec, QueueStatus
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.volcano import PodGroup, PodGroupStatus, Queue, QueueSpec, QueueStatus
 
 
 class Case(NamedTuple):

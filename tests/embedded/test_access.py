@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 
 from stromboli.embedded.server import ApiServer
-from stromboli.kube.api_errors import Unreachable
-from stromboli.kube.catalogue import NAMESPACES
-from stromboli.kube.client import Client
-from stromboli.kube.kubeconfig import load_kubeconfig
+from stromboli.kube.access.api_errors import Unreachable
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.kubeconfig import load_kubeconfig
+from stromboli.kube.objects.catalogue import NAMESPACES
 from tests.embedded.http_api import PODS, HttpApi
 
 

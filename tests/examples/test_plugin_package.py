@@ -16,7 +16,7 @@ from stromboli.framework import registry as registry_module
 from stromboli.framework.configuration import ConfigurationError, parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.registry import PLUGIN_ENTRY_POINTS, Registry
-from stromboli.kube.manifests import read_manifests
+from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.planner.plan import make_plan
 
 ROOT = Path(__file__).parents[2]

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.kube import KINDS, catalogue
-from stromboli.kube.definitions import CustomResourceDefinition
-from stromboli.kube.resources import Resource
-from stromboli.kube.yaml import load_documents
+from stromboli.kube import KINDS
+from stromboli.kube.manifests.yaml import load_documents
+from stromboli.kube.objects import catalogue
+from stromboli.kube.objects.definitions import CustomResourceDefinition
+from stromboli.kube.objects.resources import Resource
 
 FURTHER: list[Any] = load_documents(Path(__file__).with_name("further_kinds.yaml").read_text(), "further_kinds.yaml")
 RESOURCES: list[Resource[Any]] = [entry for entry in vars(catalogue).values() if isinstance(entry, Resource)]

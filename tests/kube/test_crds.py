@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from stromboli.kube.catalogue import HYPER_NODES, NUMA_TOPOLOGIES, POD_GROUPS, QUEUES
 from stromboli.kube.crds import crd_documents
-from stromboli.kube.resources import Resource
+from stromboli.kube.objects.catalogue import HYPER_NODES, NUMA_TOPOLOGIES, POD_GROUPS, QUEUES
+from stromboli.kube.objects.resources import Resource
 
 DEFINITIONS = {document["metadata"]["name"]: document for document in crd_documents()}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stromboli.kube.manifests import ManifestError, Manifests, read_manifests
+from stromboli.kube.manifests.manifests import ManifestError, Manifests, read_manifests
 
 
 def read(text: str) -> Manifests:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stromboli.kube import KINDS, KubeObject, ObjectError, Unknown, decode
-from stromboli.kube.yaml import load_documents
+from stromboli.kube.manifests.yaml import load_documents
 
 EVERY_FIELD: list[Any] = load_documents(Path(__file__).with_name("every_field.yaml").read_text(), "every_field.yaml")
 

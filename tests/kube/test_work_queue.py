@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from stromboli.kube.api_errors import Unreachable
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.access.api_errors import Unreachable
+from stromboli.kube.watching.work_queue import WorkQueue
 
 
 @contextlib.asynccontextmanager

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.kube.yaml import NestingError, YamlError, dump_documents, load_documents
+from stromboli.kube.manifests.yaml import NestingError, YamlError, dump_documents, load_documents
 
 MEANINGS = [
     ("2024-01-01T00:00:00Z", "2024-01-01T00:00:00Z"),

@@ -14,8 +14,8 @@ from typing import Any
 
 from aiohttp import web
 
-from stromboli.kube.connection import Connection
-from stromboli.kube.credentials import Anonymous, Credentials
+from stromboli.kube.access.connection import Connection
+from stromboli.kube.access.credentials import Anonymous, Credentials
 
 Trick = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 Document = dict[str, Any]

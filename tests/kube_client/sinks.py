@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from stromboli.kube.meta import TopLevel
-from stromboli.kube.resources import Resource
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
 
 
 class Notebook:

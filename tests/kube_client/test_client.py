@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from stromboli.kube.api_errors import ApiError, RequestFailed, Unreachable
-from stromboli.kube.catalogue import NODES, POD_GROUPS, PODS
-from stromboli.kube.client import Client, PatchKind
-from stromboli.kube.credentials import Anonymous, CredentialsProblem, TokenFile
-from stromboli.kube.meta import ObjectMeta
-from stromboli.kube.pod import Pod, PodSpec
-from stromboli.kube.volcano import PodGroup
+from stromboli.kube.access.api_errors import ApiError, RequestFailed, Unreachable
+from stromboli.kube.access.client import Client, PatchKind
+from stromboli.kube.access.credentials import Anonymous, CredentialsProblem, TokenFile
+from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.pod import Pod, PodSpec
+from stromboli.kube.objects.volcano import PodGroup
 from tests.kube_client import tricks
 from tests.kube_client.little_server import LittleServer, event, pod
 

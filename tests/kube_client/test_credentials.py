@@ -13,12 +13,12 @@ import pytest
 import yaml
 from aiohttp import web
 
-from stromboli.kube.api_errors import Unreachable
-from stromboli.kube.client import Client
-from stromboli.kube.credentials import Combined, CredentialsProblem, TokenFile, static_token
-from stromboli.kube.exec_plugin import ExecPlugin, Program
-from stromboli.kube.kubeconfig import load_kubeconfig
-from stromboli.kube.tls import Trust
+from stromboli.kube.access.api_errors import Unreachable
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.credentials import Combined, CredentialsProblem, TokenFile, static_token
+from stromboli.kube.access.exec_plugin import ExecPlugin, Program
+from stromboli.kube.access.kubeconfig import load_kubeconfig
+from stromboli.kube.access.tls import Trust
 from tests.kube_client.authority import Authority, Pair
 
 VERSION = "client.authentication.k8s.io/v1"
@@ -109,7 +109,7 @@ async def test_what_was_refused_is_asked_for_again(tmp_path: Path, monkeypatch: 
     assert await token(credentials) == "Bearer 1"
     assert await credentials.renew()
     assert await token(credentials) == "Bearer 1", "those refused together share one run"
-    monkeypatch.setattr("stromboli.kube.exec_plugin.RUN_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("stromboli.kube.access.exec_plugin.RUN_AGAIN_SECONDS", 0.0)
     assert await credentials.renew()
     assert await token(credentials) == "Bearer 2"
 
@@ -147,7 +147,7 @@ async def test_a_program_that_failed_is_not_run_for_every_request(tmp_path: Path
 
 
 async def test_a_program_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stromboli.kube.exec_plugin.LONGEST_RUN_SECONDS", 0.1)
+    monkeypatch.setattr("stromboli.kube.access.exec_plugin.LONGEST_RUN_SECONDS", 0.1)
     with pytest.raises(CredentialsProblem, match="did not end within 0 s; run it by hand"):
         await script("import time; time.sleep(60)").run()
 
@@ -262,7 +262,7 @@ async def test_a_program_may_give_a_certificate_and_know_the_cluster(tmp_path: P
 
 
 async def test_a_token_of_a_program_is_renewed_when_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stromboli.kube.exec_plugin.RUN_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("stromboli.kube.access.exec_plugin.RUN_AGAIN_SECONDS", 0.0)
     (tmp_path / "plugin.py").write_text(PLUGIN)
     arguments = ["-I", str(tmp_path / "plugin.py"), str(tmp_path / "runs")]
     user = {"exec": {"apiVersion": VERSION, "command": sys.executable, "args": arguments}}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from stromboli.kube.connect import connect
-from stromboli.kube.connection import Connection, ConnectionProblem
-from stromboli.kube.in_cluster import in_cluster_connection
-from stromboli.kube.kubeconfig import load_kubeconfig
+from stromboli.kube.access.connect import connect
+from stromboli.kube.access.connection import Connection, ConnectionProblem
+from stromboli.kube.access.in_cluster import in_cluster_connection
+from stromboli.kube.access.kubeconfig import load_kubeconfig
 from tests.kube_client.authority import Authority
 
 
@@ -244,9 +244,9 @@ def test_the_choice_is_the_one_that_kubectl_makes(tmp_path: Path, monkeypatch: p
         connect()
     assert connect(master="http://bare:1").server == "http://bare:1"
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "pod")
-    monkeypatch.setattr("stromboli.kube.connect.is_in_cluster", lambda: True)
+    monkeypatch.setattr("stromboli.kube.access.connect.is_in_cluster", lambda: True)
     monkeypatch.setattr(
-        "stromboli.kube.connect.in_cluster_connection", lambda: in_cluster_connection(service_account(tmp_path))
+        "stromboli.kube.access.connect.in_cluster_connection", lambda: in_cluster_connection(service_account(tmp_path))
     )
     assert connect().server == "https://pod:443"
     write(tmp_path / ".kube" / "config", config())

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from stromboli.kube.client import Client
-from stromboli.kube.leases import LeaderElector
+from stromboli.kube.access.client import Client
+from stromboli.kube.telling.leases import LeaderElector
 from tests.kube_client import tricks
 from tests.kube_client.little_server import LittleServer
 from tests.kube_client.waiting import running, until

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.kube.catalogue import PODS
-from stromboli.kube.decoding import Unreadable
-from stromboli.kube.meta import ObjectMeta
-from stromboli.kube.mirror import MOST_GRAVES, Mirror
-from stromboli.kube.pod import Pod
+from stromboli.kube.access.decoding import Unreadable
+from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.mirror import MOST_GRAVES, Mirror
 from tests.kube_client.sinks import Notebook
 
 

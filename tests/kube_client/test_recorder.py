@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.kube.client import Client
-from stromboli.kube.event import ObjectReference
-from stromboli.kube.recorder import BURST_PER_OBJECT, MOST_ATTEMPTS, EventRecorder
-from stromboli.kube.series import shortened
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.event import ObjectReference
+from stromboli.kube.telling.recorder import BURST_PER_OBJECT, MOST_ATTEMPTS, EventRecorder
+from stromboli.kube.telling.series import shortened
 from tests.kube_client import tricks
 from tests.kube_client.little_server import LittleServer
 from tests.kube_client.waiting import running, until

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from stromboli.kube.backoff import Backoff
-from stromboli.kube.catalogue import PODS
-from stromboli.kube.client import Client
-from stromboli.kube.pod import Pod
-from stromboli.kube.reflector import Reflector
+from stromboli.kube.access.backoff import Backoff
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.reflector import Reflector
 from tests.kube_client import tricks
 from tests.kube_client.little_server import INITIAL_EVENTS_END, LittleServer, bookmark, event, pod, refusal
 from tests.kube_client.sinks import Notebook

@@ -5,10 +5,10 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stromboli.kube.backoff import Backoff
-from stromboli.kube.catalogue import PODS
-from stromboli.kube.client import Client
-from stromboli.kube.reflector import Reflector
+from stromboli.kube.access.backoff import Backoff
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.watching.reflector import Reflector
 from tests.kube_client import tricks
 from tests.kube_client.little_server import LittleServer
 from tests.kube_client.sinks import Notebook

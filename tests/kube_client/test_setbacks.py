@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.kube.api_errors import ApiError, RequestFailed, Unreachable
-from stromboli.kube.backoff import Backoff
-from stromboli.kube.rate import TokenBucket
-from stromboli.kube.setbacks import Setbacks, Stage, StaleList
+from stromboli.kube.access.api_errors import ApiError, RequestFailed, Unreachable
+from stromboli.kube.access.backoff import Backoff
+from stromboli.kube.access.rate import TokenBucket
+from stromboli.kube.watching.setbacks import Setbacks, Stage, StaleList
 
 
 def refused(status: int, reason: str = "", message: str = "no", retry_after: float | None = None) -> ApiError:

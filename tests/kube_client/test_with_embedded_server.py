@@ -19,15 +19,15 @@ from stromboli.embedded.faults import (
     Reorder,
 )
 from stromboli.embedded.server import ApiServer
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.backoff import Backoff
-from stromboli.kube.catalogue import EVENTS, LEASES, NODES, PODS
-from stromboli.kube.client import Client
-from stromboli.kube.event import ObjectReference
-from stromboli.kube.kubeconfig import load_kubeconfig
-from stromboli.kube.leases import LeaderElector
-from stromboli.kube.recorder import EventRecorder
-from stromboli.kube.reflector import Reflector
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.backoff import Backoff
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.kubeconfig import load_kubeconfig
+from stromboli.kube.objects.catalogue import EVENTS, LEASES, NODES, PODS
+from stromboli.kube.objects.event import ObjectReference
+from stromboli.kube.telling.leases import LeaderElector
+from stromboli.kube.telling.recorder import EventRecorder
+from stromboli.kube.watching.reflector import Reflector
 from tests.kube_client.sinks import Notebook
 from tests.kube_client.waiting import running, until
 

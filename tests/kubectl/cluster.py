@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from stromboli.embedded.server import ApiServer
-from stromboli.kube.client import Client
+from stromboli.kube.access.client import Client
 from stromboli.kube.crds import install_crds
 
 T = TypeVar("T")

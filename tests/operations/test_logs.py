@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stromboli.kube.redaction import redact, redact_value
+from stromboli.kube.access.redaction import redact, redact_value
 from stromboli.operations.logs import UnbreakableHandler, set_up_logs
 
 CANARY = "c4n4ry-S3cret_0123456789"

@@ -9,8 +9,8 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cache.jobs import GROUP_NAME
-from stromboli.kube.meta import ObjectMeta
-from stromboli.kube.volcano import PodGroupSpec, PodGroupStatus, QueueSpec, QueueStatus
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSpec, QueueStatus
 
 NAMESPACE = "team"
 ROLE = "volcano.sh/task-spec"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from stromboli import kube
 from stromboli.framework.configuration import DEFAULT_TEXT, ConfigurationError
 from stromboli.framework.program import Program
-from stromboli.kube.manifests import ManifestError, read_manifests
+from stromboli.kube.manifests.manifests import ManifestError, read_manifests
 from stromboli.model.reasons import Code
 from stromboli.planner.report import report_of
 from stromboli.plugins import PLUGINS

@@ -106,7 +106,7 @@ import io, json, sys
 from stromboli.cli.registry import built_in_registry
 from stromboli.framework.configuration import default_configuration
 from stromboli.framework.program import Program
-from stromboli.kube.manifests import read_manifests
+from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.planner.plan import make_plan
 from stromboli.planner.report import report_of
 

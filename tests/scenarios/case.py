@@ -13,7 +13,7 @@ from stromboli.framework.configuration import DEFAULT_TEXT, parse_configuration
 from stromboli.framework.plugin import Plugin
 from stromboli.framework.program import Program
 from stromboli.framework.registry import Registry
-from stromboli.kube.objects import KubeObject, Unknown, decode
+from stromboli.kube.objects.kinds import KubeObject, Unknown, decode
 from stromboli.planner.plan import Plan, make_plan
 from stromboli.plugins import PLUGINS
 from tests.scenarios.builders import Manifest

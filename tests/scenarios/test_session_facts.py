@@ -7,7 +7,7 @@ from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.registry import Registry
 from stromboli.framework.session import Session
-from stromboli.kube.objects import KubeObject, decode
+from stromboli.kube.objects.kinds import KubeObject, decode
 from stromboli.planner.world import World
 from stromboli.plugins import PLUGINS
 

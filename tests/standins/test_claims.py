@@ -8,11 +8,11 @@ import pytest_asyncio
 
 from stromboli.embedded.standins.claims import ClaimController
 from stromboli.embedded.standins.pod_claims import PROTECTION
-from stromboli.kube.catalogue import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from stromboli.kube.claims import ResourceClaim
-from stromboli.kube.client import Client
-from stromboli.kube.informer import Informer
-from stromboli.kube.pod import Pod
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from stromboli.kube.objects.claims import ResourceClaim
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.informer import Informer
 from tests.standins.living import running, until
 
 DEVICES = {"devices": {"requests": [{"name": "card", "exactly": {"deviceClassName": "gpu"}}]}}

@@ -11,13 +11,13 @@ from stromboli.embedded.standins.budgets import count, desired_healthy, expires_
 from stromboli.embedded.standins.disruption import DisruptionController
 from stromboli.embedded.standins.matching import matches
 from stromboli.embedded.standins.moments import stamp
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import DISRUPTION_BUDGETS, PODS
-from stromboli.kube.client import Client, PatchKind
-from stromboli.kube.cluster import PodDisruptionBudget
-from stromboli.kube.informer import Informer
-from stromboli.kube.meta import LabelSelector, Requirement
-from stromboli.kube.pod import Pod
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.client import Client, PatchKind
+from stromboli.kube.objects.catalogue import DISRUPTION_BUDGETS, PODS
+from stromboli.kube.objects.cluster import PodDisruptionBudget
+from stromboli.kube.objects.meta import LabelSelector, Requirement
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.informer import Informer
 from tests.standins.living import running, until
 
 NOW = 1_800_000_000.0

@@ -7,10 +7,10 @@ import pytest
 import pytest_asyncio
 
 from stromboli.embedded.standins.garbage import GarbageCollector
-from stromboli.kube.catalogue import CONFIG_MAPS, POD_GROUPS
-from stromboli.kube.client import Client
-from stromboli.kube.cluster import ConfigMap
+from stromboli.kube.access.client import Client
 from stromboli.kube.crds import install_crds
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, POD_GROUPS
+from stromboli.kube.objects.cluster import ConfigMap
 from tests.standins.living import running, until
 
 

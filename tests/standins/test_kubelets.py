@@ -13,10 +13,10 @@ from stromboli.embedded.standins.kubelets import Kubelets
 from stromboli.embedded.standins.node_health import NOT_READY
 from stromboli.embedded.standins.node_life import NodeLife
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
-from stromboli.kube.catalogue import NODES, PODS
-from stromboli.kube.client import Client
-from stromboli.kube.informer import Informer
-from stromboli.kube.pod import Pod
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import NODES, PODS
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.informer import Informer
 from tests.standins.living import running, until
 
 NODE = "node-00"

@@ -7,8 +7,8 @@ import pytest
 
 from stromboli.embedded.standins.node_health import conditions, staying_time, wanted_taints
 from stromboli.embedded.standins.simulated_nodes import RACK, ZONE, Pool, is_simulated, node_documents
-from stromboli.kube.cluster import Node
-from stromboli.kube.constraints import Toleration
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.constraints import Toleration
 
 NOW = "2027-01-15T08:00:00Z"
 NOT_READY = "node.kubernetes.io/not-ready"

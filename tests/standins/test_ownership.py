@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.embedded.standins.ownership import FOREGROUND, ORPHAN, Owned, Ownership
-from stromboli.kube.catalogue import CONFIG_MAPS
-from stromboli.kube.meta import ObjectMeta, OwnerReference
+from stromboli.kube.objects.catalogue import CONFIG_MAPS
+from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
 
 UIDS = st.sampled_from("abcdef")
 CHANGES = st.lists(st.tuples(UIDS, st.none() | st.sets(UIDS, max_size=3)), max_size=30)

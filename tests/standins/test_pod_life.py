@@ -9,8 +9,8 @@ from stromboli.embedded.standins.admission import Admission
 from stromboli.embedded.standins.amounts import amount_of, pod_requests
 from stromboli.embedded.standins.moments import seconds_of, stamp
 from stromboli.embedded.standins.pod_life import next_step
-from stromboli.kube.cluster import Node
-from stromboli.kube.pod import Pod
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.pod import Pod
 
 NOW = 1_800_000_000.0
 

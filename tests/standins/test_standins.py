@@ -12,10 +12,10 @@ from stromboli.embedded.faults import Answer, CutConnection, CutWatch, ExpireWat
 from stromboli.embedded.server import ApiServer
 from stromboli.embedded.standins import StandIns
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
-from stromboli.kube.api_errors import RequestFailed
-from stromboli.kube.catalogue import NODES, POD_GROUPS, PODS
-from stromboli.kube.client import Client
+from stromboli.kube.access.api_errors import RequestFailed
+from stromboli.kube.access.client import Client
 from stromboli.kube.crds import install_crds
+from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
 from tests.standins.living import running, until
 
 

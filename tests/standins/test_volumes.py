@@ -10,10 +10,16 @@ import pytest_asyncio
 from stromboli.embedded.standins.ephemeral_volumes import EphemeralVolumes
 from stromboli.embedded.standins.volume_choice import choose, may_provision, provisioned
 from stromboli.embedded.standins.volumes import VolumeController
-from stromboli.kube.catalogue import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
-from stromboli.kube.client import Client
-from stromboli.kube.informer import Informer
-from stromboli.kube.storage import DEFAULT_CLASS, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
+from stromboli.kube.objects.storage import (
+    DEFAULT_CLASS,
+    SELECTED_NODE,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from stromboli.kube.watching.informer import Informer
 from tests.standins.living import running, until
 
 WRITE_ONCE = ["ReadWriteOnce"]

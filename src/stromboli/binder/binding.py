@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from stromboli.binder.orders import DONE, BindOrder, Outcome, Result
 from stromboli.binder.retrying import Patience, is_worth_repeating
 from stromboli.binder.steps import BindStep, Preparation, StepFailed
-from stromboli.kube.api_errors import ApiError, RequestFailed
-from stromboli.kube.catalogue import PODS
-from stromboli.kube.client import Client
+from stromboli.kube.access.api_errors import ApiError, RequestFailed
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import PODS
 
 
 class Binding:

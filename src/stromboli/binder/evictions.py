@@ -11,9 +11,9 @@ from typing import Protocol
 
 from stromboli.binder.orders import DONE, EvictOrder, Outcome, Result
 from stromboli.binder.retrying import Patience, is_worth_repeating
-from stromboli.kube.api_errors import ApiError, RequestFailed
-from stromboli.kube.catalogue import PODS
-from stromboli.kube.client import Client
+from stromboli.kube.access.api_errors import ApiError, RequestFailed
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import PODS
 
 #: What the server says when two budgets cover a pod: it then evicts it for nobody.
 _TWO_BUDGETS = "more than one PodDisruptionBudget"

@@ -6,7 +6,7 @@ import asyncio
 import random
 from dataclasses import dataclass
 
-from stromboli.kube.api_errors import ApiError, RequestFailed
+from stromboli.kube.access.api_errors import ApiError, RequestFailed
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from stromboli.cache.derived import Derived
 from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, missing_group, same_demands
 from stromboli.cache.pods import Counted, PodRecord, says_the_same, status_of, task_of, without_demands
 from stromboli.cache.structure import Structure
-from stromboli.kube.meta import TopLevel
+from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.books import Layout
 from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable

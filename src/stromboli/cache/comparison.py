@@ -13,7 +13,7 @@ from stromboli.cache.cluster import Cluster
 from stromboli.cache.contents import cluster_with, contents_of
 from stromboli.cache.differences import MOST_DIFFERENCES, differences
 from stromboli.cache.summary import summary_of
-from stromboli.kube.meta import TopLevel
+from stromboli.kube.objects.meta import TopLevel
 
 Identity = tuple[str, str]
 

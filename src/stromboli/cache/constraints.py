@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stromboli import kube
-from stromboli.kube.constraints import NodeSelectorTerm, PodAffinityTerm, TopologySpreadConstraint
-from stromboli.kube.meta import LabelSelector as WireSelector
-from stromboli.kube.meta import Requirement as WireRequirement
+from stromboli.kube.objects.constraints import NodeSelectorTerm, PodAffinityTerm, TopologySpreadConstraint
+from stromboli.kube.objects.meta import LabelSelector as WireSelector
+from stromboli.kube.objects.meta import Requirement as WireRequirement
 from stromboli.model.selectors import NOTHING, LabelSelector, NodeTerm, Requirement
 from stromboli.model.task_class import AffinityTerm, HostPort, SpreadConstraint, Toleration
 from stromboli.model.terms import Owned, PodTerm, TermRegistry

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.cache.jobs import DEFAULT_QUEUE
-from stromboli.kube.meta import TopLevel
+from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.terms import Counted
 
 

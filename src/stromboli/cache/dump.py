@@ -20,9 +20,9 @@ import msgspec
 
 from stromboli import __version__
 from stromboli.cache.contents import Contents
-from stromboli.kube.catalogue import WATCHED
-from stromboli.kube.meta import TopLevel
-from stromboli.kube.redaction import redact
+from stromboli.kube.access.redaction import redact
+from stromboli.kube.objects.catalogue import WATCHED
+from stromboli.kube.objects.meta import TopLevel
 
 FORMAT = "stromboli-dump"
 VERSION = 1

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from stromboli import kube
 from stromboli.cache.constraints import selector_of
 from stromboli.cache.times import seconds_of
-from stromboli.kube import volcano
+from stromboli.kube.objects import volcano
 from stromboli.model.job import JobSpec, NetworkTopology, SubGroupPolicy
 from stromboli.model.resources import ResourceAxis, request_of
 from stromboli.model.selectors import LabelSelector

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stromboli.cache.cluster import Cluster
-from stromboli.kube.meta import TopLevel
-from stromboli.kube.resources import Resource
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
 
 #: How many objects that are gone are remembered, so that a late report does not bring one back.
 REMEMBERED = 20_000

@@ -9,7 +9,7 @@ under way the larger of what is asked and what is granted counts.
 from collections.abc import Iterable, Mapping
 
 from stromboli.kube import Pod
-from stromboli.kube.pod import ResourceRequirements
+from stromboli.kube.objects.pod import ResourceRequirements
 from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, Request, ResourceAxis, request_of
 
 Amounts = dict[int, int]

@@ -15,7 +15,7 @@ from stromboli import kube
 from stromboli.cache.jobs import Priorities
 from stromboli.cache.nodes import allocatable_of, node_facts, same_facts
 from stromboli.cache.queues import misplaced, queue_of, same_promises
-from stromboli.kube.meta import TopLevel
+from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.nodes import Node
 from stromboli.model.queue import Queue
 from stromboli.model.resources import ResourceAxis

@@ -10,7 +10,7 @@ import click
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
-    from stromboli.kube.connection import Connection
+    from stromboli.kube.access.connection import Connection
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -49,8 +49,8 @@ def log_options(command: Command) -> Command:
 
 def connector(kubeconfig: str | None, context: str | None, master: str | None) -> Callable[[], Connection]:
     """Makes connections. That it can be done at all is found out at once; whatever is wrong ends the command."""
-    from stromboli.kube.connect import connect
-    from stromboli.kube.connection import ConnectionProblem
+    from stromboli.kube.access.connect import connect
+    from stromboli.kube.access.connection import ConnectionProblem
 
     def make() -> Connection:
         return connect(kubeconfig, context, master)

@@ -29,7 +29,7 @@ def echo_json(value: object) -> None:
 
 
 def echo_yaml(value: object) -> None:
-    from stromboli.kube.yaml import dump_documents
+    from stromboli.kube.manifests.yaml import dump_documents
 
     click.echo(dump_documents([value]), nl=False)
 

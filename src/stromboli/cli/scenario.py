@@ -138,7 +138,7 @@ def read_scenario(
 ) -> Scenario:
     """Read what the options name. Whatever cannot be used ends the command with a sentence."""
     from stromboli.cache.dump import is_dump
-    from stromboli.kube.manifests import ManifestError, read_manifests
+    from stromboli.kube.manifests.manifests import ManifestError, read_manifests
     from stromboli.planner.oversights import oversights
 
     if len(paths) == 1 and is_dump(paths[0]):

@@ -77,8 +77,9 @@ Exit codes:
 def up(**options: Any) -> None:
     """Start a cluster to play with, in this process.
 
-    It has simulated nodes, and a kubeconfig for it is written. The API server is real enough for kubectl, the scheduler is the one that runs in production; only the nodes do not
-    exist, and their pods merely pass the time. Nothing is written but the kubeconfig, and Ctrl-C ends it all.
+    It has simulated nodes, and a kubeconfig for it is written. The API server is real enough for kubectl, the scheduler
+    is the one that runs in production; only the nodes do not exist, and their pods merely pass the time. Nothing is
+    written but the kubeconfig, and Ctrl-C ends it all.
     """
     from stromboli.operations.logs import set_up_logs
 
@@ -111,8 +112,8 @@ def _pool(options: dict[str, Any]) -> Pool:
 
 
 def _documents(paths: Sequence[str]) -> list[dict[str, Any]]:
-    from stromboli.kube.sources import ManifestError, read_sources
-    from stromboli.kube.yaml import load_documents
+    from stromboli.kube.manifests.sources import ManifestError, read_sources
+    from stromboli.kube.manifests.yaml import load_documents
 
     documents: list[Any] = []
     try:
@@ -170,9 +171,9 @@ def _tell(path: Path, pool: Pool) -> None:
 
 
 async def _apply(running: Playground, documents: list[dict[str, Any]]) -> None:
-    from stromboli.kube.api_errors import RequestFailed
+    from stromboli.kube.access.api_errors import RequestFailed
     from stromboli.kube.applying import Applier
-    from stromboli.kube.errors import ObjectError
+    from stromboli.kube.manifests.errors import ObjectError
 
     try:
         count = await Applier(running.client).apply(documents)

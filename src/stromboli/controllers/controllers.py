@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.controllers.group_controller import GroupController
 from stromboli.controllers.queue_controller import QueueController
-from stromboli.kube.catalogue import POD_GROUPS, QUEUES
-from stromboli.kube.informer import Informer
+from stromboli.kube.objects.catalogue import POD_GROUPS, QUEUES
+from stromboli.kube.watching.informer import Informer
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 
 class Controllers:

@@ -11,8 +11,8 @@ import msgspec
 from stromboli import kube
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.cache.requests import pod_request
-from stromboli.kube.meta import ObjectMeta, OwnerReference, Resources
-from stromboli.kube.volcano import NetworkTopology, PodGroupSpec
+from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
+from stromboli.kube.objects.volcano import NetworkTopology, PodGroupSpec
 from stromboli.model.resources import PODS, ResourceAxis
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from stromboli.controllers.controllers import Controllers
-from stromboli.kube.client import Client
-from stromboli.kube.connection import Connection
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.connection import Connection
 from stromboli.operations.endpoints import Endpoints
 from stromboli.operations.health import Health
 from stromboli.operations.leadership import Election, Leadership

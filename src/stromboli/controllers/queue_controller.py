@@ -23,14 +23,14 @@ from stromboli.controllers.queue_state import (
     standing_of,
 )
 from stromboli.controllers.queues import standard_queues
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import QUEUES
-from stromboli.kube.informer import Informer
-from stromboli.kube.volcano import PodGroup, Queue
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects.catalogue import QUEUES
+from stromboli.kube.objects.volcano import PodGroup, Queue
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 COUNTS_WITHIN = 0.1
 """How old a count may be, in seconds: groups that change together are counted together."""

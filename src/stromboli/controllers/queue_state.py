@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stromboli.cache.jobs import DEFAULT_QUEUE
-from stromboli.kube.volcano import PodGroup, Queue
+from stromboli.kube.objects.volcano import PodGroup, Queue
 from stromboli.model.queue import ROOT
 
 OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"

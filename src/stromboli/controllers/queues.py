@@ -1,8 +1,8 @@
 """The queues that exist everywhere: the root of the tree, and the one for jobs that name none."""
 
 from stromboli import kube
-from stromboli.kube.meta import ObjectMeta
-from stromboli.kube.volcano import QueueSpec
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.volcano import QueueSpec
 from stromboli.model.queue import ROOT
 
 

@@ -24,8 +24,8 @@ from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.faults import Faults
 from stromboli.embedded.serving.certificates import make_certificates
 from stromboli.embedded.serving.front import HttpFront
-from stromboli.kube.connection import Connection
-from stromboli.kube.credentials import static_token
+from stromboli.kube.access.connection import Connection
+from stromboli.kube.access.credentials import static_token
 
 ADDRESS = "127.0.0.1"
 

@@ -4,7 +4,8 @@ This package knows nothing of scheduling. What comes out of it is what the clust
 field; what it means is for others to decide.
 """
 
-from stromboli.kube.cluster import (
+from stromboli.kube.manifests.errors import ObjectError
+from stromboli.kube.objects.cluster import (
     ConfigMap,
     ContainerImage,
     Namespace,
@@ -17,7 +18,7 @@ from stromboli.kube.cluster import (
     PriorityClass,
     Taint,
 )
-from stromboli.kube.constraints import (
+from stromboli.kube.objects.constraints import (
     Affinity,
     NodeAffinity,
     NodeSelector,
@@ -29,10 +30,9 @@ from stromboli.kube.constraints import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-from stromboli.kube.errors import ObjectError
-from stromboli.kube.meta import Condition, LabelSelector, ObjectMeta, OwnerReference, Requirement, Resources
-from stromboli.kube.objects import KINDS, KubeObject, Unknown, decode
-from stromboli.kube.pod import (
+from stromboli.kube.objects.kinds import KINDS, KubeObject, Unknown, decode
+from stromboli.kube.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference, Requirement, Resources
+from stromboli.kube.objects.pod import (
     ClaimVolume,
     Container,
     ContainerPort,
@@ -45,7 +45,7 @@ from stromboli.kube.pod import (
     SchedulingGate,
     Volume,
 )
-from stromboli.kube.volcano import (
+from stromboli.kube.objects.volcano import (
     ExtendCluster,
     Guarantee,
     NetworkTopology,

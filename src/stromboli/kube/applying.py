@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.client import FIELD_MANAGER, Client, PatchKind
-from stromboli.kube.errors import ObjectError
-from stromboli.kube.objects import name_of
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.client import FIELD_MANAGER, Client, PatchKind
+from stromboli.kube.manifests.errors import ObjectError
+from stromboli.kube.objects.kinds import name_of
 
 #: Objects of these kinds come first, because others need them to be there.
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Queue", "PodGroup")

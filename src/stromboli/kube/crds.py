@@ -10,12 +10,12 @@ import asyncio
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import CRDS
-from stromboli.kube.yaml import load_documents
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.manifests.yaml import load_documents
+from stromboli.kube.objects.catalogue import CRDS
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 SERVED_WITHIN = 30.0
 """How long a server may take until it serves what it was taught, in seconds."""
@@ -41,7 +41,7 @@ async def install_crds(client: Client) -> None:
 
 
 async def _install(client: Client, document: dict[str, Any]) -> None:
-    from stromboli.kube.client import PatchKind
+    from stromboli.kube.access.client import PatchKind
 
     try:
         await client.patch(CRDS, document["metadata"]["name"], document, kind=PatchKind.APPLY)

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from aiohttp import web
 
-from stromboli.kube.redaction import redact_value
+from stromboli.kube.access.redaction import redact_value
 from stromboli.operations.addresses import Address, parse_address
 from stromboli.operations.health import Health, Verdict
 

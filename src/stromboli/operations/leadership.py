@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stromboli.kube.client import Client
-from stromboli.kube.connection import Connection
-from stromboli.kube.leases import LeaderElector
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.connection import Connection
+from stromboli.kube.telling.leases import LeaderElector
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TextIO
 
-from stromboli.kube.redaction import REDACTED, is_sensitive, redact
+from stromboli.kube.access.redaction import REDACTED, is_sensitive, redact
 
 FORMS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")

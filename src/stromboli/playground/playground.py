@@ -16,7 +16,7 @@ from stromboli.controllers.controllers import Controllers
 from stromboli.embedded.server import ApiServer
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
 from stromboli.embedded.standins.standins import StandIns
-from stromboli.kube.client import Client
+from stromboli.kube.access.client import Client
 from stromboli.kube.crds import install_crds
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy

@@ -5,10 +5,10 @@ from __future__ import annotations
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
 from stromboli.cache.mirror import Quarantined
-from stromboli.kube.event import ObjectReference
-from stromboli.kube.meta import TopLevel
-from stromboli.kube.recorder import EventRecorder
-from stromboli.kube.volcano import GROUP
+from stromboli.kube.objects.event import ObjectReference
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.volcano import GROUP
+from stromboli.kube.telling.recorder import EventRecorder
 from stromboli.scheduler.statuses import PodWaits
 
 _GROUP_VERSION = f"{GROUP}/v1beta1"

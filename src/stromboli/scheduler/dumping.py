@@ -20,11 +20,11 @@ from stromboli.cache.contents import Contents, cluster_with, contents_of
 from stromboli.cache.dump import Dump, DumpError, write_dump
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
-from stromboli.kube.api_errors import RequestFailed
-from stromboli.kube.catalogue import WATCHED_REQUIRED
-from stromboli.kube.client import Client, Listing
-from stromboli.kube.meta import TopLevel
-from stromboli.kube.resources import Resource
+from stromboli.kube.access.api_errors import RequestFailed
+from stromboli.kube.access.client import Client, Listing
+from stromboli.kube.objects.catalogue import WATCHED_REQUIRED
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
 from stromboli.planner.replay import recorded_decisions
 from stromboli.scheduler.scheduler import Scheduler
 

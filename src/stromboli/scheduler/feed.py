@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 from stromboli.cache.mirror import Mirror
-from stromboli.kube.catalogue import WATCHED_OPTIONAL, WATCHED_REQUIRED
-from stromboli.kube.client import Client
-from stromboli.kube.reflector import Reflector
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import WATCHED_OPTIONAL, WATCHED_REQUIRED
+from stromboli.kube.watching.reflector import Reflector
 
 
 class Feed:

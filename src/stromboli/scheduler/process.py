@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from stromboli.kube.client import Client
-from stromboli.kube.connection import Connection
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.connection import Connection
 from stromboli.operations.endpoints import Endpoints
 from stromboli.operations.health import Health, Heartbeat
 from stromboli.operations.leadership import Election, Leadership

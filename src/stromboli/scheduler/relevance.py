@@ -5,7 +5,7 @@ from __future__ import annotations
 from stromboli import kube
 from stromboli.cache.jobs import same_demands
 from stromboli.cache.pods import says_the_same, status_of
-from stromboli.kube.meta import TopLevel
+from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.task import TaskStatus
 
 #: Whether such a pod is on its node or just about to be there changes nothing for anybody else.

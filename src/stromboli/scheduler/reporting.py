@@ -17,8 +17,8 @@ from stromboli.cache.cluster import Cluster
 from stromboli.framework.session import Session
 from stromboli.framework.status import JobStatus
 from stromboli.framework.waiting import pod_condition
-from stromboli.kube.catalogue import POD_GROUPS, PODS, QUEUES
-from stromboli.kube.client import PatchKind
+from stromboli.kube.access.client import PatchKind
+from stromboli.kube.objects.catalogue import POD_GROUPS, PODS, QUEUES
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code
 from stromboli.model.task import Task, TaskStatus
@@ -38,7 +38,6 @@ from stromboli.scheduler.statuses import (
     shortened,
 )
 from stromboli.scheduler.writer import StatusWriter, Wish
-
 
 #: Reasons for which a group waits while its pods are being created.
 _ARRIVING = (

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from stromboli import kube
 from stromboli.binder.retrying import Patience
-from stromboli.kube.api_errors import ApiError, RequestFailed
-from stromboli.kube.catalogue import PODS
-from stromboli.kube.client import Client
+from stromboli.kube.access.api_errors import ApiError, RequestFailed
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import PODS
 
 #: Told the pod as it is now, or None when it (this very one) is gone.
 Learned = Callable[[kube.Pod | None], None]

@@ -20,9 +20,9 @@ from stromboli.cache.auditor import Auditor
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.mirror import Mirror, Quarantined
 from stromboli.framework.plugin import PluginFailure
-from stromboli.kube.client import Client
-from stromboli.kube.meta import TopLevel
-from stromboli.kube.recorder import EventRecorder
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.telling.recorder import EventRecorder
 from stromboli.model.ledger import BrokenBooks
 from stromboli.operations.metrics import Metrics
 from stromboli.scheduler.alarm import Alarm

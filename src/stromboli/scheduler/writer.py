@@ -14,9 +14,9 @@ from typing import Any
 
 from stromboli.binder.retrying import Patience, is_worth_repeating
 from stromboli.cache.mirror import Mirror
-from stromboli.kube.api_errors import ApiError, RequestFailed
-from stromboli.kube.client import Client, PatchKind
-from stromboli.kube.resources import Resource
+from stromboli.kube.access.api_errors import ApiError, RequestFailed
+from stromboli.kube.access.client import Client, PatchKind
+from stromboli.kube.objects.resources import Resource
 
 #: Which object, and what about it.
 Place = tuple[str, str, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stromboli.kube.meta import Int64, ObjectMeta
+from stromboli.kube.objects.meta import Int64, ObjectMeta
 
 
 class _Part(msgspec.Struct, rename="camel"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from stromboli.kube.meta import ObjectMeta
+from stromboli.kube.objects.meta import ObjectMeta
 
 
 class _Part(msgspec.Struct, rename="camel"):

@@ -13,8 +13,8 @@ from stromboli.embedded.kinds.definition_types import DefinitionTypes
 from stromboli.embedded.refusals import bad_request
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Object
-from stromboli.kube import catalogue
-from stromboli.kube.resources import Resource
+from stromboli.kube.objects import catalogue
+from stromboli.kube.objects.resources import Resource
 
 _TYPES: dict[tuple[str, str, str], type[msgspec.Struct]] = {
     (each.group, each.version, each.plural): each.type

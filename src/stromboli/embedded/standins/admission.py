@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from stromboli.embedded.standins.amounts import Amounts, amounts_of, plus, pod_requests
-from stromboli.kube.cluster import Node
-from stromboli.kube.pod import Pod
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.pod import Pod
 
 
 class Admission:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from stromboli.kube.meta import Resources
-from stromboli.kube.pod import Container, Pod
+from stromboli.kube.objects.meta import Resources
+from stromboli.kube.objects.pod import Container, Pod
 
 Amounts = dict[str, Fraction]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from stromboli.embedded.standins.moments import seconds_of
-from stromboli.kube.cluster import PodDisruptionBudget
-from stromboli.kube.pod import Pod
+from stromboli.kube.objects.cluster import PodDisruptionBudget
+from stromboli.kube.objects.pod import Pod
 
 DELETED_WITHIN = 120.0
 """How long an eviction that was granted may take to show; after that it is taken to have come to nothing."""

@@ -22,16 +22,16 @@ from stromboli.embedded.standins.pod_claims import (
     made_for,
     templated,
 )
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from stromboli.kube.claims import ClaimConsumer, ResourceClaim, ResourceClaimTemplate
-from stromboli.kube.client import PatchKind
-from stromboli.kube.informer import Informer
-from stromboli.kube.pod import Pod
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.client import PatchKind
+from stromboli.kube.objects.catalogue import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from stromboli.kube.objects.claims import ClaimConsumer, ResourceClaim, ResourceClaimTemplate
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 
 class ClaimController:

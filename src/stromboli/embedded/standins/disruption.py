@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from stromboli.embedded.standins.budgets import Count, count, expires_in
 from stromboli.embedded.standins.matching import matches
 from stromboli.embedded.standins.moments import stamp
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import DISRUPTION_BUDGETS
-from stromboli.kube.cluster import PodDisruptionBudget
-from stromboli.kube.informer import Informer
-from stromboli.kube.pod import Pod
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects.catalogue import DISRUPTION_BUDGETS
+from stromboli.kube.objects.cluster import PodDisruptionBudget
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 COUNTED_WITHIN = 0.05
 """How old a count may be, in seconds: pods that change together are counted together."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import CLAIMS
-from stromboli.kube.informer import Informer
-from stromboli.kube.pod import Pod, Volume
-from stromboli.kube.storage import PersistentVolumeClaim
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects.catalogue import CLAIMS
+from stromboli.kube.objects.pod import Pod, Volume
+from stromboli.kube.objects.storage import PersistentVolumeClaim
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 
 class EphemeralVolumes:

@@ -16,17 +16,17 @@ import msgspec
 
 from stromboli.embedded.standins.ownership import FOREGROUND, ORPHAN, Owned, Ownership
 from stromboli.embedded.standins.served_kinds import KindName, served_kinds
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import CRDS
-from stromboli.kube.definitions import CustomResourceDefinition
-from stromboli.kube.informer import Informer
-from stromboli.kube.meta import OwnerReference, TopLevel
-from stromboli.kube.reflector import Reflector
-from stromboli.kube.resources import Resource
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects.catalogue import CRDS
+from stromboli.kube.objects.definitions import CustomResourceDefinition
+from stromboli.kube.objects.meta import OwnerReference, TopLevel
+from stromboli.kube.objects.resources import Resource
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.reflector import Reflector
+from stromboli.kube.watching.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 MOST_GONE = 10_000
 """How many owners that are known to be gone are remembered."""

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from stromboli.embedded.standins.admission import Admission
 from stromboli.embedded.standins.pod_life import Step, is_finished, next_step, rejected
 from stromboli.embedded.standins.simulated_nodes import address_of, health, is_simulated
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import PODS
-from stromboli.kube.client import PatchKind
-from stromboli.kube.cluster import Node
-from stromboli.kube.informer import Informer
-from stromboli.kube.pod import Pod
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.client import PatchKind
+from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 
 class Kubelets:

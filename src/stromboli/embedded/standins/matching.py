@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stromboli.kube.meta import LabelSelector, Requirement
+from stromboli.kube.objects.meta import LabelSelector, Requirement
 
 
 def matches(selector: LabelSelector | None, labels: Mapping[str, str] | None) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from stromboli.embedded.standins.simulated_nodes import health, is_simulated
-from stromboli.kube.cluster import Node, Taint
-from stromboli.kube.constraints import Toleration
+from stromboli.kube.objects.cluster import Node, Taint
+from stromboli.kube.objects.constraints import Toleration
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"

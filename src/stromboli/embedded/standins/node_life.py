@@ -24,16 +24,16 @@ from stromboli.embedded.standins.node_health import (
     wanted_taints,
 )
 from stromboli.embedded.standins.simulated_nodes import health, is_simulated
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import NODES, PODS
-from stromboli.kube.client import PatchKind
-from stromboli.kube.cluster import Node, Taint
-from stromboli.kube.informer import Informer
-from stromboli.kube.pod import Pod
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.client import PatchKind
+from stromboli.kube.objects.catalogue import NODES, PODS
+from stromboli.kube.objects.cluster import Node, Taint
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 HEARTBEAT, PATIENCE = 300.0, 5.0
 

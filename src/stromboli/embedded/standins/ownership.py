@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stromboli.kube.meta import ObjectMeta, OwnerReference
-from stromboli.kube.resources import Resource
+from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
+from stromboli.kube.objects.resources import Resource
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 """The finalizers by which an owner waits for its dependents to go, or for them to be let go."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stromboli.kube.claims import ClaimConsumer, ResourceClaim, ResourceClaimTemplate
-from stromboli.kube.pod import Pod, PodResourceClaim
+from stromboli.kube.objects.claims import ClaimConsumer, ResourceClaim, ResourceClaimTemplate
+from stromboli.kube.objects.pod import Pod, PodResourceClaim
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 """Under which of the pod's own names a claim was made for it."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.embedded.standins.moments import seconds_of, stamp
-from stromboli.kube.pod import Container, Pod
+from stromboli.kube.objects.pod import Container, Pod
 
 START_SECONDS = "stromboli.dev/start-seconds"
 RUN_SECONDS = "stromboli.dev/run-seconds"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.meta import TopLevel
-from stromboli.kube.resources import Resource
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 KindName: TypeAlias = tuple[str, str]
 """API group and kind, as owner references name them; the version does not matter."""

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import NODES
-from stromboli.kube.cluster import Node
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects.catalogue import NODES
+from stromboli.kube.objects.cluster import Node
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 SIMULATED = "stromboli.dev/simulated"
 """The label of a node whose kubelet is a simulated one."""

@@ -12,11 +12,11 @@ from stromboli.embedded.standins.garbage import GarbageCollector
 from stromboli.embedded.standins.kubelets import Kubelets
 from stromboli.embedded.standins.node_life import HEARTBEAT, PATIENCE, NodeLife
 from stromboli.embedded.standins.volumes import VolumeController
-from stromboli.kube.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, PODS
-from stromboli.kube.informer import Informer
+from stromboli.kube.objects.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, PODS
+from stromboli.kube.watching.informer import Informer
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 
 class StandIns:

@@ -9,8 +9,8 @@ from typing import Any
 from stromboli.embedded.standins.amounts import amount_of
 from stromboli.embedded.standins.matching import matches
 from stromboli.embedded.standins.simulated_nodes import HOSTNAME, SIMULATED
-from stromboli.kube.meta import Resources
-from stromboli.kube.storage import (
+from stromboli.kube.objects.meta import Resources
+from stromboli.kube.objects.storage import (
     BOUND_BY_CONTROLLER,
     DEFAULT_CLASS,
     NO_PROVISIONER,

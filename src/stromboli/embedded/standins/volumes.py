@@ -19,20 +19,20 @@ from stromboli.embedded.standins.volume_choice import (
     provisioned,
     reference,
 )
-from stromboli.kube.api_errors import ApiError
-from stromboli.kube.catalogue import CLAIMS, STORAGE_CLASSES, VOLUMES
-from stromboli.kube.informer import Informer
-from stromboli.kube.storage import (
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects.catalogue import CLAIMS, STORAGE_CLASSES, VOLUMES
+from stromboli.kube.objects.storage import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
-from stromboli.kube.work_queue import WorkQueue
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.client import Client
+    from stromboli.kube.access.client import Client
 
 
 class VolumeController:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from stromboli import kube
-from stromboli.kube.constraints import REQUIRED
+from stromboli.kube.objects.constraints import REQUIRED
 from stromboli.model.nodes import Taint
 from stromboli.model.tolerations import REPELLING_EFFECTS, tolerates
 from stromboli.planner.candidates.candidate import Candidate, edit, pods_in_words, single

@@ -1,0 +1,126 @@
+"""Answers as typed objects: one decoder per type, made once, and a slow second look at what it cannot read.
+
+Objects are nearly always as their type says, so they are decoded in one pass over the bytes. Only when that fails is
+the object looked at again by itself: a null may stand where a part was left out, which is no mistake; and if it is a
+mistake, it is worth a sentence, and must not hide the objects around it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from stromboli.kube.manifests.errors import ObjectError
+from stromboli.kube.objects.kinds import as_type, name_of
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
+
+T = TypeVar("T", bound=TopLevel)
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """An object that cannot be decoded: which one, in which version, and a sentence that says why."""
+
+    key: str
+    uid: str
+    problem: str
+    resource_version: str = ""
+
+
+class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "continuation": "continue"}):
+    """Where in history the list was taken, and how to ask for the next page."""
+
+    resource_version: str | None = None
+    continuation: str | None = None
+
+
+class _TypedPage(msgspec.Struct, Generic[T]):
+    metadata: ListMeta
+    items: list[T] | None = None
+
+
+class _RawPage(msgspec.Struct):
+    metadata: ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class Page(msgspec.Struct, Generic[T]):
+    """One answer to a list request."""
+
+    items: list[T]
+    unreadable: list[Unreadable]
+    resource_version: str
+    continuation: str
+
+
+_RAW_PAGE = msgspec.json.Decoder(_RawPage)
+
+
+def decode_object(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:
+    """Raises ObjectError for an object that is not as it should be, and msgspec.DecodeError for what is no JSON."""
+    try:
+        decoded: T = _object_decoder(resource.type).decode(raw)
+    except msgspec.ValidationError:
+        return _second_look(resource, raw)
+    return decoded
+
+
+def decode_page(resource: Resource[T], raw: bytes) -> Page[T]:
+    """One page of a list. Raises msgspec.DecodeError for an answer that is no list."""
+    try:
+        page = _page_decoder(resource.type).decode(raw)
+    except msgspec.ValidationError:
+        return _decode_one_by_one(resource, raw)
+    return _page(page.metadata, page.items or [], [])
+
+
+def unreadable(raw: bytes | msgspec.Raw, error: Exception) -> Unreadable:
+    """What can be said of an object that was refused."""
+    try:
+        document = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, ValueError):
+        document = None
+    if not isinstance(document, dict):
+        return Unreadable("", "", str(error))
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    uid, version = (
+        value if isinstance(value := metadata.get(field), str) else "" for field in ("uid", "resourceVersion")
+    )
+    return Unreadable(name_of(document), uid, str(error), version)
+
+
+def _decode_one_by_one(resource: Resource[T], raw: bytes) -> Page[T]:
+    page = _RAW_PAGE.decode(raw)
+    items: list[T] = []
+    refused: list[Unreadable] = []
+    for item in page.items or ():
+        try:
+            items.append(decode_object(resource, item))
+        except ObjectError as error:
+            refused.append(unreadable(item, error))
+    return _page(page.metadata, items, refused)
+
+
+def _page(metadata: ListMeta, items: list[T], refused: list[Unreadable]) -> Page[T]:
+    return Page(items, refused, metadata.resource_version or "", metadata.continuation or "")
+
+
+def _second_look(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:
+    document = msgspec.json.decode(raw)
+    if not isinstance(document, dict):
+        raise ObjectError(resource.kind, "", "", "is not an object", "correct the value")
+    return as_type(document, resource.type)
+
+
+@cache
+def _object_decoder(wanted: type[Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(wanted)
+
+
+@cache
+def _page_decoder(wanted: type[Any]) -> msgspec.json.Decoder[Any]:
+    page: Any = _TypedPage
+    return msgspec.json.Decoder(page[wanted])

@@ -1,0 +1,200 @@
+"""Objects from the manifests that people keep in files.
+
+Files are written by hand, so reading them is forgiving where `kubectl apply` is: lists are taken apart, a
+missing namespace is `default`, and of two objects with one name the later counts. It is also honest: whatever
+is not used leaves a note or a problem, and an object that cannot be decoded never hides its neighbours.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from stromboli.kube.manifests.errors import ObjectError, printable, words_for
+from stromboli.kube.manifests.sources import ManifestError, read_sources
+from stromboli.kube.manifests.yaml import NestingError, YamlError, load_documents
+from stromboli.kube.objects.kinds import KubeObject, Unknown, decode, name_of
+
+DEFAULT_NAMESPACE = "default"
+LONGEST_NAME = 253
+_MOST_NAMED = 3
+MOST_PROBLEMS = 1000
+"""Problems beyond this number are only counted: a hostile file can hold millions."""
+
+__all__ = ["ManifestError", "Manifests", "Problem", "read_manifests"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An object that was left out, where it stands, and why."""
+
+    source: str
+    error: ObjectError
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.error}"
+
+
+@dataclass(slots=True)
+class Manifests:
+    """What was read, in reading order; what was wrong with the rest; and what is worth knowing."""
+
+    objects: list[KubeObject] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifests:
+    """All objects in files, folders and, for `-`, standard input. Raises ManifestError for a bad source."""
+    collector = _Collector()
+    for source, text in read_sources(paths, stdin):
+        try:
+            documents = load_documents(text, source)
+        except NestingError as error:
+            place = f"line {error.line}, column {error.column}"
+            remedy = f"{error.remedy}, nothing in this file was read"
+            collector.refuse(source, ObjectError(place, "", "", error.message, remedy))
+        except YamlError as error:
+            raise ManifestError(str(error)) from None
+        else:
+            collector.take(source, documents)
+    return collector.manifests()
+
+
+class _Collector:
+    """Gathers objects from one source after another."""
+
+    def __init__(self) -> None:
+        self._objects: dict[tuple[str, str], tuple[str, KubeObject]] = {}
+        self._problems: list[Problem] = []
+        self._problems_left_out = 0
+        self._notes: list[str] = []
+        self._unknown: Counter[Unknown] = Counter()
+
+    def take(self, source: str, documents: list[object]) -> None:
+        for number, document in enumerate(documents, start=1):
+            for item in _flattened(document):
+                try:
+                    self._admit(source, number, item)
+                except ObjectError as error:
+                    error.name = error.name or f"in document {number}"
+                    self.refuse(source, error)
+
+    def refuse(self, source: str, error: ObjectError) -> None:
+        if len(self._problems) < MOST_PROBLEMS:
+            self._problems.append(Problem(source, error))
+        else:
+            self._problems_left_out += 1
+
+    def _admit(self, source: str, number: int, item: object) -> None:
+        decoded = decode(_object_document(item, number))
+        if isinstance(decoded, Unknown):
+            self._unknown[decoded] += 1
+            return
+        _settle(decoded)
+        identity = (type(decoded).__name__, decoded.key)
+        if earlier := self._objects.pop(identity, None):
+            self._notes.append(f"{' '.join(identity)} in {source} replaces the one in {earlier[0]}")
+        self._objects[identity] = (source, decoded)
+
+    def manifests(self) -> Manifests:
+        notes = self._notes + [_skipped(kind, count) for kind, count in self._unknown.items()]
+        notes += _tell_apart([item for _, item in self._objects.values()])
+        if self._problems_left_out:
+            notes.append(f"{self._problems_left_out} more problems are not listed")
+        return Manifests([item for _, item in self._objects.values()], self._problems, notes)
+
+
+def _flattened(document: object) -> Iterator[object]:
+    """The document itself, or the items of a list of lists; no recursion, so depth is no danger."""
+    pending = [] if document is None else [document]
+    while pending:
+        item = pending.pop()
+        items = _items(item)
+        if items is None:
+            yield item
+        else:
+            pending.extend(reversed(items))
+
+
+def _items(document: object) -> list[object] | None:
+    """What a list holds, or None if it is not a list. In a PodList the API leaves out that items are Pods."""
+    if isinstance(document, list):
+        return document
+    if not isinstance(document, Mapping) or not _is_list(document):
+        return None
+    items, kind = document.get("items"), str(document["kind"]).removesuffix("List")
+    if items is None:
+        return []
+    if not isinstance(items, list):
+        return None
+    inherited = {"apiVersion": document.get("apiVersion"), "kind": kind} if kind else {}
+    return [{**inherited, **item} if isinstance(item, dict) else item for item in items]
+
+
+def _is_list(document: Mapping[str, object]) -> bool:
+    kind = document.get("kind")
+    return isinstance(kind, str) and (kind == "List" or (kind.endswith("List") and "items" in document))
+
+
+def _object_document(item: object, number: int) -> Mapping[str, object]:
+    if not isinstance(item, Mapping):
+        message = f"expected a Kubernetes object, got {words_for(item)}"
+        raise ObjectError("document", str(number), "", message, "write a map with apiVersion, kind and metadata")
+    if _is_list(item):
+        message = f"expected a list, got {words_for(item['items'])}"
+        raise ObjectError(str(item["kind"]), name_of(item), "items", message, "write a list of objects")
+    return item
+
+
+def _settle(item: KubeObject) -> None:
+    """Fills in what the API server would have: the namespace, and a uid that is the same on every reading."""
+    metadata = item.metadata
+    if not item.namespaced:
+        metadata.namespace = ""
+    elif not metadata.namespace:
+        metadata.namespace = DEFAULT_NAMESPACE
+    _check_name(item, "metadata.name", metadata.name)
+    if item.namespaced:
+        _check_name(item, "metadata.namespace", metadata.namespace)
+    metadata.uid = metadata.uid or f"{type(item).__name__}/{item.key}"
+
+
+def _tell_apart(items: Sequence[KubeObject]) -> list[str]:
+    """A copy that kept its original's uid is an object of its own; without this one of them would hide the other.
+
+    All of them lose the uid, so that the outcome does not depend on which is read first.
+    """
+    holders: defaultdict[tuple[str, str], list[KubeObject]] = defaultdict(list)
+    for item in items:
+        holders[type(item).__name__, item.metadata.uid].append(item)
+    shared = {identity: found for identity, found in holders.items() if len(found) > 1}
+    for (kind, _), found in shared.items():
+        for item in found:
+            item.metadata.uid = f"{kind}/{item.key}"
+    return [_sharing(kind, uid, sorted(item.key for item in found)) for (kind, uid), found in shared.items()]
+
+
+def _sharing(kind: str, uid: str, keys: Sequence[str]) -> str:
+    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+    names = ", ".join(keys[:_MOST_NAMED]) + more
+    return printable(f"{kind} {names} have the same uid {uid}, which was ignored; remove metadata.uid from copies")
+
+
+def _check_name(item: KubeObject, place: str, text: str) -> None:
+    """Names become keys, paths and lines on a screen; what would break those is refused."""
+    if not text:
+        message = "is missing"
+    elif len(text) > LONGEST_NAME:
+        message = f"is longer than {LONGEST_NAME} characters"
+    elif not text.isprintable() or any(character in " /%" for character in text):
+        message = "holds a space, a slash or an unprintable character"
+    else:
+        return
+    name = item.key if item.metadata.name else ""
+    raise ObjectError(type(item).__name__, name, place, message, "write a name such as train-1")
+
+
+def _skipped(kind: Unknown, count: int) -> str:
+    things = "1 object" if count == 1 else f"{count} objects"
+    return printable(f"skipped {things} of unknown kind {kind.api_version} {kind.kind}")

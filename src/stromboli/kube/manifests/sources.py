@@ -1,0 +1,92 @@
+"""Where manifests come from: files, folders and standard input, as text.
+
+A path that cannot be read is the caller's mistake and stops the reading, with a sentence that says what to
+do; that is different from a bad object inside a good file, which hurts nobody but itself.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from stromboli.kube.manifests.errors import printable
+from stromboli.kube.manifests.yaml import SIZE_LIMIT
+
+STANDARD_INPUT = "standard input"
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+class ManifestError(ValueError):
+    """A source that cannot be read or parsed: the message names it and says what to do."""
+
+
+def read_sources(paths: Sequence[str], stdin: TextIO | None) -> Iterator[tuple[str, str]]:
+    """The name and text of every source, in order; folders are searched through, `-` is standard input."""
+    for path in paths:
+        if path == "-":
+            yield STANDARD_INPUT, _read_stdin(stdin)
+        else:
+            for file in _files(path):
+                yield printable(file), _read_file(file)
+
+
+def _files(path: str) -> list[str]:
+    try:
+        if not os.path.isdir(path):
+            return [path]
+        files = sorted(_search(path))
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    if not files:
+        raise ManifestError(f"{printable(path)}: the folder holds no {', '.join(SUFFIXES)} file; name another one")
+    return files
+
+
+def _search(folder: str) -> Iterator[str]:
+    """Hidden entries are left out: they hold version control, or the other half of a mounted volume."""
+    for parent, folders, files in os.walk(folder, onerror=_raise):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (
+            os.path.join(parent, name) for name in files if name.endswith(SUFFIXES) and not name.startswith(".")
+        )
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _read_file(path: str) -> str:
+    """Reads no more than the limit allows, because the file may be a pipe without end."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(SIZE_LIMIT + 1)
+        return _limited(path, content.decode("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _read_stdin(stdin: TextIO | None) -> str:
+    if stdin is None:
+        raise ManifestError(f"{STANDARD_INPUT}: there is none here; name a file or folder instead of -")
+    try:
+        return _limited(STANDARD_INPUT, stdin.read(SIZE_LIMIT + 1))
+    except (OSError, ValueError) as error:
+        raise _unreadable(STANDARD_INPUT, error) from None
+
+
+def _limited(source: str, text: str) -> str:
+    if len(text) > SIZE_LIMIT:
+        raise ManifestError(f"{printable(source)}: is larger than {SIZE_LIMIT >> 20} MiB; split it into several files")
+    return text
+
+
+def _unreadable(path: str, error: Exception) -> ManifestError:
+    source = printable(path)
+    if isinstance(error, ManifestError):
+        return error
+    if isinstance(error, FileNotFoundError):
+        return ManifestError(f"{source}: no such file or folder; check the path")
+    if isinstance(error, UnicodeDecodeError):
+        return ManifestError(f"{source}: is not UTF-8 text; save it as UTF-8")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return ManifestError(f"{source}: cannot be read ({reason}); check the path and its permissions")

@@ -1,0 +1,73 @@
+"""The resources that are used here, each in the version it is asked for in."""
+
+from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from stromboli.kube.objects.cluster import ConfigMap, Namespace, Node, PodDisruptionBudget, PriorityClass, ResourceQuota
+from stromboli.kube.objects.definitions import CustomResourceDefinition
+from stromboli.kube.objects.event import Event
+from stromboli.kube.objects.lease import Lease
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.resources import Resource
+from stromboli.kube.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from stromboli.kube.objects.topology import HyperNode, Numatopology
+from stromboli.kube.objects.volcano import PodGroup, Queue
+
+PODS = Resource(Pod, "v1", "pods")
+NODES = Resource(Node, "v1", "nodes")
+NAMESPACES = Resource(Namespace, "v1", "namespaces")
+CONFIG_MAPS = Resource(ConfigMap, "v1", "configmaps")
+RESOURCE_QUOTAS = Resource(ResourceQuota, "v1", "resourcequotas")
+CLAIMS = Resource(PersistentVolumeClaim, "v1", "persistentvolumeclaims")
+VOLUMES = Resource(PersistentVolume, "v1", "persistentvolumes")
+
+PRIORITY_CLASSES = Resource(PriorityClass, "v1", "priorityclasses")
+DISRUPTION_BUDGETS = Resource(PodDisruptionBudget, "v1", "poddisruptionbudgets")
+
+STORAGE_CLASSES = Resource(StorageClass, "v1", "storageclasses")
+CSI_NODES = Resource(CSINode, "v1", "csinodes")
+CSI_DRIVERS = Resource(CSIDriver, "v1", "csidrivers")
+CSI_CAPACITIES = Resource(CSIStorageCapacity, "v1", "csistoragecapacities")
+VOLUME_ATTACHMENTS = Resource(VolumeAttachment, "v1", "volumeattachments")
+
+RESOURCE_CLAIMS = Resource(ResourceClaim, "v1", "resourceclaims")
+RESOURCE_CLAIM_TEMPLATES = Resource(ResourceClaimTemplate, "v1", "resourceclaimtemplates")
+RESOURCE_SLICES = Resource(ResourceSlice, "v1", "resourceslices")
+DEVICE_CLASSES = Resource(DeviceClass, "v1", "deviceclasses")
+
+POD_GROUPS = Resource(PodGroup, "v1beta1", "podgroups")
+QUEUES = Resource(Queue, "v1beta1", "queues")
+HYPER_NODES = Resource(HyperNode, "v1alpha1", "hypernodes")
+NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
+
+LEASES = Resource(Lease, "v1", "leases")
+EVENTS = Resource(Event, "v1", "events")
+CRDS = Resource(CustomResourceDefinition, "v1", "customresourcedefinitions")
+
+WATCHED_REQUIRED = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, POD_GROUPS, QUEUES, DISRUPTION_BUDGETS)
+"""Without these no decision can be right: the scheduler waits until it has seen them all."""
+
+WATCHED_OPTIONAL = (
+    RESOURCE_QUOTAS,
+    HYPER_NODES,
+    NUMA_TOPOLOGIES,
+    CLAIMS,
+    VOLUMES,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_CAPACITIES,
+    VOLUME_ATTACHMENTS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    DEVICE_CLASSES,
+)
+"""A server may not serve these, or not to us; then what depends on them is as if there were none."""
+
+WATCHED = WATCHED_REQUIRED + WATCHED_OPTIONAL

@@ -1,0 +1,26 @@
+"""Definitions of custom resources: whether the server serves them yet."""
+
+from typing import ClassVar
+
+import msgspec
+
+from stromboli.kube.objects.meta import Condition, TopLevel, Wire
+
+
+class CustomResourceDefinitionStatus(Wire):
+    """Whether the names were accepted and the resource is served."""
+
+    conditions: list[Condition] | None = None
+
+
+class CustomResourceDefinition(TopLevel):
+    """A kind that the server learns."""
+
+    group: ClassVar[str] = "apiextensions.k8s.io"
+
+    status: CustomResourceDefinitionStatus = msgspec.field(default_factory=CustomResourceDefinitionStatus)
+
+    @property
+    def is_established(self) -> bool:
+        conditions = self.status.conditions or ()
+        return any(condition.type == "Established" and condition.status == "True" for condition in conditions)

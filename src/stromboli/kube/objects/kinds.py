@@ -1,0 +1,77 @@
+"""The kinds that are understood, and the door through which documents become objects.
+
+A kind is known by its API group; the version does not matter, because the fields that are read have kept
+their names and meaning in all versions of their group.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from stromboli.kube.manifests.errors import ObjectError, object_error, words_for
+from stromboli.kube.objects.cluster import ConfigMap, Namespace, Node, PodDisruptionBudget, PriorityClass
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.volcano import PodGroup, Queue
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+KubeObject: TypeAlias = Node | Pod | PodGroup | Queue | PriorityClass | Namespace | PodDisruptionBudget | ConfigMap
+
+KINDS: dict[tuple[str, str], type[KubeObject]] = {
+    (kind.group, kind.__name__): kind
+    for kind in (Node, Pod, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap)
+}
+"""The type of every kind that is read, by API group and kind; the core group is ""."""
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A well-formed object of a kind that is not read."""
+
+    api_version: str
+    kind: str
+
+
+def decode(document: Mapping[str, object]) -> KubeObject | Unknown:
+    """The object that a document describes. Raises ObjectError, which names the field and a remedy."""
+    api_version = _text(document, "apiVersion", "write one, for example apiVersion: v1")
+    kind = _text(document, "kind", "write one, for example kind: Pod")
+    group = api_version.rpartition("/")[0]
+    wanted = KINDS.get((group, kind))
+    if wanted is None:
+        return Unknown(api_version, kind)
+    return as_type(document, wanted)
+
+
+def as_type(document: Mapping[str, object], wanted: type[T]) -> T:
+    """The document as an object of a type that is known from elsewhere. Raises ObjectError."""
+    present = _without_nulls(document)
+    if isinstance(metadata := present.get("metadata"), Mapping):
+        present["metadata"] = _without_nulls(metadata)
+    try:
+        return msgspec.convert(present, wanted)
+    except msgspec.ValidationError as error:
+        raise object_error(wanted.__name__, name_of(document), present, error) from None
+
+
+def name_of(document: Mapping[str, object]) -> str:
+    """`namespace/name` as far as the document says, for messages about documents that cannot be decoded."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return ""
+    parts = (metadata.get("namespace"), metadata.get("name"))
+    return "/".join(part for part in parts if isinstance(part, str) and part)
+
+
+def _without_nulls(document: Mapping[str, object]) -> dict[str, object]:
+    """For the few fields that are never None: a null there means the same as leaving them out."""
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _text(document: Mapping[str, object], field: str, remedy: str) -> str:
+    value = document.get(field)
+    if isinstance(value, str) and value:
+        return value
+    message = f"expected a string, got {words_for(value)}" if value else "is missing"
+    kind = document.get("kind")
+    raise ObjectError(kind if isinstance(kind, str) and kind else "object", name_of(document), field, message, remedy)

@@ -1,0 +1,26 @@
+"""The object by which one of several processes is known to be in charge."""
+
+from typing import ClassVar
+
+import msgspec
+
+from stromboli.kube.objects.meta import Int32, TopLevel, Wire
+
+
+class LeaseSpec(Wire):
+    """Who holds the lease, since when, and how often it changed hands."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: Int32 | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: Int32 | None = None
+
+
+class Lease(TopLevel):
+    """A claim that holds as long as it is renewed."""
+
+    group: ClassVar[str] = "coordination.k8s.io"
+    namespaced: ClassVar[bool] = True
+
+    spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)

@@ -1,0 +1,50 @@
+"""Where objects of a kind are found on an API server: group, version and the plural that stands in the path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+from urllib.parse import quote
+
+from stromboli.kube.objects.meta import TopLevel
+
+T = TypeVar("T", bound=TopLevel)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[T]):
+    """A kind as one version of its group serves it. Objects are decoded as `type`."""
+
+    type: type[T]
+    version: str
+    plural: str
+
+    @property
+    def group(self) -> str:
+        return self.type.group
+
+    @property
+    def kind(self) -> str:
+        return self.type.__name__
+
+    @property
+    def namespaced(self) -> bool:
+        return self.type.namespaced
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def name(self) -> str:
+        """`podgroups.scheduling.volcano.sh`, `pods`: unambiguous, for people and metrics."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The path of a collection, an object, or a part of one; without a namespace, of all namespaces."""
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if namespace:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        parts += [quote(part, safe="") for part in (name, subresource) if part]
+        return "/".join(parts)

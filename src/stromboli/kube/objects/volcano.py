@@ -1,0 +1,132 @@
+"""Volcano's own kinds: the group that is placed together, and the queue that pays for it."""
+
+from typing import ClassVar
+
+import msgspec
+
+from stromboli.kube.objects.constraints import PREFERRED, REQUIRED
+from stromboli.kube.objects.meta import Condition, Int32, LabelSelector, Resources, TopLevel, Wire
+
+GROUP = "scheduling.volcano.sh"
+
+
+class NetworkTopology(Wire):
+    """How far apart in the network the members may lie: a tier by number or by name, as a must or a wish."""
+
+    mode: str | None = None
+    highest_tier_allowed: Int32 | None = None
+    highest_tier_name: str | None = None
+
+
+class SubGroupPolicy(Wire):
+    """Cuts the selected pods of a group into sub-groups, one per value of the label keys."""
+
+    name: str | None = None
+    network_topology: NetworkTopology | None = None
+    sub_group_size: Int32 | None = None
+    min_sub_groups: Int32 | None = None
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
+
+
+class PodGroupSpec(Wire):
+    """With how little the group is content."""
+
+    min_member: Int32 | None = None
+    min_task_member: dict[str, Int32] | None = None
+    queue: str | None = None
+    priority_class_name: str | None = None
+    min_resources: Resources | None = None
+    network_topology: NetworkTopology | None = None
+    sub_group_policy: list[SubGroupPolicy] | None = None
+
+
+class PodGroupCondition(Condition):
+    """A condition that also says in which scheduling cycle it was observed."""
+
+    transition_id: str | None = msgspec.field(default=None, name="transitionID")
+
+
+class PodGroupStatus(Wire):
+    """How far the group has come."""
+
+    phase: str | None = None
+    conditions: list[PodGroupCondition] | None = None
+    running: Int32 | None = None
+    succeeded: Int32 | None = None
+    failed: Int32 | None = None
+
+
+class PodGroup(TopLevel):
+    """Pods that start together or not at all."""
+
+    group: ClassVar[str] = GROUP
+    namespaced: ClassVar[bool] = True
+
+    spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
+    status: PodGroupStatus = msgspec.field(default_factory=PodGroupStatus)
+
+
+class Guarantee(Wire):
+    """What stays reserved for a queue even while it is empty."""
+
+    resource: Resources | None = None
+
+
+class NodeGroupRules(Wire):
+    """Node groups by name that a queue must or would like to use, or to avoid."""
+
+    required: list[str] | None = msgspec.field(default=None, name=REQUIRED)
+    preferred: list[str] | None = msgspec.field(default=None, name=PREFERRED)
+
+
+class QueueAffinity(Wire):
+    """Where a queue's pods run."""
+
+    node_group_affinity: NodeGroupRules | None = None
+    node_group_anti_affinity: NodeGroupRules | None = None
+
+
+class ExtendCluster(Wire):
+    """Another cluster that a queue's jobs may be sent to."""
+
+    name: str | None = None
+    weight: Int32 | None = None
+    capacity: Resources | None = None
+
+
+class QueueSpec(Wire):
+    """A queue's share: `guarantee` is kept, `deserved` is owed, `capability` is the ceiling."""
+
+    weight: Int32 | None = None
+    capability: Resources | None = None
+    reclaimable: bool | None = None
+    guarantee: Guarantee | None = None
+    deserved: Resources | None = None
+    priority: Int32 | None = None
+    parent: str | None = None
+    type: str | None = None
+    affinity: QueueAffinity | None = None
+    dequeue_strategy: str | None = None
+    extend_clusters: list[ExtendCluster] | None = None
+
+
+class QueueStatus(Wire):
+    """Whether a queue takes work, and what it holds."""
+
+    state: str | None = None
+    pending: Int32 | None = None
+    inqueue: Int32 | None = None
+    running: Int32 | None = None
+    unknown: Int32 | None = None
+    completed: Int32 | None = None
+    allocated: Resources | None = None
+
+
+class Queue(TopLevel):
+    """A share of the cluster that groups wait in line for."""
+
+    group: ClassVar[str] = GROUP
+
+    spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
+    status: QueueStatus = msgspec.field(default_factory=QueueStatus)

@@ -1,0 +1,1 @@
+"""Events about objects, and leases about who leads."""

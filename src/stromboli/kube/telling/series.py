@@ -1,0 +1,88 @@
+"""Events of the same kind about the same object, told as one: the first time, the last time, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import msgspec
+
+from stromboli.kube.objects import timestamps
+from stromboli.kube.objects.event import ObjectReference
+
+LONGEST_NOTE = 1024
+LONGEST_WORD = 128
+LONGEST_NAME = 253
+_ELLIPSIS = "…"
+
+Identity: TypeAlias = tuple[str, str, str, str, str]
+
+
+@dataclass(slots=True)
+class Series:
+    """What happened once or more, and how much of it the server has been told."""
+
+    regarding: ObjectReference
+    type: str
+    reason: str
+    note: str
+    action: str
+    related: ObjectReference | None
+    name: str = ""
+    count: int = 1
+    first: str = field(default_factory=timestamps.now)
+    last: str = ""
+    #: How many the server knows of; 0 until the event exists.
+    told: int = 0
+    told_at: float = 0.0
+    heard_at: float = 0.0
+    waits: bool = False
+    attempts: int = 0
+
+    @property
+    def namespace(self) -> str:
+        """What happens to objects of the whole cluster is told in the default namespace."""
+        return self.regarding.namespace or "default"
+
+    def again(self, now: float) -> None:
+        self.count += 1
+        self.last = timestamps.now()
+        self.heard_at = now
+
+    def name_it(self, stamp: int) -> None:
+        ending = f".{stamp:x}"
+        self.name = f"{(self.regarding.name or 'unnamed')[: LONGEST_NAME - len(ending)]}{ending}"
+
+    def body(self, controller: str, instance: str) -> dict[str, Any]:
+        """The event as it is created."""
+        event: dict[str, Any] = {
+            "metadata": {"name": self.name, "namespace": self.namespace},
+            "eventTime": self.first,
+            "type": self.type,
+            "reason": self.reason[:LONGEST_WORD],
+            "action": (self.action or self.reason)[:LONGEST_WORD],
+            "note": self.note,
+            "regarding": msgspec.to_builtins(self.regarding),
+            "reportingController": controller[:LONGEST_WORD],
+            "reportingInstance": instance[:LONGEST_WORD],
+        }
+        if self.related is not None:
+            event["related"] = msgspec.to_builtins(self.related)
+        return event | self.progress()
+
+    def progress(self) -> dict[str, Any]:
+        """What changes when it happens again. What happened once is no series."""
+        return {"series": {"count": self.count, "lastObservedTime": self.last}} if self.count > 1 else {}
+
+
+def subject(regarding: ObjectReference) -> str:
+    """The object itself: by its uid, or as well as it is known."""
+    return regarding.uid or f"{regarding.kind}/{regarding.namespace}/{regarding.name}"
+
+
+def shortened(note: str) -> str:
+    """At most as many bytes as an event may hold, and no half characters."""
+    content = note.encode("utf-8", "replace")
+    if len(content) <= LONGEST_NOTE:
+        return content.decode()
+    return content[: LONGEST_NOTE - len(_ELLIPSIS.encode())].decode("utf-8", "ignore") + _ELLIPSIS
