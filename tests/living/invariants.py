@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from stromboli.cache.auditor import audit
 from stromboli.cache.comparison import compare
-from stromboli.kube.catalogue import NODES, POD_GROUPS, WATCHED_REQUIRED
-from stromboli.kube.client import Listing
-from stromboli.kube.meta import TopLevel
-from stromboli.kube.pod import Pod
-from stromboli.kube.resources import Resource
+from stromboli.kube.access.client import Listing
+from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, WATCHED_REQUIRED
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.resources import Resource
 from stromboli.model.quantity import parse_quantity
 from stromboli.scheduler.scheduler import Scheduler
 from tests.living.world import World

@@ -9,7 +9,7 @@ import pytest
 
 from stromboli.embedded.faults import Answer, CutConnection, Delay, Garble, LoseAnswer, Match, Oversize, RequestAction
 from stromboli.embedded.server import ApiServer
-from stromboli.kube.catalogue import POD_GROUPS, PODS
+from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import Manifest, gang, manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stromboli.embedded.standins.pod_life import EXIT_CODE, RUN_SECONDS
-from stromboli.kube.catalogue import POD_GROUPS, PODS
+from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living, policy_of, unschedulable
 from tests.scenarios.builders import amounts, gang, gang_of, group, pod, priority_class, queue

@@ -8,8 +8,8 @@ import pytest
 
 from stromboli.binder.orders import BindOrder
 from stromboli.embedded.faults import Answer, Delay, Match
-from stromboli.kube.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
-from stromboli.kube.client import PatchKind
+from stromboli.kube.access.client import PatchKind
+from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import foreign, gang, priority_class, queue

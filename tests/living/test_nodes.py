@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stromboli.embedded.standins.simulated_nodes import READY
-from stromboli.kube.catalogue import NODES, PODS
+from stromboli.kube.objects.catalogue import NODES, PODS
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import Manifest, gang

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stromboli.kube.catalogue import QUEUES
+from stromboli.kube.objects.catalogue import QUEUES
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living, policy_of
 from tests.scenarios.builders import amounts, gang, queue

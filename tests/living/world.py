@@ -30,16 +30,16 @@ from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.plugin import Plugin
 from stromboli.framework.program import Program
 from stromboli.framework.registry import Registry
-from stromboli.kube.api_errors import ApiError
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.backoff import Backoff
+from stromboli.kube.access.client import Client, PatchKind
+from stromboli.kube.access.connection import Connection
 from stromboli.kube.applying import Applier
-from stromboli.kube.backoff import Backoff
-from stromboli.kube.catalogue import EVENTS, NODES, POD_GROUPS, PODS, QUEUES
-from stromboli.kube.client import Client, PatchKind
-from stromboli.kube.connection import Connection
 from stromboli.kube.crds import install_crds
-from stromboli.kube.event import Event
-from stromboli.kube.pod import Pod
-from stromboli.kube.volcano import PodGroup, Queue
+from stromboli.kube.objects.catalogue import EVENTS, NODES, POD_GROUPS, PODS, QUEUES
+from stromboli.kube.objects.event import Event
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.volcano import PodGroup, Queue
 from stromboli.plugins import PLUGINS
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
