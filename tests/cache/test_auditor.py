@@ -208,5 +208,5 @@ def test_queues_that_are_their_own_ancestors_are_no_difference() -> None:
 
 def test_a_pod_that_was_forgotten_by_the_books_is_found() -> None:
     cluster = a_cluster()
-    cluster._counted.pop("Pod/team/job-0")
+    cluster.books.counted.pop("Pod/team/job-0")
     assert any("job-0" in text for text in everything_sampled(cluster))

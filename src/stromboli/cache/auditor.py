@@ -35,7 +35,7 @@ def audit(cluster: Cluster, *, nodes: Iterable[str] | None = None) -> list[Diffe
 
 
 def _everything(cluster: Cluster) -> Iterator[Difference]:
-    classifier = cluster._classifier
+    classifier = cluster.reading.classifier
     fresh = view_of(cluster_with(contents_of(cluster), classifier.labels, classifier.annotations))
     kept = view_of(cluster)
     yield from differences(summary_of(fresh), summary_of(kept, fresh.terms.counted))
@@ -114,7 +114,7 @@ def view_of(cluster: Cluster) -> Snapshot:
         nodes=derived.table,
         layout=derived.layout,
         books=derived.books,
-        terms=cluster._terms,
+        terms=cluster.reading.terms,
         tallies=derived.tallies,
         status=status,
         node_of=node_of,
@@ -123,5 +123,5 @@ def view_of(cluster: Cluster) -> Snapshot:
         touched=(),
         queues=derived.queues,
         queue_books=derived.sums.copies(),
-        warnings=tuple(sorted((*cluster._warnings.values(), *cluster.structure.warnings()))),
+        warnings=cluster.books.warnings(),
     )

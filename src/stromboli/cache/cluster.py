@@ -1,10 +1,7 @@
 """The cluster as the cache knows it: objects come and go in any order, snapshots come out.
 
-Objects are kept as they came. What the model needs is derived when a snapshot is asked for, and only for what
-changed since the last one; a change of structure (nodes, resources, terms, queues) derives everything anew.
-
-Between two truths about a pod lies what was decided: a pod that is being bound counts on its node, and one that is
-being evicted counts as leaving, until the cluster says what became of it or the attempt is given up.
+Objects are kept as they came, and beside them what was decided and is not true yet. What the model needs is derived
+from both when a snapshot is asked for.
 """
 
 from __future__ import annotations
@@ -12,21 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from stromboli import kube
-from stromboli.cache.classes import Classifier
+from stromboli.cache.bookkeeping import Bookkeeping, Membership
 from stromboli.cache.constraints import asks_about_namespaces
+from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
-from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, missing_group, same_demands
-from stromboli.cache.pods import Counted, PodRecord, says_the_same, status_of, task_of, without_demands
+from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, same_demands
+from stromboli.cache.pods import PodRecord, says_the_same
+from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.model.books import Layout
-from stromboli.model.job import Job
-from stromboli.model.nodes import NodeTable
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.snapshot import Snapshot
-from stromboli.model.task import TaskStatus
-from stromboli.model.task_class import HostPort
-from stromboli.model.terms import TermRegistry
 
 SCHEDULER_NAMES = ("stromboli", "volcano")
 
@@ -45,40 +38,23 @@ class Cluster:
         node_selector: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.seed = seed
-        self.default_queue = default_queue
         self.scheduler_names = frozenset(scheduler_names)
-        self.axis = ResourceAxis()
-        self._terms = TermRegistry()
-        self._classifier = Classifier(self.axis, self._terms, class_labels, class_annotations)
-        self._ports: set[HostPort] = set()
+        self.default_queue = default_queue
+        self.reading = Reading(class_labels, class_annotations)
         self.structure = Structure(self.axis, node_selector)
-        self._namespaces: dict[str, kube.Namespace] = {}
-        self._namespace_labels: dict[str, Mapping[str, str]] = {}
-        self.groups: dict[str, kube.PodGroup] = {}
-        self._records: dict[str, PodRecord] = {}
-        self._members: dict[str, set[str]] = {}
-        #: Phases as objects say or cycles decided, and the keys for which the decision is being written.
-        self._phases: dict[str, str] = {}
-        self._held_phases: set[str] = set()
-        #: What was decided about pods, by uid: the node that they are being bound to, and who is being evicted.
-        self._assumed: dict[str, str] = {}
-        self._leaving: set[str] = set()
-        #: Pods that are left alone for a while, because binding them failed.
-        self._resting: set[str] = set()
-        self._built_for: tuple[int, ...] = ()
-        self._revised_for = 0
-        self._derived = Derived(NodeTable(()), {}, Layout(len(self.axis)), {})
-        self._counted: dict[str, Counted] = {}
-        self._images: frozenset[str] = frozenset()
-        self._changed_pods: set[str] = set()
-        self._changed_groups: set[str] = set()
-        self._changed_jobs: set[str] = set()
-        #: Jobs that changed since the last snapshot.
-        self._touched: set[str] = set()
-        self._namespaces_changed = False
-        #: By kind and name (pods: uid) of the object.
-        self._warnings: dict[tuple[str, str], str] = {}
-        self._group_faults: dict[str, str] = {}
+        self.membership = Membership()
+        self.decisions = Decisions()
+        self.books = Bookkeeping(
+            self.membership, self.structure, self.reading, self.decisions, seed=seed, default_queue=default_queue
+        )
+
+    @property
+    def axis(self) -> ResourceAxis:
+        return self.reading.axis
+
+    @property
+    def groups(self) -> dict[str, kube.PodGroup]:
+        return self.membership.groups
 
     # -- events -------------------------------------------------------------------------------------------------
 
@@ -89,8 +65,7 @@ class Cluster:
         elif isinstance(given, kube.PodGroup):
             self._apply_group(given)
         elif isinstance(given, kube.Namespace):
-            self._namespaces[given.key] = given
-            self._read_namespace(given.key, given.metadata.labels or {})
+            self.reading.apply_namespace(given)
         else:
             self.structure.apply(given)
 
@@ -99,105 +74,168 @@ class Cluster:
         if isinstance(given, kube.Pod):
             self._forget_pod(given.metadata.uid)
         elif isinstance(given, kube.PodGroup):
-            self._forget_group(given.key)
+            self.groups.pop(given.key, None)
+            self.decisions.forget_group(given.key)
+            self.books.changes.groups.add(given.key)
         elif isinstance(given, kube.Namespace):
-            self._namespaces.pop(given.key, None)
-            self._read_namespace(given.key, None)
+            self.reading.remove_namespace(given.key)
         else:
             self.structure.remove(given)
 
     def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         """Other plugins read other labels and annotations of pods: classes are told apart by these from now on."""
-        if self._classifier.reads(class_labels, class_annotations):
+        if self.reading.read_also(class_labels, class_annotations):
+            for record in self.membership.records.values():
+                self.reading.read(record)
+            self.rebuild()
+
+    def _apply_group(self, group: kube.PodGroup) -> None:
+        key, held = group.key, self.decisions.held_phases
+        known = self.groups.get(key)
+        self.groups[key] = group
+        if key not in held or (known and known.metadata.uid != group.metadata.uid):
+            held.discard(key)
+            self._enter_phase(key, _phase_of(group))
+        if known is None or not same_demands(known, group):
+            self.books.changes.groups.add(key)
+            # The axis must know every resource before columns are made.
+            job_spec(group, self.axis, self.structure.priorities, self.default_queue)
+
+    def _apply_pod(self, pod: kube.Pod) -> None:
+        uid, records = pod.metadata.uid, self.membership.records
+        if not pod.spec.node_name and (pod.spec.scheduler_name or "") not in self.scheduler_names:
+            self._forget_pod(uid)
             return
-        self._classifier = Classifier(self.axis, self._terms, class_labels, class_annotations)
-        for record in self._records.values():
-            self._read(record)
-        self.rebuild()
+        if pod.spec.node_name:
+            self.decisions.assumed.pop(uid, None)
+        known = records.get(uid)
+        if known is not None and says_the_same(known.pod, pod):
+            known.pod = pod
+        else:
+            self._leave_job(uid)
+            record = records[uid] = PodRecord(pod, job_key_of(pod) or "")
+            self.reading.read(record)
+            if record.job:
+                self.membership.members.setdefault(record.job, set()).add(uid)
+        self.books.changes.pods.add(uid)
 
-    def forget_classes(self) -> int:
-        """Forget the classes that no pod has any more; answers how many they were."""
-        before = len(self._classifier)
-        in_use = {counted.task.task_class.number for counted in self._counted.values()}
-        self._classifier.keep(in_use)
-        return before - len(self._classifier)
+    def _forget_pod(self, uid: str) -> None:
+        self._leave_job(uid)
+        self.membership.records.pop(uid, None)
+        self.decisions.forget_pod(uid)
+        self.books.changes.pods.add(uid)
 
-    def objects(self) -> list[TopLevel]:
-        """All objects as they came, without those that were passed over."""
-        return [*self.structure.objects(), *self._namespaces.values(), *self.groups.values(), *self.pods()]
+    def _leave_job(self, uid: str) -> None:
+        record, members = self.membership.records.get(uid), self.membership.members
+        if record is not None and record.job:
+            self.books.changes.jobs.add(record.job)
+            members[record.job].discard(uid)
+            if not members[record.job]:
+                del members[record.job]
 
-    def pods(self) -> list[kube.Pod]:
-        """All pods that count, ours and others'."""
-        return [record.pod for record in self._records.values()]
-
-    def count_pods(self) -> int:
-        return len(self._records)
-
-    def pod(self, uid: str) -> kube.Pod:
-        return self._records[uid].pod
-
-    def find_pod(self, uid: str) -> kube.Pod | None:
-        record = self._records.get(uid)
-        return record.pod if record else None
-
-    def members(self, key: str) -> list[kube.Pod]:
-        """The pods of a job."""
-        return [self._records[uid].pod for uid in sorted(self._members.get(key, ()))]
-
-    def _read_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
-        if self._namespace_labels.get(name) != labels:
-            self._namespaces_changed = True
-            if labels is None:
-                del self._namespace_labels[name]
-            else:
-                self._namespace_labels[name] = labels
+    def _reread_pods(self) -> None:
+        """Namespaces have changed, and with them what namespace selectors mean."""
+        for uid, record in self.membership.records.items():
+            if asks_about_namespaces(record.pod):
+                self.reading.read(record)
+                self.books.changes.pods.add(uid)
+        self.reading.is_outdated = False
 
     # -- decisions ----------------------------------------------------------------------------------------------
 
     @property
     def assumed(self) -> Mapping[str, str]:
         """Pods that are being bound, by uid, with their nodes."""
-        return self._assumed
+        return self.decisions.assumed
 
     @property
     def leaving(self) -> frozenset[str]:
         """The uids of pods that are being evicted."""
-        return frozenset(self._leaving)
+        return frozenset(self.decisions.leaving)
 
     def assume(self, uid: str, node: str) -> None:
         """A pod is being bound: its room is taken until the cluster says more, or the attempt is given up."""
-        record = self._records.get(uid)
+        record = self.membership.records.get(uid)
         if record is not None and not record.pod.spec.node_name:
-            self._assumed[uid] = node
-            self._changed_pods.add(uid)
+            self.decisions.assumed[uid] = node
+            self.books.changes.pods.add(uid)
 
     def forget(self, uid: str) -> None:
         """A pod was not bound after all."""
-        if self._assumed.pop(uid, None) is not None:
-            self._changed_pods.add(uid)
+        if self.decisions.assumed.pop(uid, None) is not None:
+            self.books.changes.pods.add(uid)
 
     def expect_leaving(self, uid: str) -> None:
         """A pod is being evicted: its room will be free."""
-        if uid in self._records and uid not in self._leaving:
-            self._leaving.add(uid)
-            self._changed_pods.add(uid)
+        self._mark(uid, self.decisions.leaving)
 
     def expect_staying(self, uid: str) -> None:
         """A pod was not evicted after all."""
-        if uid in self._leaving:
-            self._leaving.discard(uid)
-            self._changed_pods.add(uid)
+        self._unmark(uid, self.decisions.leaving)
 
     def let_rest(self, uid: str) -> None:
         """Leave a pod alone until it is awakened: the last attempt to bind it failed."""
-        if uid in self._records and uid not in self._resting:
-            self._resting.add(uid)
-            self._changed_pods.add(uid)
+        self._mark(uid, self.decisions.resting)
 
     def awaken(self, uid: str) -> None:
-        if uid in self._resting:
-            self._resting.discard(uid)
-            self._changed_pods.add(uid)
+        self._unmark(uid, self.decisions.resting)
+
+    def _mark(self, uid: str, marked: set[str]) -> None:
+        if uid in self.membership.records and uid not in marked:
+            marked.add(uid)
+            self.books.changes.pods.add(uid)
+
+    def _unmark(self, uid: str, marked: set[str]) -> None:
+        if uid in marked:
+            marked.discard(uid)
+            self.books.changes.pods.add(uid)
+
+    def set_phase(self, key: str, phase: str, *, hold: bool = False) -> None:
+        """What a cycle decided about a PodGroup. A phase that is held stays until it is settled."""
+        if key not in self.groups:
+            return
+        if hold:
+            self.decisions.held_phases.add(key)
+        self._enter_phase(key, phase)
+
+    def settle_phase(self, key: str) -> None:
+        """The decision about a phase is written, or given up: from now on the object says it."""
+        self.decisions.held_phases.discard(key)
+        if key in self.groups:
+            self._enter_phase(key, _phase_of(self.groups[key]))
+
+    def phase(self, key: str) -> str:
+        return self.decisions.phases.get(key, "")
+
+    def _enter_phase(self, key: str, phase: str) -> None:
+        if self.decisions.phases.get(key) != phase:
+            self.decisions.phases[key] = phase
+            self.books.changes.groups.add(key)
+
+    # -- what is known ------------------------------------------------------------------------------------------
+
+    def objects(self) -> list[TopLevel]:
+        """All objects as they came, without those that were passed over."""
+        return [*self.structure.objects(), *self.reading.namespaces.values(), *self.groups.values(), *self.pods()]
+
+    def pods(self) -> list[kube.Pod]:
+        """All pods that count, ours and others'."""
+        return [record.pod for record in self.membership.records.values()]
+
+    def count_pods(self) -> int:
+        return len(self.membership.records)
+
+    def pod(self, uid: str) -> kube.Pod:
+        return self.membership.records[uid].pod
+
+    def find_pod(self, uid: str) -> kube.Pod | None:
+        record = self.membership.records.get(uid)
+        return record.pod if record else None
+
+    def members(self, key: str) -> list[kube.Pod]:
+        """The pods of a job."""
+        records = self.membership.records
+        return [records[uid].pod for uid in sorted(self.membership.members.get(key, ()))]
 
     def is_whole(self, key: str) -> bool:
         """Whether a job has at least its minimum of pods on nodes or on the way to one, or is not there (any more)."""
@@ -205,7 +243,8 @@ class Cluster:
 
     def is_surely_whole(self, key: str) -> bool:
         """Whether a job has at least its minimum of pods on nodes, or is not there: binds under way may fail."""
-        return self._is_whole(key, len(self._members.get(key, set()) & self._assumed.keys()))
+        members = self.membership.members.get(key, set())
+        return self._is_whole(key, len(members & self.decisions.assumed.keys()))
 
     def _is_whole(self, key: str, doubtful: int) -> bool:
         job = self.derived().jobs.get(key)
@@ -213,108 +252,11 @@ class Cluster:
 
     def shortages(self, uid: str) -> list[str]:
         """The resources of which a pod's node has given away more than it has; of those that the pod asks for."""
-        derived, counted = self.derived(), self._counted.get(uid)
+        derived, counted = self.derived(), self.books.counted.get(uid)
         if counted is None or counted.row < 0:
             return []
         idle = derived.books[: derived.layout.resources, counted.row]
         return [self.axis.names[d] for d, amount in counted.task.task_class.request if amount and idle[d] < 0]
-
-    def set_phase(self, key: str, phase: str, *, hold: bool = False) -> None:
-        """What a cycle decided about a PodGroup. A phase that is held stays until it is settled: what arrives
-        meanwhile was written before.
-        """
-        if key not in self.groups:
-            return
-        if hold:
-            self._held_phases.add(key)
-        self._enter_phase(key, phase)
-
-    def settle_phase(self, key: str) -> None:
-        """The decision about a phase is written, or given up: from now on the object says it."""
-        self._held_phases.discard(key)
-        if key in self.groups:
-            self._enter_phase(key, _phase_of(self.groups[key]))
-
-    def touch(self, key: str) -> None:
-        """Have the next cycle look at a job, although nothing about it has changed."""
-        if key in self.groups:
-            self._changed_jobs.add(key)
-
-    def phase(self, key: str) -> str:
-        return self._phases.get(key, "")
-
-    def _enter_phase(self, key: str, phase: str) -> None:
-        if self._phases.get(key) != phase:
-            self._phases[key] = phase
-            self._changed_groups.add(key)
-
-    # -- groups and pods ----------------------------------------------------------------------------------------
-
-    def _apply_group(self, group: kube.PodGroup) -> None:
-        known = self.groups.get(group.key)
-        self.groups[group.key] = group
-        if group.key not in self._held_phases or (known and known.metadata.uid != group.metadata.uid):
-            self._held_phases.discard(group.key)
-            self._enter_phase(group.key, _phase_of(group))
-        if known is None or not same_demands(known, group):
-            self._changed_groups.add(group.key)
-            # The axis must know every resource before columns are made.
-            job_spec(group, self.axis, self.structure.priorities, self.default_queue)
-
-    def _forget_group(self, key: str) -> None:
-        for known in (self.groups, self._phases, self._group_faults):
-            known.pop(key, None)
-        self._held_phases.discard(key)
-        self._changed_groups.add(key)
-
-    def _apply_pod(self, pod: kube.Pod) -> None:
-        uid = pod.metadata.uid
-        if not pod.spec.node_name and (pod.spec.scheduler_name or "") not in self.scheduler_names:
-            self._forget_pod(uid)
-            return
-        if pod.spec.node_name:
-            self._assumed.pop(uid, None)
-        known = self._records.get(uid)
-        if known is not None and says_the_same(known.pod, pod):
-            known.pod = pod
-        else:
-            self._leave_job(uid)
-            record = self._records[uid] = PodRecord(pod, job_key_of(pod) or "")
-            self._read(record)
-            if record.job:
-                self._members.setdefault(record.job, set()).add(uid)
-        self._changed_pods.add(uid)
-
-    def _forget_pod(self, uid: str) -> None:
-        self._leave_job(uid)
-        self._records.pop(uid, None)
-        self._assumed.pop(uid, None)
-        self._leaving.discard(uid)
-        self._resting.discard(uid)
-        self._changed_pods.add(uid)
-
-    def _leave_job(self, uid: str) -> None:
-        record = self._records.get(uid)
-        if record is not None and record.job:
-            self._changed_jobs.add(record.job)
-            self._members[record.job].discard(uid)
-            if not self._members[record.job]:
-                del self._members[record.job]
-
-    def _read(self, record: PodRecord) -> None:
-        try:
-            record.facts, record.fault = self._classifier.facts(record.pod, self._namespace_labels), ""
-            self._ports.update(record.facts.constraints.ports)
-        except ValueError as error:
-            record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
-
-    def _reread_pods(self) -> None:
-        """Namespaces have changed, and with them what namespace selectors mean."""
-        for uid, record in self._records.items():
-            if asks_about_namespaces(record.pod):
-                self._read(record)
-                self._changed_pods.add(uid)
-        self._namespaces_changed = False
 
     # -- snapshots ----------------------------------------------------------------------------------------------
 
@@ -325,8 +267,8 @@ class Cluster:
         status, node_of = derived.columns.copies()
         jobs = dict(derived.jobs)
         waiting = tuple(sorted(derived.waiting))
-        touched = tuple(sorted(key for key in self._touched - derived.waiting if key in jobs))
-        self._touched = set()
+        touched = tuple(sorted(key for key in self.books.touched - derived.waiting if key in jobs))
+        self.books.touched = set()
         for key in waiting:
             jobs[key] = jobs[key].copy()
         return Snapshot(
@@ -334,7 +276,7 @@ class Cluster:
             nodes=derived.table,
             layout=derived.layout,
             books=derived.books.copy(),
-            terms=self._terms,
+            terms=self.reading.terms,
             tallies=dict(derived.tallies),
             status=status,
             node_of=node_of,
@@ -344,144 +286,28 @@ class Cluster:
             queues=derived.queues,
             queue_books=derived.sums.copies(),
             now=now,
-            warnings=tuple(sorted((*self._warnings.values(), *self.structure.warnings()))),
+            warnings=self.books.warnings(),
         )
 
     def derived(self) -> Derived:
         """What follows from the objects, brought up to date."""
-        if self._namespaces_changed:
+        if self.reading.is_outdated:
             self._reread_pods()
-        if self._current_structure() != self._built_for:
-            self._rebuild()
-        elif self._revised_for != self.structure.revision:
-            self._revise()
-        for uid in sorted(self._changed_pods):
-            self._recount(uid)
-        for key in sorted(self._changed_groups):
-            self._refresh_group(key)
-        for key in sorted(self._changed_jobs):
-            self._settle(key)
-        self._touched |= self._changed_jobs
-        self._changed_pods, self._changed_groups, self._changed_jobs = set(), set(), set()
-        return self._derived
+        return self.books.derived()
+
+    def touch(self, key: str) -> None:
+        """Have the next cycle look at a job, although nothing about it has changed."""
+        if key in self.groups:
+            self.books.changes.jobs.add(key)
 
     def rebuild(self) -> None:
         """Trust nothing that was derived: the next snapshot derives everything anew from the objects."""
-        self._built_for = ()
+        self.books.distrust()
 
-    def _current_structure(self) -> tuple[int, ...]:
-        return self.structure.generation, self._terms.generation, len(self.axis), len(self._ports)
-
-    def _rebuild(self) -> None:
-        """Derive everything anew from the objects."""
-        self._warnings = {}
-        ports = tuple(sorted(self._ports, key=lambda port: (port.port, port.protocol, port.address)))
-        offers = {name: entry.offer for name, entry in self.structure.nodes.items()}
-        layout = Layout(len(self.axis), ports)
-        self._derived = Derived(self._new_table(), offers, layout, dict(sorted(self.structure.queues.items())))
-        self._counted = {}
-        self._changed_pods = set(self._records)
-        self._changed_groups = {*self.groups, *self._members}
-        self._built_for = self._current_structure()
-        self._revised_for = self.structure.revision
-
-    def _revise(self) -> None:
-        """Nodes and queues are where they were, and say something else."""
-        before = self._images
-        offers = {name: entry.offer for name, entry in self.structure.nodes.items()}
-        self._derived.revise(self._new_table(), offers, dict(sorted(self.structure.queues.items())))
-        self._revised_for = self.structure.revision
-        if changed := before ^ self._images:
-            for uid, record in self._records.items():
-                if not record.pod.spec.node_name and record.facts and not changed.isdisjoint(record.facts.images):
-                    self._changed_pods.add(uid)
-
-    def _new_table(self) -> NodeTable:
-        facts = [entry.facts for entry in self.structure.nodes.values()]
-        self._images = frozenset(image for node in facts for image in node.images)
-        return NodeTable(facts, self.seed)
-
-    def _recount(self, uid: str) -> None:
-        """Take a pod out of the books as it was, and enter it as it is."""
-        self._warnings.pop(("pod", uid), None)
-        old = self._counted.pop(uid, None)
-        if old is not None:
-            self._derived.remove(old)
-            self._changed_jobs.add(old.task.job)
-        record = self._records.get(uid)
-        if record is None:
-            return
-        if record.job:
-            self._changed_jobs.add(record.job)
-        counted = self._entry_of(record)
-        if counted is not None:
-            self._counted[uid] = self._derived.add(counted, record.pod.metadata.labels or {})
-
-    def _entry_of(self, record: PodRecord) -> Counted | None:
-        pod, facts, uid = record.pod, record.facts, record.pod.metadata.uid
-        if facts is None:
-            self._warnings["pod", uid] = record.fault
-            if not pod.spec.node_name:
-                return None
-            facts = self._classifier.facts(without_demands(pod), self._namespace_labels)
-        status = self._status_of(pod)
-        node = self._derived.table.index.get(pod.spec.node_name or self._assumed.get(uid, ""), -1)
-        task_class = self._classifier.class_of(pod, facts, self._images)
-        row = self._derived.columns.take(status, node)
-        task = task_of(pod, record.job, row, task_class, self.structure.priorities, rests=uid in self._resting)
-        return Counted(task, status, node)
-
-    def _status_of(self, pod: kube.Pod) -> TaskStatus:
-        """Where a pod is in its life, or will be once what was decided is done."""
-        status, uid = status_of(pod), pod.metadata.uid
-        if status is TaskStatus.PENDING and uid in self._assumed:
-            return TaskStatus.BINDING
-        if status in (TaskStatus.BOUND, TaskStatus.RUNNING) and uid in self._leaving:
-            return TaskStatus.RELEASING
-        return status
-
-    def _refresh_group(self, key: str) -> None:
-        """A PodGroup has come, changed or gone: give its job the new spec."""
-        self._changed_jobs.add(key)
-        self._warnings.pop(("group", key), None)
-        uids = sorted(self._members.get(key, ()))
-        group = self.groups.get(key)
-        if group is None and not uids:
-            return
-        spec = missing_group(key)
-        if group is not None:
-            spec = job_spec(group, self.axis, self.structure.priorities, self.default_queue)
-            self._group_faults[key] = spec.fault
-            if spec.fault:
-                self._warnings["group", key] = spec.fault
-        members = {
-            uid: (self._counted[uid], self._records[uid].pod.metadata.labels or {})
-            for uid in uids
-            if uid in self._counted
-        }
-        self._counted |= self._derived.set_spec(spec, self.phase(key), members)
-
-    def _settle(self, key: str) -> None:
-        """A job's members or spec have changed: bring everything up to date that follows from both."""
-        if key not in self.groups and key not in self._members:
-            self._derived.drop_job(key)
-            return
-        self._derived.set_fault(key, self._fault_of(key))
-        self._derived.settle_job(key)
-
-    def _fault_of(self, key: str) -> str:
-        """What is wrong with a job's objects: its PodGroup, its first faulty pod that is not running, or its queue."""
-        own = self._group_faults[key] if key in self.groups else missing_group(key).fault
-        faulty = (uid for uid in self._members.get(key, ()) if self._keeps_waiting(self._records[uid]))
-        first = min(faulty, default=None)
-        job: Job | None = self._derived.jobs.get(key)
-        of_queue = self.structure.queue_faults.get(job.queue, "") if job else ""
-        return own or (of_queue if first is None else self._records[first].fault)
-
-    @staticmethod
-    def _keeps_waiting(record: PodRecord) -> bool:
-        """Whether a pod is at fault and not running: what runs already keeps nobody waiting."""
-        return bool(record.fault) and not record.pod.spec.node_name
+    def forget_classes(self) -> int:
+        """Forget the classes that no pod has any more; answers how many they were."""
+        in_use = {counted.task.task_class.number for counted in self.books.counted.values()}
+        return self.reading.forget_classes(in_use)
 
 
 def _phase_of(group: kube.PodGroup) -> str:

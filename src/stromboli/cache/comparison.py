@@ -34,8 +34,8 @@ class Comparison:
     def __init__(self, cluster: Cluster) -> None:
         self._contents = contents_of(cluster)
         self._said = summary_of(view_of(cluster))
-        classifier = cluster._classifier
-        self._read = tuple(classifier.labels), tuple(classifier.annotations), tuple(cluster._terms.counted)
+        classifier = cluster.reading.classifier
+        self._read = tuple(classifier.labels), tuple(classifier.annotations), tuple(cluster.reading.terms.counted)
 
     def with_objects(self, fresh: Iterable[TopLevel]) -> list[str]:
         twin = cluster_with(replace(self._contents, objects=list(fresh)), *self._read)

@@ -40,7 +40,7 @@ def contents_of(cluster: Cluster) -> Contents:
         objects=cluster.objects(),
         assumed=dict(cluster.assumed),
         leaving=sorted(cluster.leaving),
-        resting=sorted(cluster._resting),
+        resting=sorted(cluster.decisions.resting),
         phases={key: phase for key, phase in phases.items() if phase != cluster.groups[key].status.phase},
         scheduler_names=sorted(cluster.scheduler_names),
         seed=cluster.seed,
@@ -70,7 +70,7 @@ def cluster_with(
     for name in contents.resources:
         cluster.axis.dimension(name)
     for term in terms:
-        cluster._terms.number(term)
+        cluster.reading.terms.number(term)
     for entry in contents.objects:
         cluster.apply(entry)
     for uid, node in contents.assumed.items():

@@ -45,7 +45,7 @@ class Recount:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.derived = cluster.derived()
-        self.records = cluster._records
+        self.records = cluster.membership.records
         self._assumed = cluster.assumed
         self._counts: dict[str, _Count | None] = {}
 
@@ -59,7 +59,7 @@ class Recount:
         return len(self.derived.standing.get(self.derived.table.index.get(node, -1), ()))
 
     def members(self, key: str) -> list[PodRecord]:
-        return [self.records[uid] for uid in self._cluster._members.get(key, ())]
+        return [self.records[uid] for uid in self._cluster.membership.members.get(key, ())]
 
     def _count_of(self, record: PodRecord) -> _Count | None:
         """How a pod must count; None for one that makes no sense and runs nowhere."""
@@ -75,7 +75,7 @@ class Recount:
         asking = pod if record.facts is not None else without_demands(pod)
         request = pod_request(asking, self._cluster.axis)
         row = self.derived.table.index.get(node, -1)
-        return _Count(record, self._cluster._status_of(pod), request, scored_request(asking, request), row)
+        return _Count(record, self._cluster.decisions.status_of(pod), request, scored_request(asking, request), row)
 
     def _counted(self, records: Iterable[PodRecord]) -> list[_Count]:
         return [count for record in records if (count := self._count_of(record)) is not None]
@@ -85,7 +85,7 @@ class Recount:
     def check_pods(self, records: Iterable[PodRecord]) -> Iterator[Difference]:
         """Pods must be entered as they are."""
         for record in records:
-            count, entered = self._count_of(record), self._cluster._counted.get(record.pod.metadata.uid)
+            count, entered = self._count_of(record), self._cluster.books.counted.get(record.pod.metadata.uid)
             if count is not None and entered is not None:
                 yield from self._check_entry(count, entered)
             elif count is not None or entered is not None:
@@ -159,7 +159,7 @@ class Recount:
     def _check_tallies(self, name: str, row: int, present: Iterable[_Count]) -> Iterator[Difference]:
         expected: Counter[int] = Counter()
         for count in present:
-            entered = self._cluster._counted.get(count.uid)
+            entered = self._cluster.books.counted.get(count.uid)
             expected.update(entered.task.task_class.feeds if entered else ())
         for number, column in self.derived.tallies.items():
             if (pods := expected.pop(number, 0)) != column[row]:

@@ -73,7 +73,7 @@ Exit codes:
 @setting(
     "--heal-period", type=DURATION, default="30s", help="How long a gang may stay half-bound before it is unwound."
 )
-@setting("--audit-period", type=DURATION, default="10s", help="How often books are checked; 0: never.")
+@setting("--audit-period", type=DURATION, default="1s", help="How often a part of the books is checked; 0: never.")
 @setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds under way.")
 @setting("--seed", type=int, default=0, metavar="N", help="Which of equally good nodes comes first.")
 @election_options("stromboli")

@@ -38,6 +38,6 @@ class Options:
     heal: float = 30.0
     #: How long a stopping process waits for binds that are under way.
     grace: float = 10.0
-    #: The books are checked against the objects this often; 0 for never.
-    audit: float = 10.0
+    #: A part of the books is checked against the objects this often; 0 for never.
+    audit: float = 1.0
     dump_folder: str = ""

@@ -1,0 +1,210 @@
+"""The books of the cache, kept up to date.
+
+What the model needs is derived from the objects when somebody asks for it, and only for what changed since the last
+time. A change of structure (nodes, resources, terms, ports, queues) derives everything anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stromboli import kube
+from stromboli.cache.decisions import Decisions
+from stromboli.cache.derived import Derived
+from stromboli.cache.jobs import job_spec, missing_group
+from stromboli.cache.pods import Counted, PodRecord, task_of
+from stromboli.cache.reading import Reading
+from stromboli.cache.structure import Structure
+from stromboli.model.books import Layout
+from stromboli.model.nodes import NodeTable
+from stromboli.model.queue import Queue
+
+
+@dataclass(slots=True)
+class Membership:
+    """Groups, pods, and which pods belong to which job."""
+
+    groups: dict[str, kube.PodGroup] = field(default_factory=dict)
+    records: dict[str, PodRecord] = field(default_factory=dict)
+    #: By job, the uids of its pods.
+    members: dict[str, set[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Changes:
+    """What has changed since the books were last brought up to date."""
+
+    pods: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    jobs: set[str] = field(default_factory=set)
+
+
+class Bookkeeping:
+    def __init__(
+        self,
+        membership: Membership,
+        structure: Structure,
+        reading: Reading,
+        decisions: Decisions,
+        *,
+        seed: int,
+        default_queue: str,
+    ) -> None:
+        self._membership = membership
+        self._structure = structure
+        self._reading = reading
+        self._decisions = decisions
+        self._seed = seed
+        self._default_queue = default_queue
+        self.changes = Changes()
+        #: Jobs that changed since somebody last took note of them.
+        self.touched: set[str] = set()
+        #: How every pod was entered.
+        self.counted: dict[str, Counted] = {}
+        self._derived = Derived(NodeTable(()), {}, Layout(len(reading.axis)), {})
+        self._built_for: tuple[int, ...] = ()
+        self._revised_for = 0
+        self._images: frozenset[str] = frozenset()
+        #: By kind and name (pods: uid) of the object.
+        self._warnings: dict[tuple[str, str], str] = {}
+        self._group_faults: dict[str, str] = {}
+
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with objects, in words."""
+        return tuple(sorted((*self._warnings.values(), *self._structure.warnings())))
+
+    def distrust(self) -> None:
+        """Trust nothing that was derived: next time everything is derived anew from the objects."""
+        self._built_for = ()
+
+    def derived(self) -> Derived:
+        """What follows from the objects, brought up to date."""
+        if self._current_structure() != self._built_for:
+            self._rebuild()
+        elif self._revised_for != self._structure.revision:
+            self._revise()
+        changes = self.changes
+        for uid in sorted(changes.pods):
+            self._recount(uid)
+        for key in sorted(changes.groups):
+            self._refresh_group(key)
+        for key in sorted(changes.jobs):
+            self._settle(key)
+        self.touched |= changes.jobs
+        self.changes = Changes()
+        return self._derived
+
+    # -- structure ----------------------------------------------------------------------------------------------
+
+    def _current_structure(self) -> tuple[int, ...]:
+        return self._structure.generation, *self._reading.generation
+
+    def _rebuild(self) -> None:
+        """Derive everything anew from the objects."""
+        self._warnings = {}
+        layout = Layout(len(self._reading.axis), self._reading.ports)
+        self._derived = Derived(self._new_table(), self._offers(), layout, self._queues())
+        self.counted = {}
+        self.changes.pods = set(self._membership.records)
+        self.changes.groups = {*self._membership.groups, *self._membership.members}
+        self._built_for = self._current_structure()
+        self._revised_for = self._structure.revision
+
+    def _revise(self) -> None:
+        """Nodes and queues are where they were, and say something else."""
+        before = self._images
+        self._derived.revise(self._new_table(), self._offers(), self._queues())
+        self._revised_for = self._structure.revision
+        if changed := before ^ self._images:
+            for uid, record in self._membership.records.items():
+                if not record.pod.spec.node_name and record.facts and not changed.isdisjoint(record.facts.images):
+                    self.changes.pods.add(uid)
+
+    def _new_table(self) -> NodeTable:
+        facts = [entry.facts for entry in self._structure.nodes.values()]
+        self._images = frozenset(image for node in facts for image in node.images)
+        return NodeTable(facts, self._seed)
+
+    def _offers(self) -> dict[str, Mapping[int, int]]:
+        return {name: entry.offer for name, entry in self._structure.nodes.items()}
+
+    def _queues(self) -> dict[str, Queue]:
+        return dict(sorted(self._structure.queues.items()))
+
+    # -- pods ---------------------------------------------------------------------------------------------------
+
+    def _recount(self, uid: str) -> None:
+        """Take a pod out of the books as it was, and enter it as it is."""
+        self._warnings.pop(("pod", uid), None)
+        old = self.counted.pop(uid, None)
+        if old is not None:
+            self._derived.remove(old)
+            self.changes.jobs.add(old.task.job)
+        record = self._membership.records.get(uid)
+        if record is None:
+            return
+        if record.job:
+            self.changes.jobs.add(record.job)
+        counted = self._entry_of(record)
+        if counted is not None:
+            self.counted[uid] = self._derived.add(counted, record.pod.metadata.labels or {})
+
+    def _entry_of(self, record: PodRecord) -> Counted | None:
+        pod, uid = record.pod, record.pod.metadata.uid
+        if record.fault:
+            self._warnings["pod", uid] = record.fault
+            if not pod.spec.node_name:
+                return None
+        status = self._decisions.status_of(pod)
+        node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
+        task_class = self._reading.class_of(record, self._images)
+        row = self._derived.columns.take(status, node)
+        rests = uid in self._decisions.resting
+        return Counted(task_of(pod, record.job, row, task_class, self._structure.priorities, rests=rests), status, node)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def _refresh_group(self, key: str) -> None:
+        """A PodGroup has come, changed or gone: give its job the new spec."""
+        self.changes.jobs.add(key)
+        self._warnings.pop(("group", key), None)
+        uids = sorted(self._membership.members.get(key, ()))
+        group = self._membership.groups.get(key)
+        if group is None:
+            self._group_faults.pop(key, None)
+            if not uids:
+                return
+        spec = missing_group(key)
+        if group is not None:
+            spec = job_spec(group, self._reading.axis, self._structure.priorities, self._default_queue)
+            self._group_faults[key] = spec.fault
+            if spec.fault:
+                self._warnings["group", key] = spec.fault
+        records = self._membership.records
+        members = {
+            uid: (self.counted[uid], records[uid].pod.metadata.labels or {}) for uid in uids if uid in self.counted
+        }
+        self.counted |= self._derived.set_spec(spec, self._decisions.phases.get(key, ""), members)
+
+    def _settle(self, key: str) -> None:
+        """A job's members or spec have changed: bring everything up to date that follows from both."""
+        if key not in self._membership.groups and key not in self._membership.members:
+            self._derived.drop_job(key)
+            return
+        self._derived.set_fault(key, self._fault_of(key))
+        self._derived.settle_job(key)
+
+    def _fault_of(self, key: str) -> str:
+        """What is wrong with a job's objects: its PodGroup, its first faulty pod that is not running, or its queue."""
+        records, members = self._membership.records, self._membership.members.get(key, ())
+        own = self._group_faults[key] if key in self._membership.groups else missing_group(key).fault
+        first = min((uid for uid in members if _keeps_waiting(records[uid])), default=None)
+        job = self._derived.jobs.get(key)
+        of_queue = self._structure.queue_faults.get(job.queue, "") if job else ""
+        return own or (of_queue if first is None else records[first].fault)
+
+
+def _keeps_waiting(record: PodRecord) -> bool:
+    """Whether a pod is at fault and not running: what runs already keeps nobody waiting."""
+    return bool(record.fault) and not record.pod.spec.node_name

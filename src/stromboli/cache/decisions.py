@@ -1,0 +1,50 @@
+"""What was decided and is not true yet, or is not known to be.
+
+A pod that is being bound counts on its node, and one that is being evicted counts as leaving, until the cluster says
+what became of it or the attempt is given up. A phase that is being written counts until it is written: what arrives
+meanwhile was written before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from stromboli import kube
+from stromboli.cache.pods import status_of
+from stromboli.model.task import TaskStatus
+
+
+@dataclass(slots=True)
+class Decisions:
+    #: Pods that are being bound, by uid, with their nodes.
+    assumed: dict[str, str] = field(default_factory=dict)
+    #: Pods that are being evicted.
+    leaving: set[str] = field(default_factory=set)
+    #: Pods that are left alone for a while, because binding them failed.
+    resting: set[str] = field(default_factory=set)
+    #: Phases of groups, as their objects say or cycles decided.
+    phases: dict[str, str] = field(default_factory=dict)
+    #: The groups whose phase is being written.
+    held_phases: set[str] = field(default_factory=set)
+
+    def node_of(self, pod: kube.Pod) -> str:
+        """Where a pod is, or will be."""
+        return pod.spec.node_name or self.assumed.get(pod.metadata.uid, "")
+
+    def status_of(self, pod: kube.Pod) -> TaskStatus:
+        """Where a pod is in its life, or will be once what was decided is done."""
+        status, uid = status_of(pod), pod.metadata.uid
+        if status is TaskStatus.PENDING and uid in self.assumed:
+            return TaskStatus.BINDING
+        if status in (TaskStatus.BOUND, TaskStatus.RUNNING) and uid in self.leaving:
+            return TaskStatus.RELEASING
+        return status
+
+    def forget_pod(self, uid: str) -> None:
+        self.assumed.pop(uid, None)
+        self.leaving.discard(uid)
+        self.resting.discard(uid)
+
+    def forget_group(self, key: str) -> None:
+        self.phases.pop(key, None)
+        self.held_phases.discard(key)

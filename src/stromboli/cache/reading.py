@@ -1,0 +1,75 @@
+"""Reading pods: what they ask for, told apart by classes.
+
+What a pod demands may depend on others: on the labels of namespaces, and on the terms that anybody asks about. Here is
+kept what the reading of pods depends on, and what came to be known by it: resources, terms and host ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from stromboli import kube
+from stromboli.cache.classes import Classifier
+from stromboli.cache.pods import PodRecord, without_demands
+from stromboli.model.resources import ResourceAxis
+from stromboli.model.task_class import HostPort, TaskClass
+from stromboli.model.terms import TermRegistry
+
+
+class Reading:
+    def __init__(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
+        self.axis = ResourceAxis()
+        self.terms = TermRegistry()
+        self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
+        self.namespaces: dict[str, kube.Namespace] = {}
+        #: Whether namespaces have changed since the pods that ask about them were read.
+        self.is_outdated = False
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._ports: set[HostPort] = set()
+
+    @property
+    def generation(self) -> tuple[int, ...]:
+        """Changes when there is something to count that was not counted before."""
+        return self.terms.generation, len(self.axis), len(self._ports)
+
+    @property
+    def ports(self) -> tuple[HostPort, ...]:
+        return tuple(sorted(self._ports, key=lambda port: (port.port, port.protocol, port.address)))
+
+    def apply_namespace(self, namespace: kube.Namespace) -> None:
+        name, labels = namespace.key, namespace.metadata.labels or {}
+        self.namespaces[name] = namespace
+        if self._labels.get(name) != labels:
+            self._labels[name] = labels
+            self.is_outdated = True
+
+    def remove_namespace(self, name: str) -> None:
+        self.namespaces.pop(name, None)
+        if self._labels.pop(name, None) is not None:
+            self.is_outdated = True
+
+    def read(self, record: PodRecord) -> None:
+        """Find out what a pod asks for, or what is wrong with it."""
+        try:
+            record.facts, record.fault = self.classifier.facts(record.pod, self._labels), ""
+            self._ports.update(record.facts.constraints.ports)
+        except ValueError as error:
+            record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
+
+    def class_of(self, record: PodRecord, images: frozenset[str]) -> TaskClass:
+        """The class of a pod; one that makes no sense counts as asking for nothing."""
+        facts = record.facts or self.classifier.facts(without_demands(record.pod), self._labels)
+        return self.classifier.class_of(record.pod, facts, images)
+
+    def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
+        """Tell classes apart by these from now on; whether that is something new."""
+        if self.classifier.reads(class_labels, class_annotations):
+            return False
+        self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
+        return True
+
+    def forget_classes(self, in_use: Collection[int]) -> int:
+        """Forget all classes but these; answers how many they were."""
+        before = len(self.classifier)
+        self.classifier.keep(in_use)
+        return before - len(self.classifier)
