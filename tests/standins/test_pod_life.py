@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from stromboli.embedded.standins.admission import Admission
-from stromboli.embedded.standins.amounts import amount_of, pod_requests
+from stromboli.embedded.standins.amounts import UNIT, amount_of, pod_requests
 from stromboli.embedded.standins.moments import seconds_of, stamp
 from stromboli.embedded.standins.pod_life import next_step
 from stromboli.kube.objects.cluster import Node
@@ -86,7 +86,7 @@ AMOUNTS = [("500m", 0.5), ("2", 2), (3, 3), (0.25, 0.25), ("1Ki", 1024), ("2Gi",
 
 @pytest.mark.parametrize(("text", "value"), AMOUNTS, ids=[str(case[0]) for case in AMOUNTS])
 def test_amounts(text: str | float, value: float) -> None:
-    assert amount_of(text) == value
+    assert amount_of(text) == value * UNIT
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1e999999999", "1Zi", "9" * 100])
@@ -114,7 +114,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize(("spec", "cpu"), [case[1:] for case in REQUESTS], ids=[case[0] for case in REQUESTS])
 def test_requests(spec: dict[str, Any], cpu: float) -> None:
-    assert pod_requests(pod(spec=spec))["cpu"] == cpu
+    assert pod_requests(pod(spec=spec))["cpu"] == cpu * UNIT
 
 
 def test_a_node_lets_in_what_fits_and_no_more() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from stromboli.embedded.standins.amounts import Amounts, amounts_of, plus, pod_requests
+from stromboli.embedded.standins.amounts import UNIT, Amounts, amounts_of, pod_requests
 from stromboli.kube.objects.cluster import Node
 from stromboli.kube.objects.pod import Pod
 
@@ -14,6 +12,8 @@ class Admission:
 
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Amounts]] = {}
+        #: By node, the sums of what they hold.
+        self._used: dict[str, Amounts] = {}
 
     def is_admitted(self, node: str, uid: str) -> bool:
         return uid in self._held.get(node, ())
@@ -24,9 +24,9 @@ class Admission:
             wanted, room = pod_requests(pod), amounts_of(node.status.allocatable)
         except ValueError as error:
             return "UnexpectedAdmissionError", str(error)
-        used = self._used(node.metadata.name)
+        used = self._used.get(node.metadata.name, {})
         for resource, amount in sorted(wanted.items()):
-            taken, capacity = used.get(resource, Fraction()), room.get(resource, Fraction())
+            taken, capacity = used.get(resource, 0), room.get(resource, 0)
             if amount and taken + amount > capacity:
                 return f"OutOf{resource}", _shortage(resource, amount, taken, capacity)
         self.count(node.metadata.name, pod, wanted)
@@ -39,25 +39,28 @@ class Admission:
                 amounts = pod_requests(pod)
             except ValueError:
                 amounts = {}
+        self.release(node, pod.metadata.uid)
         self._held.setdefault(node, {})[pod.metadata.uid] = amounts
+        self._add(node, amounts, 1)
 
     def release(self, node: str, uid: str) -> None:
-        if (held := self._held.get(node)) is not None:
-            held.pop(uid, None)
-            if not held:
-                del self._held[node]
+        held = self._held.get(node, {})
+        amounts = held.pop(uid, None)
+        if amounts is not None:
+            self._add(node, amounts, -1)
+        if node in self._held and not held:
+            del self._held[node], self._used[node]
 
-    def _used(self, node: str) -> Amounts:
-        total = Amounts()
-        for held in self._held.get(node, {}).values():
-            total = plus(total, held)
-        return total
+    def _add(self, node: str, amounts: Amounts, sign: int) -> None:
+        used = self._used.setdefault(node, {})
+        for resource, amount in amounts.items():
+            used[resource] = used.get(resource, 0) + sign * amount
 
 
-def _shortage(resource: str, wanted: Fraction, used: Fraction, capacity: Fraction) -> str:
+def _shortage(resource: str, wanted: int, used: int, capacity: int) -> str:
     """As kubelets say it; cpu in thousandths."""
-    unit = 1000 if resource == "cpu" else 1
-    amounts = (f"{name}: {int(amount * unit)}" for name, amount in zip(_WORDS, (wanted, used, capacity), strict=True))
+    unit = UNIT // 1000 if resource == "cpu" else UNIT
+    amounts = (f"{name}: {amount // unit}" for name, amount in zip(_WORDS, (wanted, used, capacity), strict=True))
     return f"Node didn't have enough resource: {resource}, {', '.join(amounts)}"
 
 

@@ -7,28 +7,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 
 from stromboli.kube.objects.meta import Resources
 from stromboli.kube.objects.pod import Container, Pod
 
-Amounts = dict[str, Fraction]
+Amounts = dict[str, int]
+"""Amounts by resource name, in billionths: the finest that a quantity can be."""
 
 _GRAMMAR = re.compile(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2})|([numkMGTPE]|[KMGTPE]i)?)")
 _TENS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _LONGEST = 64
+UNIT = 10**9
 
 
 @lru_cache(maxsize=4096)
-def amount_of(text: str | int | float) -> Fraction:
-    """The exact value of a quantity. Raises ValueError for what is none."""
+def amount_of(text: str | int | float) -> int:
+    """A quantity in billionths, rounded up. Raises ValueError for what is none."""
     if len(str(text)) > _LONGEST or (match := _GRAMMAR.fullmatch(str(text))) is None:
         raise ValueError(f"{str(text)[:_LONGEST]!r} is not a quantity")
-    number, exponent, suffix = Fraction(match[1]), match[2], match[3] or ""
+    number, exponent, suffix = Decimal(match[1]), match[2], match[3] or ""
     if suffix.endswith("i"):
-        return number * 1024 ** ("KMGTPE".index(suffix[0]) + 1)
-    return number * Fraction(10) ** (int(exponent) if exponent else _TENS.get(suffix, 0))
+        number *= 1024 ** ("KMGTPE".index(suffix[0]) + 1)
+    else:
+        number = number.scaleb(int(exponent) if exponent else _TENS.get(suffix, 0))
+    return int((number * UNIT).to_integral_value(ROUND_CEILING))
 
 
 def amounts_of(resources: Resources | None) -> Amounts:
@@ -47,15 +51,15 @@ def pod_requests(pod: Pod) -> Amounts:
     total = _larger(plus(total, sidecars), peak)
     if pod.spec.resources is not None:
         total |= amounts_of(pod.spec.resources.requests)
-    return plus(plus(total, amounts_of(pod.spec.overhead)), {"pods": Fraction(1)})
+    return plus(plus(total, amounts_of(pod.spec.overhead)), {"pods": UNIT})
 
 
-def plus(left: Mapping[str, Fraction], right: Mapping[str, Fraction]) -> Amounts:
-    return {name: left.get(name, Fraction()) + right.get(name, Fraction()) for name in {**left, **right}}
+def plus(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
+    return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}
 
 
-def _larger(left: Mapping[str, Fraction], right: Mapping[str, Fraction]) -> Amounts:
-    return {name: max(left.get(name, Fraction()), right.get(name, Fraction())) for name in {**left, **right}}
+def _larger(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}
 
 
 def _sum(containers: Iterable[Container]) -> Amounts:

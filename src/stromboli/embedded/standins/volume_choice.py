@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Any
 
 from stromboli.embedded.standins.amounts import amount_of
@@ -113,9 +112,9 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return _size(offered.capacity) >= _size(wanted.resources.requests if wanted.resources else None)
 
 
-def _size(resources: Resources | None) -> Fraction:
+def _size(resources: Resources | None) -> int:
     """What is no size is none: the server would not have let it in."""
     try:
         return amount_of((resources or {}).get("storage", 0))
     except ValueError:
-        return Fraction()
+        return 0
