@@ -139,7 +139,8 @@ class BindWorkers:
         """
         self._is_stopping = True
         try:
-            await asyncio.wait_for(self._idle.wait(), timeout)
+            async with asyncio.timeout(timeout):
+                await self._idle.wait()
         except TimeoutError:
             return self._unsettled
         return 0

@@ -30,7 +30,8 @@ class Alarm:
     async def wait(self, longest: float) -> bool:
         """Wait for a ring; False when none came within the time."""
         try:
-            await asyncio.wait_for(self._rung.wait(), longest)
+            async with asyncio.timeout(longest):
+                await self._rung.wait()
         except TimeoutError:
             return False
         while (pause := self._pause()) > 0:
