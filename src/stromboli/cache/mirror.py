@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from stromboli.cache.cluster import Cluster
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 
 #: How many objects that are gone are remembered, so that a late report does not bring one back.
@@ -65,6 +66,9 @@ class Mirror:
         if uid in self._gone or (known is not None and not _is_news(known, version)):
             self.stale += 1
             return
+        if problem := self._confusion(entry):
+            self._refuse(entry, problem)
+            return
         if known is not None and known.entry.metadata.uid != uid:
             self._drop(known.entry)
         self._known[place] = _Known(entry, version)
@@ -78,8 +82,17 @@ class Mirror:
         if known is not None and known.entry.metadata.uid == entry.metadata.uid:
             self._drop(known.entry)
             self._changed(known.entry, known.entry)
-        elif entry.metadata.uid:
+        elif not self._confusion(entry):
             self._bury(entry.metadata.uid)
+
+    def _confusion(self, entry: TopLevel) -> str:
+        """Why a pod cannot be told from others, in words: everything that is counted is counted by uid."""
+        if not isinstance(entry, Pod):
+            return ""
+        if not entry.metadata.uid:
+            return "the pod has no uid"
+        other = self.cluster.find_pod(entry.metadata.uid)
+        return f"the pod has the uid of pod {other.key}" if other is not None and other.key != entry.key else ""
 
     def unreadable(self, resource: Resource[TopLevel], key: str, uid: str, problem: str) -> None:
         """An object cannot be read. What was known of it before still counts: a pod that runs takes room."""
@@ -97,10 +110,13 @@ class Mirror:
         try:
             self.cluster.apply(entry)
         except Exception as error:
-            kind, problem = type(entry), f"{type(error).__name__}: {error}"
-            version = entry.api_version or kind.group
-            self._set_aside(Quarantined(version, kind.__name__, entry.key, entry.metadata.uid, problem))
+            self._refuse(entry, f"{type(error).__name__}: {error}")
         self._changed(entry, before)
+
+    def _refuse(self, entry: TopLevel, problem: str) -> None:
+        kind = type(entry)
+        version = entry.api_version or kind.group
+        self._set_aside(Quarantined(version, kind.__name__, entry.key, entry.metadata.uid, problem))
 
     def _set_aside(self, quarantined: Quarantined) -> None:
         self.quarantine[quarantined.kind, quarantined.key] = quarantined
@@ -109,10 +125,11 @@ class Mirror:
     def _drop(self, entry: TopLevel) -> None:
         self._known.pop((type(entry), entry.key), None)
         self.cluster.remove(entry)
-        if entry.metadata.uid:
-            self._bury(entry.metadata.uid)
+        self._bury(entry.metadata.uid)
 
     def _bury(self, uid: str) -> None:
+        if not uid:
+            return
         self._gone[uid] = None
         self._gone.move_to_end(uid)
         if len(self._gone) > REMEMBERED:
