@@ -1,0 +1,78 @@
+"""What every answer to an eviction means."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from stromboli.binder.evictions import Evictor, EvictWorkers
+from stromboli.binder.orders import EvictOrder, Outcome, Result
+from stromboli.kube.access.api_errors import ApiError
+from tests.binder.scripted import (
+    BROKEN,
+    CONFLICT,
+    FORBIDDEN,
+    IMPATIENT,
+    LOST,
+    MISSING,
+    VICTIM,
+    Books,
+    Scripted,
+    found,
+)
+from tests.kube_client.waiting import until
+
+DONE, IMPOSSIBLE, UNKNOWN = Outcome.DONE, Outcome.IMPOSSIBLE, Outcome.UNKNOWN
+BUDGET = ApiError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+TWO_BUDGETS = ApiError(500, "InternalError", "This pod has more than one PodDisruptionBudget, which is not supported.")
+HERE, LEAVING = found("node-a"), found("node-a", deleted="2020-01-01T00:00:00Z")
+
+#: The answers, the pod as it is then, what came of it, a word of the problem, and how many attempts.
+ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
+    "gone": ([None], None, DONE, "", 1),
+    "gone before": ([MISSING], MISSING, DONE, "", 1),
+    "another pod of that name": ([CONFLICT], found("node-a", "uid-2"), DONE, "", 1),
+    "a conflict about the pod that is there": ([CONFLICT], HERE, IMPOSSIBLE, "it cannot be bound", 1),
+    "forbidden": ([FORBIDDEN], HERE, IMPOSSIBLE, "you may not", 1),
+    "a budget that is used up for a moment": ([BUDGET, None], None, DONE, "", 2),
+    "a budget that is used up": ([BUDGET], HERE, IMPOSSIBLE, "a disruption budget protects the pod", 3),
+    "two budgets": ([TWO_BUDGETS], HERE, IMPOSSIBLE, "more than one PodDisruptionBudget", 1),
+    "broken, then gone": ([BROKEN, None], None, DONE, "", 2),
+    "always broken": ([BROKEN], HERE, UNKNOWN, "oops", 3),
+    "always broken, and going": ([BROKEN], LEAVING, DONE, "", 3),
+    "lost, and gone": ([LOST], MISSING, DONE, "", 3),
+    "lost, and nobody can say": ([LOST], BROKEN, UNKNOWN, "cut", 3),
+}
+
+
+@pytest.mark.parametrize("verb", ["evict", "delete"])
+@pytest.mark.parametrize(("answers", "pod", "outcome", "words", "times"), ANSWERS.values(), ids=ANSWERS)
+async def test_an_answer_means(
+    answers: list[Any], pod: Any, outcome: Outcome, words: str, times: int, verb: str
+) -> None:
+    client = Scripted(**{verb: [*answers], "get": [pod]})
+    evictor = Evictor(client, delete=verb == "delete", patience=IMPATIENT)  # type: ignore[arg-type]
+    result = await evictor.evict(VICTIM)
+    assert (result.outcome, client.asked.count(verb)) == (outcome, times)
+    assert words in result.problem
+
+
+class Raising:
+    async def evict(self, order: EvictOrder) -> Result:
+        raise RuntimeError("a mistake")
+
+
+async def test_workers_tell_what_became_of_every_order() -> None:
+    books = Books()
+    workers = EvictWorkers(Raising(), books, workers=1)  # type: ignore[arg-type]
+    running = asyncio.create_task(workers.run())
+    workers.submit(VICTIM)
+    await until(lambda: books.evictions)
+    assert books.evictions["pod"] == Result(UNKNOWN, "RuntimeError: a mistake")
+    books.in_charge = False
+    workers.submit(VICTIM)
+    await until(lambda: books.evictions["pod"].outcome is Outcome.DROPPED)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
