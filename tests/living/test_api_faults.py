@@ -49,6 +49,16 @@ async def test_a_gang_is_bound_whole_although_binds_are(action: RequestAction, t
         await check(world)
 
 
+async def test_a_bind_that_is_answered_too_late_is_done_once() -> None:
+    async with living(cpus(1), bare=True, starts=False) as world:
+        fault = world.faults.add(BINDINGS, Delay(2.0), times=2)
+        await world.create(gang(3, 1, name="gang"))
+        await world.start(timeout=0.3)
+        await world.until_bound("gang", 3)
+        assert fault.fired == 2
+        await check(world)
+
+
 async def test_a_pod_that_another_scheduler_bound_meanwhile_is_where_that_one_put_it() -> None:
     async with living(cpus(2, 2), bare=True, starts=False) as world:
         fault = world.faults.add(BINDINGS, Delay(0.3))
@@ -114,7 +124,7 @@ async def test_a_status_that_could_not_be_written_is_written_later(action: Reque
         await world.start()
         await world.until_bound("gang", 2)
         await world.until(lambda: is_told(world), "the group says that both are running")
-        assert fault.fired >= 4
+        assert fault.fired >= (1 if isinstance(action, Garble) else 4)  # what was garbled was written all the same
         await check(world)
 
 

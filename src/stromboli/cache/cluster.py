@@ -44,6 +44,7 @@ class Cluster:
         self.structure = Structure(self.axis, node_selector)
         self.membership = Membership()
         self.decisions = Decisions()
+        self._placed_by_others = 0
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions, seed=seed, default_queue=default_queue
         )
@@ -106,9 +107,10 @@ class Cluster:
         if not pod.spec.node_name and (pod.spec.scheduler_name or "") not in self.scheduler_names:
             self._forget_pod(uid)
             return
-        if pod.spec.node_name:
-            self.decisions.assumed.pop(uid, None)
         known = records.get(uid)
+        if pod.spec.node_name:
+            expected = self.decisions.assumed.pop(uid, None) or (known and known.pod.spec.node_name)
+            self._placed_by_others += expected != pod.spec.node_name
         if known is not None and says_the_same(known.pod, pod):
             known.pod = pod
         else:
@@ -249,6 +251,11 @@ class Cluster:
     def _is_whole(self, key: str, doubtful: int) -> bool:
         job = self.derived().jobs.get(key)
         return job is None or job.ready_count - doubtful >= job.min_available
+
+    @property
+    def doings_of_others(self) -> tuple[int, ...]:
+        """Changes when somebody else takes room, or when nodes change: what was decided before may not fit any more."""
+        return self._placed_by_others, self.structure.generation, self.structure.revision
 
     def shortages(self, uid: str) -> list[str]:
         """The resources of which a pod's node has given away more than it has; of those that the pod asks for."""

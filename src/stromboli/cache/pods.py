@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import msgspec
 
 from stromboli import kube
 from stromboli.cache.classes import PodFacts
@@ -10,6 +13,9 @@ from stromboli.cache.jobs import PREEMPTABLE, Priorities, is_true
 from stromboli.cache.times import seconds_of
 from stromboli.model.task import Task, TaskStatus
 from stromboli.model.task_class import TaskClass
+
+#: How keys begin that are ours.
+OWN = "stromboli.dev/"
 
 _PHASES = {
     "Running": TaskStatus.RUNNING,
@@ -39,14 +45,24 @@ class Counted:
 
 
 def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
-    """Whether both ask for the same; how far they have come may differ, except for what the kubelet granted them."""
+    """Whether both ask for the same. How far they have come may differ, except for what the kubelet granted them."""
     before, after = one.metadata, other.metadata
     return (
-        one.spec == other.spec
-        and (before.labels, before.annotations) == (after.labels, after.annotations)
+        before.labels == after.labels
         and (before.namespace, before.name) == (after.namespace, after.name)
         and one.status.container_statuses == other.status.container_statuses
+        and _of_others(before.annotations) == _of_others(after.annotations)
+        and _unplaced(one.spec) == _unplaced(other.spec)
     )
+
+
+def _of_others(annotations: Mapping[str, str] | None) -> dict[str, str]:
+    """Annotations without those that we write ourselves when a pod is bound: they ask for nothing."""
+    return {key: value for key, value in (annotations or {}).items() if not key.startswith(OWN)}
+
+
+def _unplaced(spec: kube.PodSpec) -> kube.PodSpec:
+    return msgspec.structs.replace(spec, node_name=None) if spec.node_name else spec
 
 
 def status_of(pod: kube.Pod) -> TaskStatus:

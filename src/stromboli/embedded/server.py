@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from types import TracebackType
 
@@ -48,6 +49,8 @@ class ApiServer:
         self._front = HttpFront(self._plane, Api(self._plane), self.faults, self.token, bookmark_interval)
         self._certificates = make_certificates(ADDRESS)
         self._runner: web.ServerRunner | None = None
+        #: Where the socket for those on this machine lies; nobody else can look into it.
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     async def start(self) -> None:
         server = web.Server(
@@ -58,6 +61,8 @@ class ApiServer:
         site = web.TCPSite(self._runner, ADDRESS, self._port, ssl_context=self._certificates.server_context())
         await site.start()
         self._port = self._runner.addresses[0][1]
+        self._folder = tempfile.TemporaryDirectory(prefix="stromboli-")
+        await web.UnixSite(self._runner, self._socket).start()
 
     async def stop(self) -> None:
         """End all streams and close all connections."""
@@ -65,6 +70,9 @@ class ApiServer:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
 
     async def __aenter__(self) -> ApiServer:
         await self.start()
@@ -82,6 +90,15 @@ class ApiServer:
     @property
     def connection(self) -> Connection:
         return Connection(self.url, self._certificates.client_context(), static_token(self.token))
+
+    @property
+    def local_connection(self) -> Connection:
+        """For parts of the same process: a socket in a folder of the user's own, without the cost of encryption."""
+        return Connection("http://localhost", None, static_token(self.token), socket=self._socket)
+
+    @property
+    def _socket(self) -> str:
+        return str(Path(self._folder.name) / "api.sock") if self._folder else ""
 
     def kubeconfig(self) -> str:
         """A kubeconfig with this server alone, as YAML text."""

@@ -51,7 +51,7 @@ async def playground(
     options = options or Options()
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(server or ApiServer())
-        clients = [await stack.enter_async_context(Client(server.connection)) for _ in range(4)]
+        clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(4)]
         await install_crds(clients[0])
         standins, controllers = StandIns(clients[1]), Controllers(clients[2], options.scheduler_names)
         scheduler = Scheduler(clients[3], policy, options)

@@ -41,6 +41,8 @@ class _UnderWay:
 
     node: NodeEntry | None
     since: float
+    #: What the cluster had seen of others by then.
+    seen: object
 
 
 class Outcomes:
@@ -81,7 +83,9 @@ class Outcomes:
 
     def begin(self, order: BindOrder) -> None:
         """A bind was decided: its room is taken from now on."""
-        self._under_way[order.uid] = _UnderWay(self._cluster.structure.nodes.get(order.node), self._clock())
+        self._under_way[order.uid] = _UnderWay(
+            self._cluster.structure.nodes.get(order.node), self._clock(), self._cluster.doings_of_others
+        )
         self._cluster.assume(order.uid, order.node)
 
     def obstacle(self, order: BindOrder) -> str:
@@ -96,6 +100,8 @@ class Outcomes:
         changed = _obstacle_of_node(order.node, chosen, self._cluster.structure.nodes)
         if changed:
             return changed
+        if under_way is not None and under_way.seen == self._cluster.doings_of_others:
+            return ""
         lacking = self._cluster.shortages(order.uid)
         return f"node {order.node} has no room any more: Insufficient {', '.join(lacking)}" if lacking else ""
 

@@ -12,6 +12,13 @@ from stromboli.model.task import TaskStatus
 _ON_NODE = (TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
+def confirms(entry: TopLevel, before: TopLevel | None) -> bool:
+    """Whether a pod that had no node has one now. If it is the node that was chosen for it, that is no news."""
+    if not isinstance(entry, kube.Pod) or not isinstance(before, kube.Pod):
+        return False
+    return status_of(before) is TaskStatus.PENDING and status_of(entry) in _ON_NODE
+
+
 def matters(entry: TopLevel, before: TopLevel | None) -> bool:
     """Whether this object, which was `before` if it was known at all, may change what is decided.
 

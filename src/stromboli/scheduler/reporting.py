@@ -217,9 +217,11 @@ class Reporting:
 def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:
     """What people act on."""
     condition = status.conditions[0] if status.conditions else None
-    counts = status.running, status.succeeded, status.failed, job.pending_count, job.pipelined_count, job.ready_count
     told = (condition.type, condition.reason) if condition else ()
-    return job.spec.uid, status.phase, counts, told
+    results = status.running, status.succeeded, status.failed
+    if condition is not None and condition.reason in _ARRIVING:
+        return job.spec.uid, status.phase, results, told
+    return job.spec.uid, status.phase, results, told, (job.pending_count, job.pipelined_count, job.ready_count)
 
 
 def _may_be_arriving(wanted: GroupStatus) -> bool:

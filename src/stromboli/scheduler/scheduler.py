@@ -35,7 +35,7 @@ from stromboli.scheduler.healing import UNWOUND, Healing, left_behind
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.outcomes import Outcomes
 from stromboli.scheduler.policy import Policy
-from stromboli.scheduler.relevance import matters
+from stromboli.scheduler.relevance import confirms, matters
 from stromboli.scheduler.reporting import Reporting
 from stromboli.scheduler.resync import Resync
 from stromboli.scheduler.writer import StatusWriter
@@ -108,6 +108,7 @@ class Scheduler:
         self._last_cycle = -options.flush
         self._last_audit = self._last_clean_up = clock()
         self._stopping = asyncio.Event()
+        self._others = self.cluster.doings_of_others
         self._adopted = False
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -219,7 +220,8 @@ class Scheduler:
 
     def _changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         self._has_news = True
-        if matters(entry, before):
+        others, self._others = self._others, self.cluster.doings_of_others
+        if matters(entry, before) and (others != self._others or not confirms(entry, before)):
             self.alarm.ring()
 
     def _refused(self, quarantined: Quarantined) -> None:

@@ -26,3 +26,5 @@ class Connection:
     namespace: str = "default"
     #: The name in the server's certificate, where it differs from the address.
     server_name: str = ""
+    #: The path of a socket to use instead of the network, for a server on the same machine; empty for none.
+    socket: str = ""

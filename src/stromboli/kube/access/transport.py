@@ -155,12 +155,17 @@ class Transport:
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ttl_dns_cache=60),
+                connector=self._connector(),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self._user_agent},
                 read_bufsize=1 << 18,
             )
         return self._session
+
+    def _connector(self) -> aiohttp.BaseConnector:
+        if self.connection.socket:
+            return aiohttp.UnixConnector(self.connection.socket, limit=MOST_CONNECTIONS)
+        return aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ttl_dns_cache=60)
 
 
 async def _read(response: aiohttp.ClientResponse, largest: int) -> bytes:
