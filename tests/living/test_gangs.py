@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stromboli.embedded.standins.pod_life import EXIT_CODE, RUN_SECONDS
-from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, POD_GROUPS, PODS
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living, policy_of, unschedulable
 from tests.scenarios.builders import amounts, gang, gang_of, group, pod, priority_class, queue
@@ -56,23 +56,19 @@ async def test_a_finished_job_is_completed_and_counted() -> None:
 
 
 async def test_plain_pods_get_groups_named_after_their_owners() -> None:
-    owner = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "name": "batch",
-        "uid": "0b0e7c5e-7f0a-4e0c-9c53-6f1f5a3a0001",
-        "controller": True,
-    }
-    children = [pod(name=f"child-{place}") for place in range(2)]
-    for child in children:
-        child["metadata"]["ownerReferences"] = [owner]
     async with living(cpus(1)) as world:
+        owner = await world.client.create(CONFIG_MAPS, {"metadata": {"name": "owner"}})
+        uid = owner.metadata.uid
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "controller": True}
+        children = [pod(name=f"child-{place}") for place in range(2)]
+        for child in children:
+            child["metadata"]["ownerReferences"] = [reference]
         await world.create(pod(name="single"), children)
         await world.until_bound("", 3)
         single = await world.pod("single")
         assert single is not None
         assert await world.group(f"podgroup-{single.metadata.uid}")
-        assert await world.group(f"podgroup-{owner['uid']}")
+        assert await world.group(f"podgroup-{uid}")
         await check(world)
 
 
@@ -180,9 +176,10 @@ async def test_what_waits_is_told_in_few_events() -> None:
 
 
 async def test_room_that_is_being_released_is_held_for_one_and_named_on_its_pod() -> None:
-    slow = {"stromboli.dev/stop-seconds": "0.5"}
+    head, member = gang(1, 4, name="leaving")
+    member["metadata"]["finalizers"] = ["example.com/wait"]
     async with living(cpus(1)) as world:
-        await world.create(gang(1, 4, name="leaving", annotations=slow))
+        await world.create(head, member)
         await world.until_bound("leaving", 1)
         await world.create(gang(1, 4, name="next"))
         await world.until_says("next", "Insufficient cpu")
@@ -193,6 +190,7 @@ async def test_room_that_is_being_released_is_held_for_one_and_named_on_its_pod(
             return (waiting and waiting.status.nominated_node_name) or ""
 
         assert await world.until(nominated, "a node is named") == "node-00"
+        await world.patch(PODS, "leaving-task-0", {"metadata": {"finalizers": None}})
         await world.until_bound("next", 1)
         await check(world)
 
