@@ -34,14 +34,14 @@ class Snapshot:
     jobs: dict[str, Job]
     #: Keys of the jobs that a cycle may have to do something about.
     waiting: tuple[str, ...]
-    #: Keys of other jobs of which something has changed since the last snapshot.
-    touched: tuple[str, ...]
     queues: Mapping[str, Queue]
     queue_books: dict[str, QueueBooks]
     #: Seconds since the epoch, as the caller's clock says.
     now: float = 0.0
     #: What is wrong with objects, in words.
     warnings: tuple[str, ...] = ()
+    #: Keys of other jobs of which something has changed since the last snapshot.
+    touched: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
