@@ -37,7 +37,7 @@ _PAUSE = 0.05
 
 
 def embedded(parameters: Parameters, runs: int) -> list[Result]:
-    """Gangs are submitted, bound and started, all over HTTPS in this process."""
+    """Gangs are submitted, bound and started, all over HTTP in this process."""
     return [min((asyncio.run(_embedded(parameters)) for _ in range(min(runs, 2))), key=lambda result: result.seconds)]
 
 

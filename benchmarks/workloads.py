@@ -149,7 +149,7 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "queues": (queues, {"nodes": 1_000, "queues": 1_000, "pods": 50_000}, "very many queues"),
     "backlog": (backlog, {"nodes": 5_000, "pods": 10_000}, "pods that fit among as many that never will"),
     "snapshot": (snapshot, {"nodes": 10_000, "pods": 100_000}, "an idle cycle in a large cluster"),
-    "embedded": (living.embedded, {"nodes": 1_000, "pods": 10_000}, "a whole cluster over HTTPS in one process"),
+    "embedded": (living.embedded, {"nodes": 1_000, "pods": 10_000}, "a whole cluster over HTTP in one process"),
     "ingest": (living.ingest, {"events": 40_000}, "events of a watch, read into the cache"),
     "start": (living.start, {"nodes": 5_000, "pods": 50_000}, "from nothing to the first decision in a full cluster"),
     "idle": (living.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
