@@ -69,7 +69,10 @@ STORIES: dict[str, list[str]] = {
         "living/test_process_faults.py::test_a_successor_unwinds_a_gang_that_can_not_be_completed",
         "living/test_process_faults.py::test_a_successor_goes_on_with_an_unwinding_that_was_broken_off",
     ],
-    "P6": ["living/test_process_faults.py::test_gangs_are_bound_and_healed_by_a_clock_that_is"],
+    "P6": [
+        "living/test_process_faults.py::test_gangs_are_bound_and_healed_by_a_clock_that_is",
+        "living/test_process_faults.py::test_a_successor_unwinds_what_was_decided_by_a_clock_that_is",
+    ],
     "P8": [
         "living/test_process_faults.py::test_a_dump_that_cannot_be_written_stops_nothing",
         "living/test_process_faults.py::test_a_log_that_cannot_be_written_stops_nothing",

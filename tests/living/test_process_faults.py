@@ -164,6 +164,22 @@ async def test_gangs_are_bound_and_healed_by_a_clock_that_is(clock: Callable[[],
         await check(world)
 
 
+@pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS)
+async def test_a_successor_unwinds_what_was_decided_by_a_clock_that_is(clock: Callable[[], float]) -> None:
+    async with living(cpus(1), starts=False, bind_workers=1) as world:
+        fault = world.faults.add(BINDINGS, Delay(FOR_EVER), times=None, after=2)
+        await world.create(gang(4, 1, name="gang"))
+        await world.start()
+        world.scheduler.cycles._wall_clock = world.scheduler.outcomes._wall_clock = clock
+        await world.until_true(lambda: fault.fired)
+        await world.kill()
+        world.faults.clear()
+        await world.create(foreign("node-00", 2))
+        await world.start()
+        await world.until_bound("gang", 0)
+        await check(world)
+
+
 def sums_below_zero(world: World) -> list[str]:
     """Times in the metrics that are less than none."""
     text, _ = world.scheduler.metrics.render()

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.meta import Condition, ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from stromboli.scheduler.healing import COMMIT, DECIDED, Healing, commit_annotations, left_behind
 
 BEFORE, DECISION, AFTER = "2024-01-01T10:00:00Z", "2024-01-01T10:00:05.5Z", "2024-01-01T10:00:09Z"
 
 
-def member(uid: str, *, commit: str = "", created: str = BEFORE, node: str = "", decided: str = DECISION) -> Pod:
+def member(
+    uid: str, *, commit: str = "", created: str = BEFORE, node: str = "", decided: str = DECISION, bound: str = ""
+) -> Pod:
     """A pod; with a commit it was bound by that one, and is on a node."""
     marks = {COMMIT: commit, DECIDED: decided} if commit else None
     pod = Pod(metadata=ObjectMeta(uid, "default", uid, annotations=marks, creation_timestamp=created))
     pod.spec.node_name = node or ("node-a" if commit else None)
+    pod.status.conditions = [Condition("PodScheduled", "True", last_transition_time=bound)] if bound else None
     return pod
 
 
@@ -35,6 +38,17 @@ CASES: dict[str, tuple[list[Pod], str]] = {
     "marks that make no sense": ([member("a", commit="c/x"), member("b")], ""),
     "no marks but a slash": ([member("a", commit="/"), member("b")], ""),
     "a size beyond all sense": ([member("a", commit=f"c/{10**30}"), member("b")], ""),
+    "decided by a clock that is behind": (
+        [member("a", commit="c/2", decided="2024-01-01T09:00:00Z", bound="2024-01-01T10:00:06Z"), member("b")],
+        "a",
+    ),
+    "decided by a clock that is ahead": (
+        [
+            member("a", commit="c/2", decided="2024-01-01T11:00:00Z", bound="2024-01-01T10:00:06Z"),
+            member("b", created=AFTER),
+        ],
+        "",
+    ),
     "a time that makes no sense": ([member("a", commit="c/2", decided="yesterday"), member("b")], ""),
 }
 

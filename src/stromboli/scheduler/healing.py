@@ -6,7 +6,8 @@ its minimum, the pods that the broken commit had bound are evicted, and only tho
 
 What was bound survives a crash of the scheduler: every member of a gang carries the commit it was bound by, how many
 members the commit had, and when it was decided. A gang with a pod that waits since before the commit, and fewer
-bound members than the commit had, was left behind by somebody who did not come to the end.
+bound members than the commit had, was left behind by somebody who did not come to the end. Before and after are told
+by the server's clock where it says when it bound a pod, because it is the one that says when pods came.
 """
 
 from __future__ import annotations
@@ -97,8 +98,16 @@ def left_behind(pods: Iterable[kube.Pod]) -> list[str]:
     return [
         pod.metadata.uid
         for pod in placed
-        if bound[_annotation(pod, COMMIT)] < _size(pod) and min(waiting) <= seconds_of(_annotation(pod, DECIDED))
+        if bound[_annotation(pod, COMMIT)] < _size(pod) and min(waiting) <= _bound_at(pod)
     ]
+
+
+def _bound_at(pod: kube.Pod) -> float:
+    """When the server bound a pod; when that was decided, if the server does not say."""
+    said = [
+        c.last_transition_time for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True"
+    ]
+    return seconds_of(said[0] if said and said[0] else _annotation(pod, DECIDED))
 
 
 def _annotation(pod: kube.Pod, key: str) -> str:
