@@ -31,7 +31,6 @@ from stromboli.framework.plugin import Plugin
 from stromboli.framework.program import Program
 from stromboli.framework.registry import Registry
 from stromboli.kube.access.api_errors import ApiError
-from stromboli.kube.access.backoff import Backoff
 from stromboli.kube.access.client import Client, PatchKind
 from stromboli.kube.access.connection import Connection
 from stromboli.kube.applying import Applier
@@ -285,8 +284,6 @@ def hurry(scheduler: Scheduler) -> None:
     scheduler.evictors._evictor._patience = IMPATIENT
     scheduler.writer._patience = IMPATIENT
     scheduler.resync._patience = IMPATIENT
-    for reflector in scheduler.feed.reflectors:
-        reflector._setbacks._backoff = Backoff(shortest=0.02, longest=0.1)
 
 
 def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> Policy:
