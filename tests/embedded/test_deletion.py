@@ -79,7 +79,8 @@ async def test_propagation_is_a_mark_for_the_garbage_collector(
 
 async def test_jobs_leave_their_pods_behind(api: HttpApi) -> None:
     jobs = "/apis/batch/v1/namespaces/default/jobs"
-    await api.post(jobs, config("j"))
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    await api.post(jobs, {"metadata": {"name": "j"}, "spec": {"template": template}})
     assert (await api.delete(f"{jobs}/j")).body["metadata"]["finalizers"] == ["orphan"]
     assert (await api.delete(f"{jobs}/j", {"propagationPolicy": "Background"})).body["status"] == "Success"
 

@@ -202,7 +202,9 @@ async def test_an_own_namespace_for_every_object(api: HttpApi) -> None:
 
 async def test_the_generation_counts_what_is_asked_for(api: HttpApi) -> None:
     path = "/apis/apps/v1/namespaces/default/deployments"
-    created = await api.post(path, {"metadata": {"name": "d"}, "spec": {"replicas": 1}, "status": {"replicas": 9}})
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    created = await api.post(path, {"metadata": {"name": "d"}, "spec": spec, "status": {"replicas": 9}})
     assert created.body["metadata"]["generation"] == 1
     assert "status" not in created.body
     assert (await api.patch(f"{path}/d", {"spec": {"replicas": 2}})).body["metadata"]["generation"] == 2
@@ -211,7 +213,7 @@ async def test_the_generation_counts_what_is_asked_for(api: HttpApi) -> None:
     assert "status" not in labelled.body
     status = await api.patch(f"{path}/d/status", {"spec": {"replicas": 5}, "status": {"replicas": 2}})
     assert status.body["metadata"]["generation"] == 2
-    assert (status.body["spec"], status.body["status"]) == ({"replicas": 2}, {"replicas": 2})
+    assert (status.body["spec"]["replicas"], status.body["status"]) == (2, {"replicas": 2})
 
 
 async def test_nodes_register_with_their_status(api: HttpApi) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.deletion import DeleteOptions
 from stromboli.embedded.kinds.bindings import bind
+from stromboli.embedded.kinds.scales import scale_of, with_scale
 from stromboli.embedded.refusals import Refused, bad_request, details_of, method_not_allowed, no_such_path, success
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.selectors import Matcher, matcher
@@ -119,6 +120,8 @@ class Api:
 
     def _get(self, asked: Asked) -> Reply:
         entry = self._entry(asked)
+        if asked.call.subresource == "scale":
+            return Reply(200, encode(scale_of(entry.body)))
         if asked.call.subresource not in ("", "status"):
             raise Refused(501, "NotImplemented", f"there is no {asked.call.subresource} in a simulated cluster")
         return self._shown(asked, entry)
@@ -149,10 +152,22 @@ class Api:
 
     def _update(self, asked: Asked) -> Reply:
         body = _object(decoded(asked.body, asked.content_type))
+        if asked.call.subresource == "scale":
+            return self._scale(asked, body)
         entry = self._plane.writes.update(asked.resource, self._entry(asked), body, asked.options())
         return self._shown(asked, entry)
 
+    def _scale(self, asked: Asked, scale: Object) -> Reply:
+        entry = self._entry(asked)
+        body = with_scale(asked.resource, entry.body, scale)
+        return Reply(
+            200, encode(scale_of(self._plane.writes.update(asked.resource, entry, body, asked.options()).body))
+        )
+
     def _patch(self, asked: Asked) -> Reply:
+        if asked.call.subresource == "scale":
+            found = scale_of(self._entry(asked).body)
+            return self._scale(asked, patched(asked.resource, asked.call.name, found, asked.body, asked.content_type))
         if asked.content_type == APPLY_PATCH:
             entry, is_new = self._plane.applies.apply(
                 asked.resource,

@@ -10,10 +10,11 @@ from stromboli.embedded.kinds.custom_resources import CRD_GROUP, CustomStrategy,
 from stromboli.embedded.kinds.events_api import EVENTS_GROUP
 from stromboli.embedded.kinds.evictions import Evictions
 from stromboli.embedded.kinds.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
-from stromboli.embedded.kinds.plain_kinds import EventStrategy, JobStrategy, NodeStrategy, RoleStrategy, SecretStrategy
+from stromboli.embedded.kinds.plain_kinds import EventStrategy, NodeStrategy, RoleStrategy, SecretStrategy
 from stromboli.embedded.kinds.pods import PodStrategy
 from stromboli.embedded.kinds.priorities import PriorityClassStrategy, system_classes
 from stromboli.embedded.kinds.strategies import Strategy
+from stromboli.embedded.kinds.workloads import workload_strategies
 from stromboli.embedded.lists import Lists
 from stromboli.embedded.registry import Registry, ServedResource
 from stromboli.embedded.store import Entry, Object, Store
@@ -48,12 +49,12 @@ class ControlPlane:
             ("", "pods"): PodStrategy(self.store),
             ("", "nodes"): NodeStrategy(),
             ("", "secrets"): SecretStrategy(),
-            ("batch", "jobs"): JobStrategy(),
             ("", "events"): EventStrategy(self.store),
             (EVENTS_GROUP, "events"): EventStrategy(self.store),
             ("", "namespaces"): NamespaceStrategy(),
             ("scheduling.k8s.io", "priorityclasses"): PriorityClassStrategy(self.store),
             (CRD_GROUP, "customresourcedefinitions"): DefinitionStrategy(self.store, self.registry),
+            **workload_strategies(),
             **{("rbac.authorization.k8s.io", plural): RoleStrategy() for plural in _RBAC},
         }
 

@@ -28,9 +28,9 @@ ReplicationController  replicationcontrollers  rc      ns  all  status
 _GROUPS = {
     ("", "v1"): _CORE,
     ("apps", "v1"): """
-Deployment          deployments          deploy  ns  all  status
-ReplicaSet          replicasets          rs      ns  all  status
-StatefulSet         statefulsets         sts     ns  all  status
+Deployment          deployments          deploy  ns  all  status,scale
+ReplicaSet          replicasets          rs      ns  all  status,scale
+StatefulSet         statefulsets         sts     ns  all  status,scale
 DaemonSet           daemonsets           ds      ns  all  status
 ControllerRevision  controllerrevisions  -       ns  -    -
 """,

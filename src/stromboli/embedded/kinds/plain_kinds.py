@@ -25,12 +25,6 @@ class RoleStrategy(Strategy):
     free_names = True
 
 
-class JobStrategy(Strategy):
-    """Whoever deletes a job and says nothing about its pods leaves them behind, as it has always been."""
-
-    propagation = "Orphan"
-
-
 class SecretStrategy(Strategy):
     """What is written as text is kept encoded."""
 

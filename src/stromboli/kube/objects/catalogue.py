@@ -18,6 +18,7 @@ from stromboli.kube.objects.storage import (
 )
 from stromboli.kube.objects.topology import HyperNode, Numatopology
 from stromboli.kube.objects.volcano import PodGroup, Queue
+from stromboli.kube.objects.workloads import Deployment, Job, ReplicaSet
 
 PODS = Resource(Pod, "v1", "pods")
 NODES = Resource(Node, "v1", "nodes")
@@ -29,6 +30,10 @@ VOLUMES = Resource(PersistentVolume, "v1", "persistentvolumes")
 
 PRIORITY_CLASSES = Resource(PriorityClass, "v1", "priorityclasses")
 DISRUPTION_BUDGETS = Resource(PodDisruptionBudget, "v1", "poddisruptionbudgets")
+
+JOBS = Resource(Job, "v1", "jobs")
+REPLICA_SETS = Resource(ReplicaSet, "v1", "replicasets")
+DEPLOYMENTS = Resource(Deployment, "v1", "deployments")
 
 STORAGE_CLASSES = Resource(StorageClass, "v1", "storageclasses")
 CSI_NODES = Resource(CSINode, "v1", "csinodes")

@@ -1,0 +1,136 @@
+"""What makes pods: jobs, replica sets and deployments, as far as their controllers read them.
+
+Templates are handed on as they are: whoever makes a pod from one must not lose a field of it.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from stromboli.kube.objects.meta import Condition, Int32, Int64, LabelSelector, TopLevel, Wire
+
+PodTemplate = dict[str, Any]
+
+
+class JobSpec(Wire):
+    """How often to run pods to their end, and how many at a time."""
+
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
+    completion_mode: str | None = None
+    backoff_limit: Int32 | None = None
+    active_deadline_seconds: Int64 | None = None
+    ttl_seconds_after_finished: Int32 | None = None
+    suspend: bool | None = None
+    managed_by: str | None = None
+    manual_selector: bool | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+
+
+class JobStatus(Wire):
+    """How far it has come. Conditions of type Complete and Failed end it."""
+
+    active: Int32 | None = None
+    ready: Int32 | None = None
+    terminating: Int32 | None = None
+    succeeded: Int32 | None = None
+    failed: Int32 | None = None
+    start_time: str | None = None
+    completion_time: str | None = None
+    completed_indexes: str | None = None
+    conditions: list[Condition] | None = None
+
+
+class Job(TopLevel):
+    """Work that comes to an end."""
+
+    group: ClassVar[str] = "batch"
+    namespaced: ClassVar[bool] = True
+
+    spec: JobSpec = msgspec.field(default_factory=JobSpec)
+    status: JobStatus = msgspec.field(default_factory=JobStatus)
+
+
+class ReplicaSetSpec(Wire):
+    """How many equal pods there are to be."""
+
+    replicas: Int32 | None = None
+    min_ready_seconds: Int32 | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+
+
+class ReplicaSetStatus(Wire):
+    """How many there are."""
+
+    replicas: Int32 | None = None
+    fully_labeled_replicas: Int32 | None = None
+    ready_replicas: Int32 | None = None
+    available_replicas: Int32 | None = None
+    observed_generation: Int64 | None = None
+
+
+class ReplicaSet(TopLevel):
+    """A number of equal pods."""
+
+    group: ClassVar[str] = "apps"
+    namespaced: ClassVar[bool] = True
+
+    spec: ReplicaSetSpec = msgspec.field(default_factory=ReplicaSetSpec)
+    status: ReplicaSetStatus = msgspec.field(default_factory=ReplicaSetStatus)
+
+
+class RollingUpdate(Wire):
+    """How many pods may be too many and too few while they are exchanged: numbers or percentages."""
+
+    max_surge: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
+
+
+class DeploymentStrategy(Wire):
+    """Whether pods are exchanged one by one or all at once."""
+
+    type: str | None = None
+    rolling_update: RollingUpdate | None = None
+
+
+class DeploymentSpec(Wire):
+    """How many equal pods there are to be, and how to get from one template to the next."""
+
+    replicas: Int32 | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+    strategy: DeploymentStrategy | None = None
+    min_ready_seconds: Int32 | None = None
+    revision_history_limit: Int32 | None = None
+    paused: bool | None = None
+    progress_deadline_seconds: Int32 | None = None
+
+
+class DeploymentCondition(Condition):
+    """A condition that also tells when anything last moved."""
+
+    last_update_time: str | None = None
+
+
+class DeploymentStatus(Wire):
+    """How many pods there are, and how many of them are of the present template."""
+
+    replicas: Int32 | None = None
+    updated_replicas: Int32 | None = None
+    ready_replicas: Int32 | None = None
+    available_replicas: Int32 | None = None
+    unavailable_replicas: Int32 | None = None
+    observed_generation: Int64 | None = None
+    conditions: list[DeploymentCondition] | None = None
+
+
+class Deployment(TopLevel):
+    """A number of equal pods that are exchanged when their template changes."""
+
+    group: ClassVar[str] = "apps"
+    namespaced: ClassVar[bool] = True
+
+    spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
+    status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
