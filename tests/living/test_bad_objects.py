@@ -48,7 +48,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
 
 @pytest.mark.parametrize(("manifests", "words"), BAD.values(), ids=BAD)
 async def test_an_object_that_makes_no_sense_says_so_and_others_are_scheduled(manifests: list[Any], words: str) -> None:
-    async with living(cpus(1)) as world:
+    async with living(cpus(1), bare=True) as world:
         accepted = await offered(world, manifests)
         await world.create(gang(1, 1, name="good"))
         await world.until_bound("good", 1)
@@ -70,7 +70,7 @@ async def offered(world: World, manifests: list[Any]) -> bool:
 
 
 async def test_a_minimum_of_nothing_or_less_is_no_minimum() -> None:
-    async with living(cpus(1)) as world:
+    async with living(cpus(1), bare=True) as world:
         accepted = await offered(world, gang(2, 3, name="loose", minimum=-1))
         if accepted:
             await world.until_bound("loose", 1)
@@ -80,7 +80,7 @@ async def test_a_minimum_of_nothing_or_less_is_no_minimum() -> None:
 
 
 async def test_queues_that_go_round_in_a_circle_hold_up_only_themselves() -> None:
-    async with living(cpus(1)) as world:
+    async with living(cpus(1), bare=True) as world:
         await world.create(queue("a", parent="b"), queue("b", parent="a"), queue("own", parent="own"))
         chain = [queue(f"deep-{depth}", parent=f"deep-{depth - 1}" if depth else None) for depth in range(20)]
         await world.create(chain, gang(1, 1, name="circle", queue="a"), gang(1, 1, name="deep", queue="deep-19"))
@@ -95,9 +95,11 @@ async def test_words_in_every_script_are_kept_within_limits() -> None:
     """A label of another script, a long annotation, and a message that is too long for an event."""
     strange = {"example.com/name": f"{LONG}{FAMILY}\N{RIGHT-TO-LEFT OVERRIDE}"}
     names = [f"{'x' * 60}-{number}" for number in range(3)]
-    async with living(cpus(1)) as world:
-        selecting = {"nodeSelector": {f"example.com/{name}": name for name in names}}
-        await world.create(gang(1, 1, name="n" * 63, annotations=strange, **selecting), gang(1, 1, name="good"))
+    async with living(cpus(1), bare=True) as world:
+        selector = {f"example.com/{name}": name for name in names}
+        await world.create(
+            gang(1, 1, name="n" * 63, annotations=strange, nodeSelector=selector), gang(1, 1, name="good")
+        )
         await world.until_bound("good", 1)
         said = await world.until_says("n" * 63, "0/1 nodes are available")
         assert len(said.encode()) <= 1024
@@ -107,7 +109,7 @@ async def test_words_in_every_script_are_kept_within_limits() -> None:
 
 
 async def test_groups_of_every_size_live_side_by_side() -> None:
-    async with living(cpus(1, 64)) as world:
+    async with living(cpus(1, 64), bare=True) as world:
         single = [gang(1, "10m", name=f"one-{number}") for number in range(15)]
         await world.create(group("none", 0), single, gang(30, "10m", name="large"))
         await world.until_bound("one", 15)
@@ -118,7 +120,7 @@ async def test_groups_of_every_size_live_side_by_side() -> None:
 async def test_a_group_of_another_namespace_is_another_group() -> None:
     head, member = gang(1, 1, name="gang")
     member["metadata"]["namespace"] = "kube-public"
-    async with living(cpus(1)) as world:
+    async with living(cpus(1), bare=True) as world:
         await world.create(head, member, gang(1, 1, name="good"))
         await world.until_bound("good", 1)
         await world.cycles()
@@ -128,14 +130,14 @@ async def test_a_group_of_another_namespace_is_another_group() -> None:
 
 @pytest.mark.parametrize("nodes", [0, 1])
 async def test_a_cluster_of_hardly_any_nodes_is_a_cluster(nodes: int) -> None:
-    async with living(*([cpus(1)] * nodes)) as world:
+    async with living(*([cpus(1)] * nodes), bare=True) as world:
         await world.create(gang(1, 1, name="gang"))
         await (world.until_bound("gang", 1) if nodes else world.until_says("gang", "0/0 nodes are available"))
         await check(world)
 
 
 async def test_a_group_that_becomes_invalid_and_valid_again_recovers() -> None:
-    async with living(cpus(1)) as world:
+    async with living(cpus(1), bare=True) as world:
         await world.create(gang(1, 9, name="gang"))
         await world.until_says("gang", "Insufficient cpu")
         await world.patch(POD_GROUPS, "gang", {"spec": {"queue": "nowhere"}})

@@ -22,6 +22,8 @@ from stromboli.embedded.faults import (
     Garble,
     LoseAnswer,
     Match,
+    RequestAction,
+    WatchAction,
 )
 from stromboli.kube.objects.catalogue import NODES, PODS
 from tests.living.invariants import check
@@ -30,7 +32,7 @@ from tests.scenarios.builders import gang
 
 SEEDS = range(int(os.environ.get("FOUL_WEATHER", "3")))
 SIZES = {"red": 4, "green": 3, "blue": 2, "white": 5}
-REQUESTS = [
+REQUESTS: list[RequestAction] = [
     Answer(409, "Conflict"),
     Answer(422, "Invalid"),
     Answer(429, "TooManyRequests", retry_after=0),
@@ -42,7 +44,7 @@ REQUESTS = [
     Delay(0.05),
 ]
 #: A watch that mixes up events and then breaks off may have told the newest and not the one before: no server does.
-WATCHES = [CutWatch(), Duplicate(), ExpireWatch()]
+WATCHES: list[WatchAction] = [CutWatch(), Duplicate(), ExpireWatch()]
 WRITES = [
     Match(verb="create", plural="pods", subresource="binding"),
     Match(verb="create", plural="pods", subresource="eviction"),

@@ -61,7 +61,7 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
     """The only worker is busy with another pod while the node changes; the gang needs every node."""
     async with living(cpus(2, 2), bare=True, starts=False, bind_workers=1) as world:
         await world.add_nodes(cpus(1, 1, prefix="small"))
-        world.faults.add(BINDINGS, Delay(0.3))
+        world.faults.add(BINDINGS, Delay(0.2))
         here = {"kubernetes.io/hostname": "small-00"}
         await world.create(gang(1, 1, name="aaa", nodeSelector=here), gang(2, 2, name="gang"))
         await world.start()
@@ -80,7 +80,7 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
 async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it() -> None:
     """One of three is bound; the node of another is deleted; nothing else has room: the one is unwound."""
     async with living(cpus(3, 2), starts=False, bind_workers=1) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.3), after=1)
+        fault = world.faults.add(BINDINGS, Delay(0.2), after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
         first = (await world.until_bound("gang", 1))[0].spec.node_name
@@ -95,7 +95,7 @@ async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it(
 
 async def test_a_gang_that_lost_a_node_in_the_middle_is_completed_elsewhere() -> None:
     async with living(cpus(4, 2), starts=False, bind_workers=1) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.3), after=1)
+        fault = world.faults.add(BINDINGS, Delay(0.2), after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
         first = (await world.until_bound("gang", 1))[0].spec.node_name
@@ -112,7 +112,7 @@ def orders_under_way(world: World) -> list[BindOrder]:
 
 async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_others() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        world.faults.add(BINDINGS, Delay(0.3))
+        world.faults.add(BINDINGS, Delay(0.2))
         await world.create(gang(3, 1, name="gang", minimum=2))
         await world.start()
         await held_up(world)
@@ -124,7 +124,7 @@ async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_othe
 async def test_a_pod_of_the_same_name_is_another_pod() -> None:
     """While the first one is being bound it is replaced; the second is scheduled as what it is: new."""
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        world.faults.add(BINDINGS, Delay(0.3))
+        world.faults.add(BINDINGS, Delay(0.2))
         head, member = gang(1, 1, name="gang")
         await world.create(head, member)
         await world.start()
@@ -141,7 +141,7 @@ async def test_a_pod_of_the_same_name_is_another_pod() -> None:
 
 async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        world.faults.add(BINDINGS, Delay(0.3), after=1)
+        world.faults.add(BINDINGS, Delay(0.2), after=1)
         await world.create(gang(2, 1, name="gang"))
         await world.start()
         await held_up(world)
@@ -153,7 +153,7 @@ async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -
 @pytest.mark.parametrize(("minimum", "bound"), [(4, 3), (1, 3)], ids=["raised", "lowered"])
 async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, bound: int) -> None:
     async with living(cpus(1, 3), starts=False, bind_workers=1) as world:
-        world.faults.add(BINDINGS, Delay(0.3), after=1)
+        world.faults.add(BINDINGS, Delay(0.2), after=1)
         await world.create(gang(4, 1, name="gang", minimum=3))
         await world.start()
         await held_up(world)
@@ -168,7 +168,7 @@ async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, b
 async def test_a_queue_that_goes_while_its_job_is_bound_does_not_tear_it(change: str) -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
         await world.create(queue("research"))
-        world.faults.add(BINDINGS, Delay(0.3), after=1)
+        world.faults.add(BINDINGS, Delay(0.2), after=1)
         await world.create(gang(2, 1, name="gang", queue="research"))
         await world.start()
         await held_up(world)
@@ -183,7 +183,7 @@ async def test_a_queue_that_goes_while_its_job_is_bound_does_not_tear_it(change:
 async def test_a_priority_class_that_is_deleted_changes_nothing_that_was_decided() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
         await world.create(priority_class("urgent", 1000))
-        world.faults.add(BINDINGS, Delay(0.3), after=1)
+        world.faults.add(BINDINGS, Delay(0.2), after=1)
         await world.create(gang(2, 1, name="gang", priority="urgent"))
         await world.start()
         await held_up(world)

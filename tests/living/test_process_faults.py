@@ -36,7 +36,7 @@ async def killed_after(world: World, binds: int, size: int) -> None:
 
 @pytest.mark.parametrize("binds", range(5))
 async def test_a_successor_completes_a_gang_that_was_left_half_bound(binds: int) -> None:
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with living(cpus(1), bare=True, starts=False, bind_workers=1) as world:
         await killed_after(world, binds, 4)
         await world.start()
         await world.until_bound("gang", 4)
@@ -92,7 +92,7 @@ async def next_second() -> None:
 
 
 async def test_a_scheduler_that_is_asked_to_stop_finishes_the_gangs_it_has_begun() -> None:
-    async with living(cpus(2), starts=False, bind_workers=1) as world:
+    async with living(cpus(2), bare=True, starts=False, bind_workers=1) as world:
         fault = world.faults.add(BINDINGS, Delay(0.1), times=None)
         await world.create(gang(4, 1, name="gang"), gang(4, 1, name="late"))
         await world.start()
@@ -108,7 +108,7 @@ async def test_a_scheduler_that_is_asked_to_stop_finishes_the_gangs_it_has_begun
 
 async def test_who_is_not_in_charge_writes_nothing() -> None:
     in_charge = False
-    async with living(cpus(1), starts=False) as world:
+    async with living(cpus(1), bare=True, starts=False) as world:
         await world.start(is_in_charge=lambda: in_charge)
         await world.until_true(lambda: world.scheduler.feed.is_synced)
         await world.create(gang(2, 1, name="gang"))
@@ -128,7 +128,7 @@ async def test_who_is_not_in_charge_writes_nothing() -> None:
 
 async def test_who_is_dismissed_in_the_middle_of_a_gang_binds_no_more_and_the_next_one_does() -> None:
     in_charge = True
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with living(cpus(1), bare=True, starts=False, bind_workers=1) as world:
         fault = world.faults.add(BINDINGS, Delay(0.2), times=None, after=1)
         await world.create(gang(4, 1, name="gang"))
         await world.start(is_in_charge=lambda: in_charge)
@@ -153,7 +153,7 @@ CLOCKS: dict[str, Callable[[], float]] = {
 
 @pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS)
 async def test_gangs_are_bound_and_healed_by_a_clock_that_is(clock: Callable[[], float]) -> None:
-    async with living(cpus(1), starts=False) as world:
+    async with living(cpus(1), bare=True, starts=False) as world:
         await world.create(gang(3, 1, name="gang"))
         third = Match(verb="create", plural="pods", subresource="binding", name="gang-task-2")
         world.faults.add(third, Answer(422, "Invalid"), times=1)
@@ -191,7 +191,7 @@ async def test_a_dump_that_cannot_be_written_stops_nothing(broken: str, tmp_path
     folder = tmp_path / "dumps"
     if broken == "a file":
         folder.write_text("")
-    async with living(cpus(1), dump_folder=str(folder)) as world:
+    async with living(cpus(1), bare=True, dump_folder=str(folder)) as world:
         dumping = Dumping(world.scheduler, world.client)
         world.scheduler.dump = dumping.dump
         world.scheduler.dump()
@@ -209,7 +209,7 @@ async def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.Mo
     logger = logging.getLogger("stromboli")
     logger.addHandler(handler)
     try:
-        async with living(cpus(1)) as world:
+        async with living(cpus(1), bare=True) as world:
             await world.create(gang(1, 1, name="gang"))
             await world.until_bound("gang", 1)
             await check(world)

@@ -48,7 +48,7 @@ from tests.scenarios.case import configuration, flattened
 
 DEADLINE = 10.0
 #: Everything that waits, waits briefly here.
-QUICK = Options(period=0.05, debounce=0.005, flush=0.5, heal=0.4, status_refresh=0.1, grace=2.0, audit=0.1)
+QUICK = Options(period=0.05, debounce=0.005, flush=0.5, heal=0.25, status_refresh=0.1, grace=2.0, audit=0.1)
 IMPATIENT = Patience(attempts=3, shortest=0.01, longest=0.05)
 #: Jobs by priority, gangs whole, every rule of nodes; queues share as they like.
 SIMPLE = configuration("priority", "gang", "predicates", "nodeorder")
@@ -251,8 +251,9 @@ class World:
         if not config.exists():
             self.server.write_kubeconfig(config)
         environment = {**os.environ, "KUBECONFIG": str(config), "HOME": str(self.home)}
+        run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
         done = await asyncio.to_thread(
-            subprocess.run, [KUBECTL, *arguments], input=stdin, env=environment, text=True, capture_output=True,
+            run, [KUBECTL, *arguments], input=stdin, env=environment, text=True, capture_output=True,
             timeout=DEADLINE, check=False,
         )  # fmt: skip
         assert fails == bool(done.returncode), (arguments, done.stdout, done.stderr)

@@ -140,7 +140,7 @@ def test_a_queue_is_told_what_it_holds(
     before: dict[str, str] | None, held: dict[str, str], expected: dict[str, str | None] | None
 ) -> None:
     queue = Queue(metadata=ObjectMeta("queue"))
-    queue.status.allocated = before
+    queue.status.allocated = dict(before) if before is not None else None
     patch = queue_patch(queue, held)
     assert (patch and patch["status"]["allocated"]) == expected
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -14,6 +14,7 @@ from stromboli.binder.retrying import Patience
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.mirror import Mirror
 from stromboli.kube.access.api_errors import ApiError, Unreachable
+from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import QUEUES
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.volcano import Queue
@@ -67,9 +68,13 @@ class Desk:
         self.done: list[bool] = []
         self.failed = 0
         self.writer = StatusWriter(
-            server, self.mirror, lambda: self.in_charge, lambda what, problem: self.problems.append(problem),
-            workers=2, patience=Patience(attempts=3, shortest=0.0, longest=0.0),
-        )  # type: ignore[arg-type]  # fmt: skip
+            cast("Client", server),
+            self.mirror,
+            lambda: self.in_charge,
+            lambda what, problem: self.problems.append(problem),
+            workers=2,
+            patience=Patience(attempts=3, shortest=0.0, longest=0.0),
+        )
 
     def wish(self, state: str) -> None:
         def make(queue: Queue) -> dict[str, Any] | None:
