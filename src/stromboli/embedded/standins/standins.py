@@ -12,7 +12,11 @@ from stromboli.embedded.standins.garbage import GarbageCollector
 from stromboli.embedded.standins.kubelets import Kubelets
 from stromboli.embedded.standins.node_life import HEARTBEAT, PATIENCE, NodeLife
 from stromboli.embedded.standins.volumes import VolumeController
-from stromboli.kube.objects.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, PODS
+from stromboli.embedded.standins.workloads.deployments import DeploymentController
+from stromboli.embedded.standins.workloads.jobs import JobController
+from stromboli.embedded.standins.workloads.owned_pods import OwnedPods
+from stromboli.embedded.standins.workloads.replica_sets import ReplicaSetController
+from stromboli.kube.objects.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, PODS, REPLICA_SETS
 from stromboli.kube.watching.informer import Informer
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ class StandIns:
     def __init__(self, client: Client, *, heartbeat: float = HEARTBEAT, patience: float = PATIENCE) -> None:
         nodes, pods = Informer(client, NODES), Informer(client, PODS)
         budgets, claims = Informer(client, DISRUPTION_BUDGETS), Informer(client, CLAIMS)
+        replica_sets, owned_pods = Informer(client, REPLICA_SETS), OwnedPods(pods)
         self.kubelets = Kubelets(client, nodes, pods)
         self.node_life = NodeLife(client, nodes, pods, heartbeat=heartbeat, patience=patience)
         self.garbage = GarbageCollector(client)
@@ -32,7 +37,10 @@ class StandIns:
         self.volumes = VolumeController(client, claims)
         self.ephemeral_volumes = EphemeralVolumes(client, pods, claims)
         self.claims = ClaimController(client, pods)
-        self._watches = (nodes, pods, budgets, claims)
+        self.jobs = JobController(client, owned_pods)
+        self.replica_sets = ReplicaSetController(client, replica_sets, owned_pods)
+        self.deployments = DeploymentController(client, replica_sets, owned_pods)
+        self._watches = (nodes, pods, budgets, claims, replica_sets)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -45,6 +53,9 @@ class StandIns:
             self.volumes,
             self.ephemeral_volumes,
             self.claims,
+            self.jobs,
+            self.replica_sets,
+            self.deployments,
         )
         async with asyncio.TaskGroup() as tasks:
             for part in parts:

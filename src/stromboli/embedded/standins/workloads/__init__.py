@@ -1,0 +1,1 @@
+"""Controllers of what makes pods: jobs, replica sets and deployments."""

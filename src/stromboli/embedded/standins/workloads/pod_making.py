@@ -1,0 +1,75 @@
+"""Pods from templates. Their names look like chance and are none: what is made twice is refused the second time.
+
+A watch always lags behind. Whoever counts too few pods makes some again, and a server that already has them under the
+same names says so. The letters of a name follow from the owner and a number, and the lowest numbers come first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+from stromboli.kube.objects.meta import OwnerReference
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.resources import Resource, T
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_NAME = 63
+_SUFFIX = 5
+
+
+def free_names(prefix: str, uid: str, is_taken: Callable[[str], bool]) -> Iterator[str]:
+    """Names that begin with the prefix and are not taken, always in the same order."""
+    start = prefix[: _LONGEST_NAME - _SUFFIX - 1].rstrip("-.")
+    for number in count():
+        name = f"{start}-{_suffix(f'{uid}/{prefix}/{number}')}"
+        if not is_taken(name):
+            yield name
+
+
+@lru_cache(maxsize=1 << 16)
+def _suffix(seed: str) -> str:
+    return letters(seed.encode(), _SUFFIX)
+
+
+def letters(content: bytes, length: int) -> str:
+    """Letters and digits that follow from the content; without vowels, so that they are no words."""
+    number = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest())
+    found = []
+    for _ in range(length):
+        number, place = divmod(number, len(_LETTERS))
+        found.append(_LETTERS[place])
+    return "".join(found)
+
+
+def pod_document(
+    template: Mapping[str, Any], name: str, prefix: str, owner: dict[str, Any], spec: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A pod of a template; `spec` is what this one has besides."""
+    given = template.get("metadata") or {}
+    metadata = {part: given[part] for part in ("labels", "annotations", "finalizers") if given.get(part)}
+    metadata |= {"name": name, "generateName": f"{prefix}-", "ownerReferences": [owner]}
+    return {"metadata": metadata, "spec": {**(template.get("spec") or {}), **(spec or {})}}
+
+
+def controller_reference(resource: Resource[T], owner: T) -> dict[str, Any]:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": owner.metadata.name,
+        "uid": owner.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def controller_of(references: list[OwnerReference] | None) -> OwnerReference | None:
+    return next((each for each in references or () if each.controller), None)
+
+
+def is_pod_of(pod: Pod, uid: str) -> bool:
+    owner = controller_of(pod.metadata.owner_references)
+    return owner is not None and owner.uid == uid
