@@ -22,6 +22,7 @@ from stromboli.embedded.faults import (
     Garble,
     LoseAnswer,
     Match,
+    Reorder,
     RequestAction,
     WatchAction,
 )
@@ -43,8 +44,7 @@ REQUESTS: list[RequestAction] = [
     Garble(),
     Delay(0.05),
 ]
-#: A watch that mixes up events and then breaks off may have told the newest and not the one before: no server does.
-WATCHES: list[WatchAction] = [CutWatch(), Duplicate(), ExpireWatch()]
+WATCHES: list[WatchAction] = [CutWatch(), Duplicate(), ExpireWatch(), Reorder(3)]
 WRITES = [
     Match(verb="create", plural="pods", subresource="binding"),
     Match(verb="create", plural="pods", subresource="eviction"),

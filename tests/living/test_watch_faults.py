@@ -7,10 +7,13 @@ import asyncio
 import pytest
 
 from stromboli.cache.auditor import audit
+from stromboli.cache.cluster import Cluster
+from stromboli.cache.mirror import Mirror
 from stromboli.embedded.faults import Answer, CutWatch, Duplicate, ExpireWatch, HangWatch, Match, Reorder, WatchAction
 from stromboli.embedded.server import ApiServer
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.meta import ObjectMeta, TopLevel
 from stromboli.scheduler.confidence import Untrustworthy
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living
@@ -181,3 +184,18 @@ async def test_books_that_are_wrong_again_soon_end_the_scheduler() -> None:
         assert isinstance(failure, ExceptionGroup)
         assert failure.subgroup(Untrustworthy)
         await world.kill()
+
+
+def node_at(version: int) -> Node:
+    return Node(metadata=ObjectMeta("node-00", "", "uid", resource_version=str(version)))
+
+
+def test_who_was_missing_from_a_list_and_is_heard_of_again_is_there() -> None:
+    mirror = Mirror(Cluster())
+    mirror.apply(node_at(5))
+    mirror.remove(node_at(8))
+    mirror.apply(node_at(7))
+    assert mirror.everything(Node) == [], "a late report brings nobody back"
+    mirror.apply(node_at(9))
+    assert mirror.everything(Node) == [node_at(9)]
+    assert list(mirror.cluster.structure.nodes) == ["node-00"]

@@ -56,14 +56,16 @@ class Mirror:
         self._changed = changed
         self._refused = refused
         self._known: dict[tuple[type, str], _Known] = {}
-        self._gone: OrderedDict[str, None] = OrderedDict()
+        #: By uid, the versions at which objects were gone. Who is heard of in a newer one is there after all: a list may
+        #: have left it out.
+        self._gone: OrderedDict[str, int] = OrderedDict()
 
     def apply(self, entry: TopLevel) -> None:
         """An object was added or changed."""
         kind, version, uid = type(entry), _version(entry), entry.metadata.uid
         place = (kind, entry.key)
         known = self._known.get(place)
-        if uid in self._gone or (known is not None and not _is_news(known, version)):
+        if self._is_gone(uid, version) or (known is not None and not _is_news(known, version)):
             self.stale += 1
             return
         if problem := self._confusion(entry):
@@ -81,9 +83,14 @@ class Mirror:
         self.quarantine.pop((type(entry).__name__, entry.key), None)
         if known is not None and known.entry.metadata.uid == entry.metadata.uid:
             self._drop(known.entry)
+            self._bury(entry.metadata.uid, _version(entry))
             self._changed(known.entry, known.entry)
         elif not self._confusion(entry):
-            self._bury(entry.metadata.uid)
+            self._bury(entry.metadata.uid, _version(entry))
+
+    def _is_gone(self, uid: str, version: int) -> bool:
+        died = self._gone.get(uid)
+        return died is not None and (died < 0 or version <= died)
 
     def _confusion(self, entry: TopLevel) -> str:
         """Why a pod cannot be told from others, in words: everything that is counted is counted by uid."""
@@ -98,13 +105,17 @@ class Mirror:
         """An object cannot be read. What was known of it before still counts: a pod that runs takes room."""
         self._set_aside(Quarantined(resource.api_version, resource.kind, key, uid, problem))
 
+    def forget_history(self, kind: type) -> None:
+        """The server's history of a kind has begun anew, as after a backup was put back: lower versions may be news."""
+        for (known_kind, _), known in self._known.items():
+            if known_kind is kind:
+                known.version = -1
+        self._gone.clear()
+
     def get(self, kind: type, key: str) -> TopLevel | None:
         """An object as it was last reported."""
         known = self._known.get((kind, key))
         return known.entry if known else None
-
-    def everything(self, kind: type) -> list[TopLevel]:
-        return [known.entry for (known_kind, _), known in self._known.items() if known_kind is kind]
 
     def _pass_on(self, entry: TopLevel, before: TopLevel | None) -> None:
         try:
@@ -125,12 +136,12 @@ class Mirror:
     def _drop(self, entry: TopLevel) -> None:
         self._known.pop((type(entry), entry.key), None)
         self.cluster.remove(entry)
-        self._bury(entry.metadata.uid)
+        self._bury(entry.metadata.uid, _version(entry))
 
-    def _bury(self, uid: str) -> None:
+    def _bury(self, uid: str, version: int) -> None:
         if not uid:
             return
-        self._gone[uid] = None
+        self._gone[uid] = max(version, self._gone.get(uid, -1))
         self._gone.move_to_end(uid)
         if len(self._gone) > REMEMBERED:
             self._gone.popitem(last=False)
