@@ -35,6 +35,7 @@ from stromboli.embedded.standins.workloads.rollout_statuses import (
 )
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.objects.catalogue import DEPLOYMENTS, REPLICA_SETS
+from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.workloads import Deployment, ReplicaSet
 from stromboli.kube.watching.informer import Informer
 from stromboli.kube.watching.work_queue import WorkQueue
@@ -60,6 +61,7 @@ class DeploymentController:
         self.work: WorkQueue[str] = WorkQueue(self._look, name="deployments", workers=4)
         self._deployments.listen(self._deployment_changed)
         replica_sets.listen(self._set_changed)
+        pods.listen(REPLICA_SETS, self._pod_changed)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -86,6 +88,12 @@ class DeploymentController:
                     self.work.add(deployment.key)
         elif owner.kind == DEPLOYMENTS.kind:
             self.work.add(f"{replica_set.metadata.namespace}/{owner.name}")
+
+    def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
+        """Whoever exchanges all pods at once waits for the last of them to be gone."""
+        replica_set = self._sets.objects.get(owner)
+        if is_gone and replica_set is not None:
+            self._set_changed(None, replica_set)
 
     async def _look(self, key: str) -> float | None:
         deployment = self._deployments.objects.get(key)

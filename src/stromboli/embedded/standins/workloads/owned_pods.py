@@ -22,14 +22,14 @@ class OwnedPods:
     def __init__(self, pods: Informer[Pod]) -> None:
         self.informer = pods
         self._by_owner: dict[str, dict[str, Pod]] = {}
-        self._owners: dict[tuple[str, str], OwnerListener] = {}
+        self._listeners: dict[tuple[str, str], list[OwnerListener]] = {}
         #: Told of pods that nobody controls.
         self.orphans: Callable[[Pod], None] | None = None
         pods.listen(self._changed)
 
     def listen(self, resource: Resource[Any], listener: OwnerListener) -> None:
         """Hear of the pods of one kind of owner."""
-        self._owners[resource.group, resource.kind] = listener
+        self._listeners.setdefault((resource.group, resource.kind), []).append(listener)
 
     def of(self, uid: str) -> ValuesView[Pod]:
         return self._by_owner.get(uid, {}).values()
@@ -60,9 +60,10 @@ class OwnedPods:
             self.orphans(new)
 
     def _belongs(self, pod: Pod, owner: OwnerReference) -> None:
-        if (listener := self._owners.get(_kind(owner))) is not None:
+        if listeners := self._listeners.get(_kind(owner)):
             self._by_owner.setdefault(owner.uid or "", {})[pod.key] = pod
-            listener(f"{pod.metadata.namespace}/{owner.name}", owner.uid or "", pod, False)
+            for listener in listeners:
+                listener(f"{pod.metadata.namespace}/{owner.name}", owner.uid or "", pod, False)
 
     def _left(self, pod: Pod, owner: OwnerReference, is_gone: bool) -> None:
         if (pods := self._by_owner.get(owner.uid or "")) is None:
@@ -70,7 +71,8 @@ class OwnedPods:
         pods.pop(pod.key, None)
         if not pods:
             del self._by_owner[owner.uid or ""]
-        self._owners[_kind(owner)](f"{pod.metadata.namespace}/{owner.name}", owner.uid or "", pod, is_gone)
+        for listener in self._listeners[_kind(owner)]:
+            listener(f"{pod.metadata.namespace}/{owner.name}", owner.uid or "", pod, is_gone)
 
 
 def _kind(owner: OwnerReference) -> tuple[str, str]:
