@@ -56,8 +56,8 @@ class Mirror:
         self._changed = changed
         self._refused = refused
         self._known: dict[tuple[type, str], _Known] = {}
-        #: By uid, the versions at which objects were gone. Who is heard of in a newer one is there after all: a list may
-        #: have left it out.
+        #: By uid, the versions at which objects were gone. Who is heard of in a newer one is there after all: a list
+        #: may have left it out.
         self._gone: OrderedDict[str, int] = OrderedDict()
 
     def apply(self, entry: TopLevel) -> None:
