@@ -43,6 +43,9 @@ from stromboli.kube.watching.work_queue import WorkQueue
 if TYPE_CHECKING:
     from stromboli.kube.access.client import Client
 
+COUNTED_WITHIN = 0.02
+"""How old the counts of the sets may be, in seconds: sets that change together are counted together."""
+
 
 class DeploymentController:
     def __init__(
@@ -87,7 +90,7 @@ class DeploymentController:
                 if _could_own(deployment, replica_set):
                     self.work.add(deployment.key)
         elif owner.kind == DEPLOYMENTS.kind:
-            self.work.add(f"{replica_set.metadata.namespace}/{owner.name}")
+            self.work.add_after(f"{replica_set.metadata.namespace}/{owner.name}", COUNTED_WITHIN)
 
     def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
         """Whoever exchanges all pods at once waits for the last of them to be gone."""
@@ -180,28 +183,29 @@ class DeploymentController:
     async def _tell(self, deployment: Deployment, new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> float | None:
         now, now_at = self._clock(), progress(new, old)
         if new is not None:
-            await self._tell_revision(deployment, str(revision_of(new.metadata.annotations)))
+            deployment = await self._tell_revision(deployment, str(revision_of(new.metadata.annotations)))
             if changes := status_changes(deployment, now_at, new.metadata.name, now):
-                await self._write(deployment, {"status": changes}, "status")
+                await self._write(deployment, changes)
         if is_complete(deployment, now_at):
             for replica_set in outdated(deployment, old):
                 await self._discard(replica_set)
         end = patience_ends(deployment, now_at)
         return None if end is None else max(0.0, end - now)
 
-    async def _tell_revision(self, deployment: Deployment, revision: str) -> None:
-        if (deployment.metadata.annotations or {}).get(REVISION) != revision:
-            await self._write(deployment, {"metadata": {"annotations": {REVISION: revision}}})
-
-    async def _write(self, deployment: Deployment, changes: dict[str, Any], subresource: str = "") -> None:
-        """A status is written over the version that was read; one annotation is nobody else's."""
+    async def _tell_revision(self, deployment: Deployment, revision: str) -> Deployment:
+        """One annotation, which is nobody else's. Answers the deployment as it is then."""
         metadata = deployment.metadata
-        identity = {"uid": metadata.uid, **changes.pop("metadata", {})}
-        if subresource:
-            identity["resourceVersion"] = metadata.resource_version
-        body, where = {"metadata": identity, **changes}, metadata.namespace
+        if (metadata.annotations or {}).get(REVISION) == revision:
+            return deployment
+        body = {"metadata": {"uid": metadata.uid, "annotations": {REVISION: revision}}}
+        return await self._client.patch(DEPLOYMENTS, metadata.name, body, namespace=metadata.namespace)
+
+    async def _write(self, deployment: Deployment, changes: dict[str, Any]) -> None:
+        """Only over the version that was read."""
+        metadata, where = deployment.metadata, deployment.metadata.namespace
+        body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}, "status": changes}
         try:
-            await self._client.patch(DEPLOYMENTS, metadata.name, body, namespace=where, subresource=subresource)
+            await self._client.patch(DEPLOYMENTS, metadata.name, body, namespace=where, subresource="status")
         except ApiError as error:
             if not error.is_missing:
                 raise
