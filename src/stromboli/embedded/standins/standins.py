@@ -16,6 +16,7 @@ from stromboli.embedded.standins.workloads.deployments import DeploymentControll
 from stromboli.embedded.standins.workloads.jobs import JobController
 from stromboli.embedded.standins.workloads.owned_pods import OwnedPods
 from stromboli.embedded.standins.workloads.replica_sets import ReplicaSetController
+from stromboli.embedded.standins.workloads.stateful_sets import StatefulSetController
 from stromboli.kube.objects.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, PODS, REPLICA_SETS
 from stromboli.kube.watching.informer import Informer
 
@@ -40,6 +41,7 @@ class StandIns:
         self.jobs = JobController(client, owned_pods)
         self.replica_sets = ReplicaSetController(client, replica_sets, owned_pods)
         self.deployments = DeploymentController(client, replica_sets, owned_pods)
+        self.stateful_sets = StatefulSetController(client, owned_pods)
         self._watches = (nodes, pods, budgets, claims, replica_sets)
 
     async def run(self) -> None:
@@ -56,6 +58,7 @@ class StandIns:
             self.jobs,
             self.replica_sets,
             self.deployments,
+            self.stateful_sets,
         )
         async with asyncio.TaskGroup() as tasks:
             for part in parts:

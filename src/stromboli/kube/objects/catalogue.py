@@ -18,7 +18,7 @@ from stromboli.kube.objects.storage import (
 )
 from stromboli.kube.objects.topology import HyperNode, Numatopology
 from stromboli.kube.objects.volcano import PodGroup, Queue
-from stromboli.kube.objects.workloads import Deployment, Job, ReplicaSet
+from stromboli.kube.objects.workloads import Deployment, Job, ReplicaSet, StatefulSet
 
 PODS = Resource(Pod, "v1", "pods")
 NODES = Resource(Node, "v1", "nodes")
@@ -34,6 +34,7 @@ DISRUPTION_BUDGETS = Resource(PodDisruptionBudget, "v1", "poddisruptionbudgets")
 JOBS = Resource(Job, "v1", "jobs")
 REPLICA_SETS = Resource(ReplicaSet, "v1", "replicasets")
 DEPLOYMENTS = Resource(Deployment, "v1", "deployments")
+STATEFUL_SETS = Resource(StatefulSet, "v1", "statefulsets")
 
 STORAGE_CLASSES = Resource(StorageClass, "v1", "storageclasses")
 CSI_NODES = Resource(CSINode, "v1", "csinodes")

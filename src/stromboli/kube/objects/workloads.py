@@ -1,4 +1,4 @@
-"""What makes pods: jobs, replica sets and deployments, as far as their controllers read them.
+"""What makes pods: jobs, deployments and sets, as far as their controllers read them.
 
 Templates are handed on as they are: whoever makes a pod from one must not lose a field of it.
 """
@@ -134,3 +134,51 @@ class Deployment(TopLevel):
 
     spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
     status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
+
+
+class Partition(Wire):
+    """Pods with a lower number keep their template."""
+
+    partition: Int32 | None = None
+
+
+class StatefulSetUpdate(Wire):
+    """Whether pods of an older template are replaced, or wait until somebody deletes them."""
+
+    type: str | None = None
+    rolling_update: Partition | None = None
+
+
+class StatefulSetSpec(Wire):
+    """How many pods with names of their own there are to be. Templates of claims are handed on as they are."""
+
+    replicas: Int32 | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+    service_name: str | None = None
+    pod_management_policy: str | None = None
+    update_strategy: StatefulSetUpdate | None = None
+    volume_claim_templates: list[dict[str, Any]] | None = None
+
+
+class StatefulSetStatus(Wire):
+    """How many there are."""
+
+    replicas: Int32 | None = None
+    ready_replicas: Int32 | None = None
+    current_replicas: Int32 | None = None
+    updated_replicas: Int32 | None = None
+    available_replicas: Int32 | None = None
+    current_revision: str | None = None
+    update_revision: str | None = None
+    observed_generation: Int64 | None = None
+
+
+class StatefulSet(TopLevel):
+    """Pods that are told apart: numbered, and made one after the other."""
+
+    group: ClassVar[str] = "apps"
+    namespaced: ClassVar[bool] = True
+
+    spec: StatefulSetSpec = msgspec.field(default_factory=StatefulSetSpec)
+    status: StatefulSetStatus = msgspec.field(default_factory=StatefulSetStatus)

@@ -1,1 +1,1 @@
-"""Controllers of what makes pods: jobs, replica sets and deployments."""
+"""Controllers of what makes pods: jobs, deployments and sets."""
