@@ -59,8 +59,8 @@ def test_who_was_left_behind(pods: list[Pod], expected: str) -> None:
 
 
 def test_one_pod_alone_carries_no_mark() -> None:
-    assert commit_annotations("0.a.1", 1, DECISION) == {}
-    assert commit_annotations("0.a.1", 2, DECISION) == {COMMIT: "0.a.1/2", DECIDED: DECISION}
+    assert commit_annotations("0.a.1", 1, DECISION, is_gang=False) == {}
+    assert commit_annotations("0.a.1", 2, DECISION, is_gang=True) == {COMMIT: "0.a.1/2", DECIDED: DECISION}
 
 
 class Story:

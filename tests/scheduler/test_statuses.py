@@ -116,7 +116,8 @@ def test_a_pod_is_told_that_it_waits(pod: Pod, waits: PodWaits, expected: dict[s
         assert patch is None
         return
     assert patch is not None
-    assert patch["metadata"] == {"uid": "uid"}, "it is this very pod or none"
+    expected_identity = {"uid": "uid", "resourceVersion": pod.metadata.resource_version}
+    assert patch["metadata"] == expected_identity, "it is this very pod as we know it, or none"
     status = patch["status"]
     written: dict[str, Any] = {}
     if "conditions" in status:

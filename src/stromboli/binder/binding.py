@@ -6,7 +6,8 @@ conflict, and the pod itself then says where it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from stromboli.binder.orders import DONE, BindOrder, Outcome, Result
 from stromboli.binder.retrying import Patience, is_worth_repeating
@@ -19,8 +20,15 @@ from stromboli.kube.objects.catalogue import PODS
 class Binding:
     """Binds pods one by one; `steps` are the preparations, in order."""
 
-    def __init__(self, client: Client, steps: Sequence[BindStep] = (), patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        steps: Sequence[BindStep] = (),
+        patience: Patience | None = None,
+        is_in_charge: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._client = client
+        self._is_in_charge = is_in_charge
         self._steps = steps
         self._patience = patience or Patience()
 
@@ -41,7 +49,7 @@ class Binding:
         return Result(result.outcome, "; ".join((result.problem, *problems))) if problems else result
 
     async def _write(self, order: BindOrder) -> Result:
-        attempt = 0
+        attempt, began = 0, time.monotonic()
         while True:
             try:
                 await self._client.bind(
@@ -52,7 +60,7 @@ class Binding:
                     return await self._read_back(order, error)
                 if not is_worth_repeating(error):
                     return Result(Outcome.IMPOSSIBLE, str(error))
-                if not await self._patience.wait(attempt, error):
+                if not await self._patience.wait(attempt, error, began) or not self._is_in_charge():
                     return Result(Outcome.UNKNOWN, str(error))
                 attempt += 1
             else:

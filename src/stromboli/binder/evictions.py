@@ -7,6 +7,8 @@ for, a little; then the victim stays, and whoever wanted its room is told.
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Protocol
 
 from stromboli.binder.orders import DONE, EvictOrder, Outcome, Result
@@ -15,6 +17,8 @@ from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import PODS
 
+#: What the server says of a budget that is used up.
+_BUDGET = "disruption budget"
 #: What the server says when two budgets cover a pod: it then evicts it for nobody.
 _TWO_BUDGETS = "more than one PodDisruptionBudget"
 
@@ -22,13 +26,21 @@ _TWO_BUDGETS = "more than one PodDisruptionBudget"
 class Evictor:
     """Evicts pods one by one."""
 
-    def __init__(self, client: Client, *, delete: bool = False, patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        delete: bool = False,
+        patience: Patience | None = None,
+        is_in_charge: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._client = client
+        self._is_in_charge = is_in_charge
         self._delete = delete
         self._patience = patience or Patience(attempts=4, shortest=0.5, longest=10.0)
 
     async def evict(self, order: EvictOrder) -> Result:
-        attempt = 0
+        attempt, began = 0, time.monotonic()
         while True:
             try:
                 await self._remove(order)
@@ -36,7 +48,7 @@ class Evictor:
                 final = await self._judge(order, error)
                 if final is not None:
                     return final
-                if not await self._patience.wait(attempt, error):
+                if not await self._patience.wait(attempt, error, began) or not self._is_in_charge():
                     return await self._give_up(order, error)
                 attempt += 1
             else:
@@ -59,7 +71,8 @@ class Evictor:
 
     async def _give_up(self, order: EvictOrder, error: RequestFailed) -> Result:
         if isinstance(error, ApiError) and error.is_throttled:
-            return Result(Outcome.IMPOSSIBLE, f"a disruption budget protects the pod: {error.message}")
+            who = "a disruption budget protects the pod" if _BUDGET in error.message else "the API server is busy"
+            return Result(Outcome.IMPOSSIBLE, f"{who}: {error.message}")
         return DONE if await self._is_gone(order) else Result(Outcome.UNKNOWN, str(error))
 
     async def _is_gone(self, order: EvictOrder) -> bool:
@@ -91,13 +104,25 @@ class EvictWorkers:
         self._ledger = ledger
         self._workers = max(workers, 1)
         self._orders: asyncio.Queue[EvictOrder] = asyncio.Queue()
+        self._unsettled = 0
+        self._is_stopping = False
 
     @property
     def waiting(self) -> int:
-        return self._orders.qsize()
+        """Evictions that are not settled yet."""
+        return self._unsettled
 
     def submit(self, order: EvictOrder) -> None:
+        self._unsettled += 1
         self._orders.put_nowait(order)
+
+    async def drain(self, timeout: float) -> int:
+        """Finish what has begun and drop what has not, within the time; answers how many are still not settled."""
+        self._is_stopping = True
+        deadline = time.monotonic() + timeout
+        while self._unsettled and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        return self._unsettled
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -108,10 +133,12 @@ class EvictWorkers:
     async def _worker(self) -> None:
         while True:
             order = await self._orders.get()
-            self._ledger.evicted(order, await self._carry_out(order))
+            result = await self._carry_out(order)
+            self._unsettled -= 1
+            self._ledger.evicted(order, result)
 
     async def _carry_out(self, order: EvictOrder) -> Result:
-        if not self._ledger.is_in_charge():
+        if self._is_stopping or not self._ledger.is_in_charge():
             return Result(Outcome.DROPPED, "the scheduler is stopping")
         try:
             return await self._evictor.evict(order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from dataclasses import dataclass
 
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
@@ -11,21 +12,27 @@ from stromboli.kube.access.api_errors import ApiError, RequestFailed
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often something is tried, and how long the pauses are: they grow, within limits, by chance."""
+    """How often something is tried, and how long the pauses are: they grow, within limits, by chance.
+
+    A server that asks to be left alone is left alone, but not for longer than the longest pause. Whatever happens,
+    after `limit` seconds it is not tried again.
+    """
 
     attempts: int = 5
     shortest: float = 0.1
     longest: float = 5.0
+    limit: float = 60.0
 
     def pause(self, attempt: int, error: RequestFailed) -> float:
         """Seconds to wait after the attempt with this number, counted from 0."""
         asked = error.retry_after if isinstance(error, ApiError) and error.retry_after is not None else 0.0
         ceiling = min(self.longest, self.shortest * 3**attempt)
-        return max(asked, random.uniform(self.shortest, max(ceiling, self.shortest)))  # noqa: S311
+        chosen = random.uniform(self.shortest, max(ceiling, self.shortest))  # noqa: S311
+        return min(max(asked, chosen), max(self.longest, chosen))
 
-    async def wait(self, attempt: int, error: RequestFailed) -> bool:
-        """Wait before another attempt; False when there is none left."""
-        if attempt + 1 >= self.attempts:
+    async def wait(self, attempt: int, error: RequestFailed, began: float = 0.0) -> bool:
+        """Wait before another attempt; False when there is none left, or when it all began too long ago."""
+        if attempt + 1 >= self.attempts or (began and time.monotonic() - began >= self.limit):
             return False
         await asyncio.sleep(self.pause(attempt, error))
         return True

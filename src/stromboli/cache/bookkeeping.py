@@ -19,6 +19,7 @@ from stromboli.cache.structure import Structure
 from stromboli.model.books import Layout
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue
+from stromboli.model.terms import PodTerm
 
 
 @dataclass(slots=True)
@@ -65,6 +66,7 @@ class Bookkeeping:
         self._derived = Derived(NodeTable(()), {}, Layout(len(reading.axis)), {})
         self._built_for: tuple[int, ...] = ()
         self._revised_for = 0
+        self._terms_counted = 0
         self._images: frozenset[str] = frozenset()
         #: By kind and name (pods: uid) of the object.
         self._warnings: dict[tuple[str, str], str] = {}
@@ -84,14 +86,16 @@ class Bookkeeping:
             self._rebuild()
         elif self._revised_for != self._structure.revision:
             self._revise()
+        if len(self._reading.terms.counted) != self._terms_counted:
+            self._count_new_terms()
         changes = self.changes
         for uid in sorted(changes.pods):
             self._recount(uid)
         for key in sorted(changes.groups):
             self._refresh_group(key)
+        self.touched |= changes.jobs
         for key in sorted(changes.jobs):
             self._settle(key)
-        self.touched |= changes.jobs
         self.changes = Changes()
         return self._derived
 
@@ -110,6 +114,7 @@ class Bookkeeping:
         self.changes.groups = {*self._membership.groups, *self._membership.members}
         self._built_for = self._current_structure()
         self._revised_for = self._structure.revision
+        self._terms_counted = len(self._reading.terms.counted)
 
     def _revise(self) -> None:
         """Nodes and queues are where they were, and say something else."""
@@ -120,6 +125,16 @@ class Bookkeeping:
             for uid, record in self._membership.records.items():
                 if not record.pod.spec.node_name and record.facts and not changed.isdisjoint(record.facts.images):
                     self.changes.pods.add(uid)
+
+    def _count_new_terms(self) -> None:
+        """Somebody asks about pods of some kind for the first time: those that are of that kind are counted again."""
+        counted = self._reading.terms.counted
+        fresh = [term for term in counted[self._terms_counted :] if isinstance(term, PodTerm)]
+        self._terms_counted = len(counted)
+        for uid, record in self._membership.records.items():
+            metadata = record.pod.metadata
+            if any(term.matches(metadata.namespace, metadata.labels or {}) for term in fresh):
+                self.changes.pods.add(uid)
 
     def _new_table(self) -> NodeTable:
         facts = [entry.facts for entry in self._structure.nodes.values()]
@@ -146,7 +161,11 @@ class Bookkeeping:
             return
         if record.job:
             self.changes.jobs.add(record.job)
-        counted = self._entry_of(record)
+        try:
+            counted = self._entry_of(record)
+        except ValueError as error:  # nothing that one pod says may keep the others from being counted
+            self._warnings["pod", uid] = f"Pod {record.pod.key}: {error}"
+            return
         if counted is not None:
             self.counted[uid] = self._derived.add(counted, record.pod.metadata.labels or {})
 
@@ -191,6 +210,7 @@ class Bookkeeping:
         """A job's members or spec have changed: bring everything up to date that follows from both."""
         if key not in self._membership.groups and key not in self._membership.members:
             self._derived.drop_job(key)
+            self.touched.discard(key)
             return
         self._derived.set_fault(key, self._fault_of(key))
         self._derived.settle_job(key)

@@ -6,7 +6,7 @@ from both when a snapshot is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from stromboli import kube
 from stromboli.cache.bookkeeping import Bookkeeping, Membership
@@ -18,10 +18,13 @@ from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.job import Counts, role_ready, surely_ready
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.snapshot import Snapshot
 
 SCHEDULER_NAMES = ("stromboli", "volcano")
+#: So many classes, terms and resources that nobody uses do no harm.
+SLACK = (5_000, 500, 32)
 
 
 class Cluster:
@@ -40,14 +43,21 @@ class Cluster:
         self.seed = seed
         self.scheduler_names = frozenset(scheduler_names)
         self.default_queue = default_queue
-        self.reading = Reading(class_labels, class_annotations)
-        self.structure = Structure(self.axis, node_selector)
-        self.membership = Membership()
+        self.node_selector = node_selector or {}
         self.decisions = Decisions()
         self._placed_by_others = 0
+        self._begin(class_labels, class_annotations)
+
+    def _begin(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
+        """With nothing that is known."""
+        self.reading = Reading(class_labels, class_annotations)
+        self.structure = Structure(self.axis, self.node_selector)
+        self.membership = Membership()
         self.books = Bookkeeping(
-            self.membership, self.structure, self.reading, self.decisions, seed=seed, default_queue=default_queue
-        )
+            self.membership, self.structure, self.reading, self.decisions,
+            seed=self.seed, default_queue=self.default_queue,
+        )  # fmt: skip
+        self._sizes = self.reading.sizes
 
     @property
     def axis(self) -> ResourceAxis:
@@ -241,16 +251,15 @@ class Cluster:
 
     def is_whole(self, key: str) -> bool:
         """Whether a job has at least its minimum of pods on nodes or on the way to one, or is not there (any more)."""
-        return self._is_whole(key, 0)
+        return self._is_whole(key, role_ready)
 
     def is_surely_whole(self, key: str) -> bool:
         """Whether a job has at least its minimum of pods on nodes, or is not there: binds under way may fail."""
-        members = self.membership.members.get(key, set())
-        return self._is_whole(key, len(members & self.decisions.assumed.keys()))
+        return self._is_whole(key, surely_ready)
 
-    def _is_whole(self, key: str, doubtful: int) -> bool:
+    def _is_whole(self, key: str, count: Callable[[Counts], int]) -> bool:
         job = self.derived().jobs.get(key)
-        return job is None or job.ready_count - doubtful >= job.min_available
+        return job is None or job.has_minimum(count)
 
     @property
     def doings_of_others(self) -> tuple[int, ...]:
@@ -310,6 +319,26 @@ class Cluster:
     def rebuild(self) -> None:
         """Trust nothing that was derived: the next snapshot derives everything anew from the objects."""
         self.books.distrust()
+
+    @property
+    def is_bloated(self) -> bool:
+        """Whether much more was read in the course of time than at the last fresh start: names and terms stay known
+        although nobody uses them any more.
+        """
+        return any(
+            now > 2 * then + slack for now, then, slack in zip(self.reading.sizes, self._sizes, SLACK, strict=True)
+        )
+
+    def compact(self) -> None:
+        """Begin anew with the objects that are there, so that everything is forgotten that nobody uses."""
+        objects, touched, classifier = self.objects(), self.books.touched, self.reading.classifier
+        self._begin(classifier.labels, classifier.annotations)
+        for entry in objects:
+            self.apply(entry)
+        self.derived()
+        self._sizes = self.reading.sizes
+        self.books.touched = touched
+        self._placed_by_others += 1
 
     def forget_classes(self) -> int:
         """Forget the classes that no pod has any more; answers how many they were."""

@@ -46,7 +46,7 @@ def contents_of(cluster: Cluster) -> Contents:
         seed=cluster.seed,
         resources=list(cluster.axis.names),
         default_queue=cluster.default_queue,
-        node_selector={label: sorted(values) for label, values in cluster.structure._node_selector.items()},
+        node_selector={label: sorted(values) for label, values in cluster.node_selector.items()},
     )
 
 

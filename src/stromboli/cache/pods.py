@@ -102,5 +102,6 @@ def task_of(
 
 
 def without_demands(pod: kube.Pod) -> kube.Pod:
-    """A pod that runs although its spec makes no sense: it counts as one pod that asks for nothing."""
-    return kube.Pod(metadata=pod.metadata, spec=type(pod.spec)(node_name=pod.spec.node_name), status=pod.status)
+    """A pod that runs although what is said about it makes no sense: it counts as one pod that asks for nothing."""
+    status = type(pod.status)(phase=pod.status.phase)
+    return kube.Pod(metadata=pod.metadata, spec=type(pod.spec)(node_name=pod.spec.node_name), status=status)

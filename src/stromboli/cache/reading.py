@@ -29,8 +29,13 @@ class Reading:
 
     @property
     def generation(self) -> tuple[int, ...]:
-        """Changes when there is something to count that was not counted before."""
-        return self.terms.generation, len(self.axis), len(self._ports)
+        """Changes when there is a row to fill that was not there before."""
+        return len(self.axis), len(self._ports)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many classes, terms and resources are known, used or not."""
+        return len(self.classifier), len(self.terms.counted), len(self.axis)
 
     @property
     def ports(self) -> tuple[HostPort, ...]:

@@ -14,6 +14,8 @@ from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, Request,
 
 Amounts = dict[int, int]
 
+#: So many different resources may a pod ask for.
+MOST_NAMES = 64
 #: What scorers assume for a container that asks for nothing, as kube-scheduler does: 100m and 200 MB.
 ASSUMED_CPU, ASSUMED_MEMORY = 100, 200 * 1024 * 1024
 
@@ -23,6 +25,7 @@ class RequestError(ValueError):
 
 
 def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
+    _refuse_many_names(pod)
     amounts = _containers_and_inits(pod, axis)
     if pod.spec.resources is not None:
         amounts |= _parse(axis, pod.spec.resources.requests, "spec.resources.requests")
@@ -33,6 +36,14 @@ def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
             asked = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
             raise RequestError(f"spec.containers: in all they ask for {asked}, which no node can have; ask for less")
     return request_of(amounts)
+
+
+def _refuse_many_names(pod: Pod) -> None:
+    """Every name becomes a row of the books, whoever invented it: there must be an end to it."""
+    containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
+    names = {name for container in containers for name in _requests(container.resources)}
+    if len(names) > MOST_NAMES:
+        raise RequestError(f"spec.containers: {len(names)} different resources are named; name at most {MOST_NAMES}")
 
 
 def scored_request(pod: Pod, request: Request) -> tuple[int, int]:

@@ -12,11 +12,20 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Duration(click.ParamType[float]):
-    """`1s`, `500ms`, `1m30s`; a bare number counts seconds."""
+    """`1s`, `500ms`, `1m30s`; a bare number counts seconds. No duration is shorter than `shortest`."""
 
     name = "duration"
 
+    def __init__(self, shortest: float = 0.0) -> None:
+        self._shortest = shortest
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = self._seconds(value, param, ctx)
+        if seconds < self._shortest:
+            return self.fail(f"{value} is too short; at least {self._shortest:g}s", param, ctx)
+        return seconds
+
+    def _seconds(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, int | float):
             return float(value)
         text = str(value).strip()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.connection_options import connection_options, connector, log_options
-from stromboli.cli.durations import DURATION
+from stromboli.cli.durations import DURATION, Duration
 from stromboli.cli.election_options import election_of, election_options
 from stromboli.cli.ignored_flags import ignored_flags, warn_of_ignored
 from stromboli.cli.output import Failure
@@ -53,7 +53,7 @@ Exit codes:
 )  # fmt: skip
 @setting("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
 @setting("--disable-default-scheduler-config", is_flag=True, help="End if the file cannot be used at the start.")
-@setting("--schedule-period", type=DURATION, default="1s", help="A cycle at least this often, if there is news.")
+@setting("--schedule-period", type=Duration(0.01), default="1s", help="A cycle at least this often, if there is news.")
 @setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none.")
 @setting(
     "--node-selector", "node_selector", multiple=True, metavar="KEY:VALUE",

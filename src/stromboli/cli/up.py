@@ -115,13 +115,28 @@ def _documents(paths: Sequence[str]) -> list[dict[str, Any]]:
     from stromboli.kube.manifests.sources import ManifestError, read_sources
     from stromboli.kube.manifests.yaml import load_documents
 
-    documents: list[Any] = []
+    documents: list[dict[str, Any]] = []
     try:
         for name, text in read_sources(paths, sys.stdin):
-            documents += [entry for entry in load_documents(text, name) if isinstance(entry, dict)]
+            for entry in load_documents(text, name):
+                documents += _items(entry, name)
     except (ManifestError, ValueError) as error:
         raise Failure(error) from error
-    return [item for entry in documents for item in (entry["items"] if entry.get("kind") == "List" else [entry])]
+    return documents
+
+
+def _items(entry: object, source: str) -> list[dict[str, Any]]:
+    """The objects of a document, which may be a list of them. Raises ValueError for what is no object."""
+    if entry is None:
+        return []
+    if not isinstance(entry, dict):
+        raise ValueError(f"{source}: a document is no object; write apiVersion, kind and metadata")
+    if entry.get("kind") != "List":
+        return [entry]
+    items = entry.get("items")
+    if not isinstance(items, list):
+        raise ValueError(f"{source}: List: items: expected a list; write one object per dash")
+    return [item for inner in items for item in _items(inner, source)]
 
 
 def _policy(options: dict[str, Any]) -> Policy:

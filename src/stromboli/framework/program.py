@@ -22,9 +22,7 @@ class Program:
 
     def __init__(self, configuration: Configuration, registry: Registry) -> None:
         self.configuration = configuration
-        self.actions: list[Action] = [
-            registry.actions[name](configuration.arguments_of(name)) for name in configuration.actions
-        ]
+        self.actions: list[Action] = [self._build_action(name, registry) for name in configuration.actions]
         self.plugins: dict[str, Plugin] = {}
         #: By extension point, the names of the plugins that answer.
         self.answering: dict[str, set[str]] = {point.name: set() for point in EXTENSION_POINTS}
@@ -40,6 +38,12 @@ class Program:
         #: Answers about nodes that outlive a cycle, by class; the table they were made for is the key's other half.
         self.static_answers: dict[Any, Any] = {}
         self.static_table: object = None
+
+    def _build_action(self, name: str, registry: Registry) -> Action:
+        try:
+            return registry.actions[name](self.configuration.arguments_of(name))
+        except Exception as error:
+            raise PluginFailure(f"action {name} could not be made: {type(error).__name__}: {error}") from error
 
     def _build(self, option: PluginOption, registry: Registry) -> Plugin:
         try:

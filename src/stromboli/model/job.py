@@ -186,6 +186,12 @@ class Job:
         """Enough tasks have a place, counting those that need none."""
         return ready_in(self.counts) + self.counts[PENDING_BEST_EFFORT] >= self.spec.min_available
 
+    def has_minimum(self, count: Callable[[Counts], int]) -> bool:
+        """Whether so many tasks are counted as must start together: in all, of every role, and of sub-jobs."""
+        if count(self.counts) < self.spec.min_available or self.roles_short(count):
+            return False
+        return not self.groups_short(lambda sub_job: count(sub_job.counts) >= sub_job.min_available)
+
     @property
     def tasks_missing(self) -> int:
         """How many more tasks need a place before the job has its minimum."""
@@ -263,6 +269,11 @@ def _less_held_back(missing: list[tuple[int, int]], held_back: Sequence[Task]) -
 
 def role_ready(counts: Counts) -> int:
     return ready_in(counts) + counts[PENDING_BEST_EFFORT]
+
+
+def surely_ready(counts: Counts) -> int:
+    """Tasks that are on their nodes or done, and those that need no place; not those that are on their way."""
+    return counts[_BOUND] + counts[_RUNNING] + counts[_SUCCEEDED] + counts[PENDING_BEST_EFFORT]
 
 
 def role_pipelined(counts: Counts) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.connection import Connection
 from stromboli.kube.telling.leases import LeaderElector
+
+log = logging.getLogger("stromboli.election")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Leadership:
         self._won = won
         self._lost = lost
         self._elector: LeaderElector | None = None
+        self._failure = ""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
@@ -59,7 +63,7 @@ class Leadership:
     @property
     def problem(self) -> str:
         """Why the lease cannot be taken or renewed; empty if it can, or if somebody else has it."""
-        return self._elector.problem if self._elector else ""
+        return self._failure or (self._elector.problem if self._elector else "")
 
     def start(self) -> None:
         self._thread.start()
@@ -93,5 +97,8 @@ class Leadership:
                 await self._elector.keep()
             except asyncio.CancelledError:
                 await self._elector.release()
-            else:
-                self._lost()
+                return
+            except Exception as error:
+                log.exception("the election failed")
+                self._failure = f"{type(error).__name__}: {error}"
+            self._lost()

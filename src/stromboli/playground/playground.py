@@ -53,7 +53,10 @@ async def playground(
         server = await stack.enter_async_context(server or ApiServer())
         clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(4)]
         await install_crds(clients[0])
-        standins, controllers = StandIns(clients[1]), Controllers(clients[2], options.scheduler_names)
+        standins, controllers = (
+            StandIns(clients[1]),
+            Controllers(clients[2], options.scheduler_names, options.default_queue),
+        )
         scheduler = Scheduler(clients[3], policy, options)
         running = Playground(server, clients[0], scheduler)
         await stack.enter_async_context(_running(running, [standins.run(), controllers.run()]))

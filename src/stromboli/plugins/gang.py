@@ -40,7 +40,7 @@ class Gang(Plugin):
         return sub_job.is_ready
 
     def job_ready(self, job: Job) -> bool:
-        return job.is_ready and not job.roles_short(role_ready) and not job.groups_short(lambda s: s.is_ready)
+        return job.has_minimum(role_ready)
 
     def tasks_until_ready(self, job: Job) -> int:
         return job.tasks_missing

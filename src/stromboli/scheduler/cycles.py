@@ -15,6 +15,7 @@ from stromboli.binder.workers import BindWorkers
 from stromboli.cache.cluster import Cluster
 from stromboli.framework.program import Program
 from stromboli.framework.session import Bind, Session
+from stromboli.model.job import PENDING_BEST_EFFORT, Job
 from stromboli.operations.cycle_metrics import CycleSeconds
 from stromboli.operations.metrics import Metrics
 from stromboli.scheduler.healing import commit_annotations
@@ -83,13 +84,14 @@ class Cycles:
         decided_on = _tasks_by_job(session)
         placed_before: dict[str, int] = {}
         for number, statement in enumerate(session.decisions.binds):
-            mark = commit_annotations(f"{cycle}.{number}", len(statement), decided)
             job = session.jobs[statement[0].task.job]
+            is_gang = job.min_available > 1
+            mark = commit_annotations(f"{cycle}.{number}", len(statement), decided, is_gang=is_gang)
             before = placed_before.setdefault(job.key, job.ready_count - decided_on[job.key])
             members = tuple(_order_of(bind, mark) for bind in statement)
             for order in members:
                 self._outcomes.begin(order)
-            self._binders.submit(Commit(job.key, members, job.min_available, before))
+            self._binders.submit(Commit(job.key, members, _minimum(job, before, len(members)), before))
             placed_before[job.key] += len(members)
         return sum(decided_on.values())
 
@@ -99,11 +101,22 @@ class Cycles:
             for eviction in session.decisions.evictions
             for task in (eviction.task,)
         ]
-        for order in orders:
-            self._outcomes.begin_eviction(order)
+        begun = [order for order in orders if self._outcomes.begin_eviction(order)]
+        for order in begun:
             self._evictors.submit(order)
-        self._reporting.report_evictions(orders)
-        return len(orders)
+        self._reporting.report_evictions(begun)
+        return len(begun)
+
+
+def _minimum(job: Job, before: int, members: int) -> int:
+    """How many tasks must have a place after a commit of so many, when the job had some before.
+
+    Where roles or sub-jobs have minimums of their own, who is missing matters as well as how many: then all must come.
+    """
+    minimum = job.min_available - job.counts[PENDING_BEST_EFFORT]
+    if before < minimum and (job.spec.min_task_member or job.spec.policies):
+        return before + members
+    return minimum
 
 
 def _order_of(bind: Bind, mark: dict[str, str]) -> BindOrder:

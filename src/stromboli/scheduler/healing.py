@@ -13,7 +13,7 @@ by the server's clock where it says when it bound a pod, because it is the one t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from stromboli import kube
@@ -25,9 +25,9 @@ DECIDED = "stromboli.dev/decided-at"
 UNWOUND = "the gang could not be completed"
 
 
-def commit_annotations(name: str, size: int, decided: str) -> dict[str, str]:
-    """What every member of a gang carries; one pod alone needs no such mark."""
-    return {COMMIT: f"{name}/{size}", DECIDED: decided} if size > 1 else {}
+def commit_annotations(name: str, size: int, decided: str, *, is_gang: bool) -> dict[str, str]:
+    """What every member of a gang carries; pods that need not start together need no such mark."""
+    return {COMMIT: f"{name}/{size}", DECIDED: decided} if is_gang else {}
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Healing:
         return [half for half in self._open.values() if not self._is_hopeful(half.job)]
 
 
-def left_behind(pods: Iterable[kube.Pod]) -> list[str]:
+def left_behind(pods: Collection[kube.Pod]) -> list[str]:
     """The uids of pods of one job that a commit bound before it was broken off; none if there was no such commit."""
     placed = [pod for pod in pods if pod.spec.node_name and COMMIT in (pod.metadata.annotations or {})]
     waiting = [seconds_of(pod.metadata.creation_timestamp) for pod in pods if not pod.spec.node_name]
@@ -100,6 +100,13 @@ def left_behind(pods: Iterable[kube.Pod]) -> list[str]:
         for pod in placed
         if bound[_annotation(pod, COMMIT)] < _size(pod) and min(waiting) <= _bound_at(pod)
     ]
+
+
+def with_followers(uids: Collection[str], pods: Collection[kube.Pod]) -> list[str]:
+    """These pods of a gang, and those that were placed because these were: decided on at the same time, or later."""
+    began = min((_annotation(pod, DECIDED) for pod in pods if pod.metadata.uid in uids), default="") or "~"
+    followers = [pod.metadata.uid for pod in pods if pod.spec.node_name and _annotation(pod, DECIDED) >= began]
+    return list(dict.fromkeys((*uids, *followers)))
 
 
 def _bound_at(pod: kube.Pod) -> float:

@@ -75,6 +75,8 @@ class Outcomes:
         self._wall_clock = wall_clock
         self._under_way: dict[str, _UnderWay] = {}
         self._failures: dict[str, int] = {}
+        #: Pods that could not be evicted: how often, and until when they are left alone.
+        self._spared_until: dict[str, tuple[int, float]] = {}
 
     def is_in_charge(self) -> bool:
         return self._is_in_charge()
@@ -87,6 +89,7 @@ class Outcomes:
             self._cluster.structure.nodes.get(order.node), self._clock(), self._cluster.doings_of_others
         )
         self._cluster.assume(order.uid, order.node)
+        self._reporting.withdraw(order.key)
 
     def obstacle(self, order: BindOrder) -> str:
         """What has come in the way of a bind since it was decided, in words; empty if nothing."""
@@ -149,8 +152,7 @@ class Outcomes:
         self._announcer.bind_failed(pod, self._cluster.groups.get(job_key_of(pod) or ""), problem)
         failures = self._failures[order.uid] = self._failures.get(order.uid, 0) + 1
         self._cluster.let_rest(order.uid)
-        pause = min(SHORTEST_REST * 2 ** min(failures - 1, 10), LONGEST_REST)
-        asyncio.get_running_loop().call_later(pause, self._awaken, order.uid)
+        asyncio.get_running_loop().call_later(_pause(failures), self._awaken, order.uid)
 
     def _awaken(self, uid: str) -> None:
         self._cluster.awaken(uid)
@@ -176,13 +178,18 @@ class Outcomes:
 
     # -- evictions ----------------------------------------------------------------------------------------------
 
-    def begin_eviction(self, order: EvictOrder) -> None:
-        """An eviction was decided: the room counts as being released from now on."""
+    def begin_eviction(self, order: EvictOrder) -> bool:
+        """An eviction was decided: the room counts as being released from now on. Not so for a pod that could not be
+        evicted a short while ago: it is left alone for a pause that grows; whether it may be tried.
+        """
+        if self._spared_until.get(order.uid, (0, 0.0))[1] > self._clock():
+            return False
         self._cluster.expect_leaving(order.uid)
         pod = self._cluster.find_pod(order.uid)
         if pod is not None:
             groups = self._cluster.groups
             self._announcer.evicts(pod, order, groups.get(order.job), groups.get(order.claimant))
+        return True
 
     def evicted(self, order: EvictOrder, result: Result) -> None:
         self._metrics.eviction_finished(result.outcome.value)
@@ -206,6 +213,8 @@ class Outcomes:
 
     def _stays(self, order: EvictOrder, problem: str) -> None:
         self._cluster.expect_staying(order.uid)
+        failures = self._spared_until.get(order.uid, (0, 0.0))[0] + 1
+        self._spared_until[order.uid] = failures, self._clock() + _pause(failures)
         if order.reason == UNWOUND and not self._cluster.is_whole(order.job):
             self._healing.begin(order.job, [order.uid])
         pod = self._cluster.find_pod(order.uid)
@@ -216,10 +225,16 @@ class Outcomes:
 
     def forget_gone(self) -> int:
         """Forget the failures of pods that are gone; answers how many."""
-        gone = [uid for uid in self._failures if self._cluster.find_pod(uid) is None]
+        gone = [uid for uid in {*self._failures, *self._spared_until} if self._cluster.find_pod(uid) is None]
         for uid in gone:
-            del self._failures[uid]
+            self._failures.pop(uid, None)
+            self._spared_until.pop(uid, None)
         return len(gone)
+
+
+def _pause(failures: int) -> float:
+    """How long something is left alone after so many failures in a row."""
+    return min(SHORTEST_REST * 2 ** min(failures - 1, 10), LONGEST_REST)
 
 
 def _obstacle_of_node(name: str, before: NodeEntry | None, nodes: dict[str, NodeEntry]) -> str:

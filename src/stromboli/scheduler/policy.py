@@ -45,6 +45,10 @@ class Policy:
         if path and not self.reload() and not default:
             raise UnusablePolicy(self.problem)
 
+    def read_again(self) -> None:
+        """Have the file read next time even if it looks the same."""
+        self._seen = ()
+
     def reload(self) -> bool:
         """Read the file if it is not the one that was read last; whether another policy is in force now."""
         if not self._path:

@@ -187,7 +187,7 @@ def _signals(scheduler: Scheduler, dumping: Dumping) -> contextlib.AbstractConte
         {
             signal.SIGTERM: scheduler.stop,
             signal.SIGINT: scheduler.stop,
-            signal.SIGHUP: scheduler.alarm.ring,
+            signal.SIGHUP: scheduler.read_policy_again,
             signal.SIGUSR1: dumping.dump,
             signal.SIGUSR2: dumping.start_comparison,
         }

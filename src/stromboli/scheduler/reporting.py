@@ -193,6 +193,10 @@ class Reporting:
         )
         self._announcer.pod_waits(pod, waits)
 
+    def withdraw(self, pod: str) -> None:
+        """A pod is being bound: what it was to be told about waiting is old."""
+        self._writer.withdraw(PODS, pod)
+
     def report_failed_bind(self, pod: kube.Pod, problem: str) -> None:
         """A pod could not be bound to the node that was chosen for it."""
         self._wish_pod(pod, PodWaits("SchedulerError", problem))

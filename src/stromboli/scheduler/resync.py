@@ -21,7 +21,6 @@ class _Question:
     namespace: str
     name: str
     uid: str
-    learned: Learned
     attempt: int = field(default=0)
 
 
@@ -33,7 +32,8 @@ class Resync:
         self._workers = workers
         self._patience = patience or Patience(shortest=0.2, longest=30.0)
         self._questions: asyncio.Queue[_Question] = asyncio.Queue()
-        self._open: set[str] = set()
+        #: By uid, those who want to know.
+        self._open: dict[str, list[Learned]] = {}
         self.asked = 0
 
     @property
@@ -41,10 +41,11 @@ class Resync:
         return len(self._open)
 
     def ask(self, namespace: str, name: str, uid: str, learned: Learned) -> None:
-        """Find out about a pod; it is asked about once at a time."""
-        if uid not in self._open:
-            self._open.add(uid)
-            self._questions.put_nowait(_Question(namespace, name, uid, learned))
+        """Find out about a pod. It is asked about once at a time, for all who want to know."""
+        waiting = self._open.setdefault(uid, [])
+        waiting.append(learned)
+        if len(waiting) == 1:
+            self._questions.put_nowait(_Question(namespace, name, uid))
 
     async def settle(self, timeout: float) -> int:
         """Wait until everything is known, or time is up; answers how much is not."""
@@ -73,8 +74,9 @@ class Resync:
                 self._ask_later(question, error)
                 return
             pod = None
-        self._open.discard(question.uid)
-        question.learned(pod if pod is not None and pod.metadata.uid == question.uid else None)
+        found = pod if pod is not None and pod.metadata.uid == question.uid else None
+        for learned in self._open.pop(question.uid):
+            learned(found)
 
     def _ask_later(self, question: _Question, error: RequestFailed) -> None:
         pause = self._patience.pause(min(question.attempt, 8), error)

@@ -31,7 +31,7 @@ from stromboli.scheduler.confidence import Confidence
 from stromboli.scheduler.cycles import CycleResult, Cycles
 from stromboli.scheduler.feed import Feed
 from stromboli.scheduler.gauges import Gauges
-from stromboli.scheduler.healing import UNWOUND, Healing, left_behind
+from stromboli.scheduler.healing import UNWOUND, Healing, left_behind, with_followers
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.outcomes import Outcomes
 from stromboli.scheduler.policy import Policy
@@ -86,10 +86,15 @@ class Scheduler:
             is_in_charge=is_in_charge, clock=clock, ring=self.alarm.ring,
         )  # fmt: skip
         self.binders = BindWorkers(
-            Binding(client, steps), self.outcomes, workers=options.bind_workers, batch=options.bind_batch
+            Binding(client, steps, is_in_charge=is_in_charge),
+            self.outcomes,
+            workers=options.bind_workers,
+            batch=options.bind_batch,
         )
         self.evictors = EvictWorkers(
-            Evictor(client, delete=options.evict_by_delete), self.outcomes, workers=options.evict_workers
+            Evictor(client, delete=options.evict_by_delete, is_in_charge=is_in_charge),
+            self.outcomes,
+            workers=options.evict_workers,
         )
         self.cycles = Cycles(
             self.cluster, self.outcomes, self.binders, self.evictors, self.reporting, self.metrics,
@@ -131,15 +136,20 @@ class Scheduler:
         self._stopping.set()
         self.alarm.ring()
 
+    def read_policy_again(self) -> None:
+        """Read the policy's file now, changed or not."""
+        self.policy.read_again()
+        self.alarm.ring()
+
     async def _finish(self) -> None:
         """Leave no bind behind of which nobody knows what became of it."""
         grace = self.options.grace
         left = await self.binders.drain(grace)
         if left:
             log.warning("binds are still under way after the grace period", extra={"binds": left, "seconds": grace})
-        unknown = await self.resync.settle(grace)
+        unknown = await self.evictors.drain(grace) + await self.resync.settle(grace)
         if unknown:
-            log.warning("nobody knows what became of some binds", extra={"binds": unknown})
+            log.warning("nobody knows what became of some binds and evictions", extra={"pods": unknown})
         await self.writer.flush(min(grace, 2.0))
         await self.recorder.flush(min(grace, 2.0))
 
@@ -182,6 +192,8 @@ class Scheduler:
     def _adopt(self) -> None:
         """Take over what a predecessor left half done."""
         self._adopted = True
+        for quarantined in self.mirror.quarantine.values():
+            self.announcer.unusable(quarantined)
         for key in self.cluster.groups:
             if not self.cluster.is_whole(key) and (uids := left_behind(self.cluster.members(key))):
                 log.warning("a gang was left half-bound; it gets the rest, or is unwound", extra={"job": key})
@@ -227,7 +239,8 @@ class Scheduler:
     def _refused(self, quarantined: Quarantined) -> None:
         self.metrics.unreadable(quarantined.kind)
         log.warning("%s %s cannot be used: %s", quarantined.kind, quarantined.key, quarantined.problem)
-        self.announcer.unusable(quarantined)
+        if self._is_in_charge():
+            self.announcer.unusable(quarantined)
 
     def _not_written(self, what: str, problem: str) -> None:
         log.warning("%s: %s", what, problem)
@@ -241,7 +254,7 @@ class Scheduler:
             self.cluster.read_also(program.class_labels, program.class_annotations)
             self._has_news = True
             self.alarm.ring()
-        if self.feed.is_synced and self._is_in_charge():
+        if self.feed.is_trustworthy and self._is_in_charge():
             self._unwind_late_gangs()
         self._has_news = self.reporting.remind() or self._has_news
         self._audit_when_due()
@@ -251,12 +264,14 @@ class Scheduler:
     def _unwind_late_gangs(self) -> None:
         for half in self.healing.due():
             log.warning("a gang stayed half-bound and is unwound", extra={"job": half.job, "pods": len(half.uids)})
-            for uid in half.uids:
+            for uid in with_followers(half.uids, self.cluster.members(half.job)):
                 pod = self.cluster.find_pod(uid)
-                if pod is not None and pod.spec.node_name:
+                if pod is not None and (pod.spec.node_name or uid in self.cluster.assumed):
                     order = EvictOrder(uid, pod.metadata.namespace, pod.metadata.name, half.job, UNWOUND)
-                    self.outcomes.begin_eviction(order)
-                    self.evictors.submit(order)
+                    if self.outcomes.begin_eviction(order):
+                        self.evictors.submit(order)
+                    else:
+                        self.healing.begin(half.job, [uid])
 
     def _audit_when_due(self) -> None:
         now = self._clock()
@@ -270,7 +285,7 @@ class Scheduler:
             self.confidence.lose([str(difference) for difference in found])
 
     def _distrust(self, findings: Sequence[str]) -> None:
-        """The books are wrong: say so, keep what they say for those who will look for the cause, and begin anew."""
+        """The books are wrong: say so, keep the objects for those who will look for the cause, and begin anew."""
         log.error("the books are wrong and are made anew", extra={"findings": list(findings)[:10]})
         self.dump()
         self.cluster.rebuild()
@@ -282,6 +297,10 @@ class Scheduler:
         if now - self._last_clean_up < CLEAN_UP_EVERY:
             return
         self._last_clean_up = now
+        self.cluster.derived()
         self.metrics.cleaned_up("job", self.reporting.forget_gone())
         self.metrics.cleaned_up("pod", self.outcomes.forget_gone())
         self.metrics.cleaned_up("class", self.cluster.forget_classes())
+        if self.cluster.is_bloated:
+            self.cluster.compact()
+            self.metrics.cleaned_up("cluster")

@@ -154,7 +154,7 @@ def pod_patch(pod: kube.Pod, wanted: PodWaits, now: str) -> dict[str, Any] | Non
         changes["nominatedNodeName"] = wanted.nominated or None
     if not changes:
         return None
-    return {"metadata": {"uid": pod.metadata.uid}, "status": changes}
+    return {"metadata": {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}, "status": changes}
 
 
 def queue_patch(queue: kube.Queue, allocated: Mapping[str, str]) -> dict[str, Any] | None:

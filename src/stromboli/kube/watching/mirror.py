@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -42,6 +42,15 @@ class Sink(Protocol[Seen]):
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
         """It exists, but in a form that nobody understands. It counts as existing until it is removed."""
+        ...
+
+
+@runtime_checkable
+class Chronicler(Protocol):
+    """A sink that compares versions itself, and must be told when they begin anew."""
+
+    def forget_history(self, kind: type) -> None:
+        """What is known of objects of a kind may be newer by number than what comes."""
         ...
 
 
@@ -79,6 +88,8 @@ class Mirror(Generic[T]):
         self._graves.clear()
         for key, entry in self._known.items():
             self._known[key] = _with_version(entry, "")
+        if isinstance(self._sink, Chronicler):
+            self._sink.forget_history(self._resource.type)
 
     def current(self, entry: T) -> T:
         """The entry itself, or the equal one that is known already, to hold one copy and not two."""
