@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from stromboli.embedded.faults import Answer, Match
+from stromboli.embedded.server import ApiServer
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
 from stromboli.kube.crds import crd_documents, install_crds
@@ -16,6 +18,13 @@ async def test_all_kinds_are_served_at_once(client: Client) -> None:
     resources: list[Resource[Any]] = [POD_GROUPS, QUEUES, HYPER_NODES, NUMA_TOPOLOGIES]
     for resource in resources:
         assert (await client.list(resource)).items == []
+
+
+@pytest.mark.parametrize("status", [404, 429, 503])
+async def test_a_server_may_take_its_time_to_serve_them(server: ApiServer, client: Client, status: int) -> None:
+    later = server.faults.add(Match(method="GET", plural="queues"), Answer(status, "Later", "storage starts"), times=2)
+    await install_crds(client)
+    assert later.fired == 2
 
 
 async def test_a_second_time_changes_nothing(client: Client) -> None:

@@ -47,6 +47,15 @@ def thing(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "test.dev/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"size": 1, **spec}}
 
 
+async def test_over_a_status_only_the_version_says_which_object_is_meant(things: HttpApi) -> None:
+    await things.post(THINGS, thing())
+    identity = {"metadata": {"uid": "somebody-else"}, "status": {"phase": "Running"}}
+    assert (await things.patch(f"{THINGS}/t", {**identity, "spec": {"size": 2}})).status == 422
+    assert (await things.patch(f"{THINGS}/t/status", identity)).body["status"] == {"phase": "Running"}
+    identity["metadata"]["resourceVersion"] = "1"
+    assert (await things.patch(f"{THINGS}/t/status", identity)).status == 409
+
+
 async def test_a_definition_is_served_at_once(things: HttpApi) -> None:
     found = (await things.get(f"{CRDS}/things.test.dev")).body
     assert {each["type"] for each in found["status"]["conditions"] if each["status"] == "True"} == {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.embedded.http_api import CONFIG_MAPS, JSON_PATCH, MERGE, NODES, PODS, STRATEGIC, HttpApi, pod
+from tests.embedded.http_api import APPLY, CONFIG_MAPS, JSON_PATCH, MERGE, NODES, PODS, STRATEGIC, HttpApi, pod
 
 
 def config(name: str = "c", **data: str) -> dict[str, Any]:
@@ -153,14 +153,18 @@ async def test_patches(api: HttpApi, media: str, patch: Any, data: dict[str, str
     assert (reply.status, reply.body["data"]) == (200, data)
 
 
-async def test_a_patch_may_insist_on_a_version_and_an_identity(api: HttpApi) -> None:
+async def test_a_patch_may_insist_on_a_version_and_give_no_other_identity(api: HttpApi) -> None:
     body = (await api.post(CONFIG_MAPS, config(a="1"))).body
     version = {"metadata": {"resourceVersion": "1"}, "data": {"a": "2"}}
     assert (await api.patch(f"{CONFIG_MAPS}/c", version)).status == 409
     identity = {"metadata": {"uid": "somebody-else"}, "data": {"a": "2"}}
     reply = await api.patch(f"{CONFIG_MAPS}/c", identity)
-    assert reply.status == 409
-    assert "UID in precondition: somebody-else" in reply.message
+    assert (reply.status, reply.body["details"]["causes"][0]["field"]) == (422, "metadata.uid")
+    assert 'metadata.uid: Invalid value: "somebody-else": field is immutable' in reply.message
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", **identity}
+    assert (await api.patch(f"{CONFIG_MAPS}/c", applied, media=APPLY, fieldManager="m")).status == 422
+    whole = await api.put(f"{CONFIG_MAPS}/c", {**body, "metadata": {"name": "c", "uid": "somebody-else"}})
+    assert (whole.status, "UID in precondition: somebody-else" in whole.message) == (409, True)
     right = {"metadata": {"resourceVersion": body["metadata"]["resourceVersion"]}, "data": {"a": "2"}}
     assert (await api.patch(f"{CONFIG_MAPS}/c", right)).body["data"] == {"a": "2"}
 

@@ -1,6 +1,7 @@
 """What happens is told once, what repeats is counted, and telling never holds anybody up."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.event import ObjectReference
 from stromboli.kube.telling.recorder import BURST_PER_OBJECT, MOST_ATTEMPTS, EventRecorder
-from stromboli.kube.telling.series import shortened
+from stromboli.kube.telling.series import LONGEST_NAME, shortened
 from tests.kube_client import tricks
 from tests.kube_client.little_server import LittleServer
 from tests.kube_client.waiting import running, until
@@ -238,6 +239,15 @@ def test_notes_are_cut_between_characters(note: str) -> None:
     short = shortened(note)
     assert len(short.encode()) <= 1024
     assert short == note or (short.endswith("…") and note.startswith(short[:-1]) and len(short.encode()) > 1015)
+
+
+@pytest.mark.parametrize("ending", ["-", ".", "-.-"])
+async def test_a_name_that_is_cut_is_still_a_name(desk: Desk, ending: str) -> None:
+    beginning = "a" * (LONGEST_NAME - len(".1234567812345678") - len(ending))
+    desk.record(name=beginning + ending + "b" * 30)
+    assert await desk.recorder.flush(5)
+    [event] = desk.events
+    assert re.fullmatch(beginning + r"\.[0-9a-f]{16}", event["metadata"]["name"])
 
 
 def test_a_note_that_is_no_text_does_not_matter() -> None:

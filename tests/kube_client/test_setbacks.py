@@ -91,9 +91,15 @@ def test_waits_grow_within_bounds(seed: int, times: int, asked: float | None) ->
     backoff = Backoff(chance=random.Random(seed))  # noqa: S311 - the same examples in every run
     for _ in range(times):
         wait = backoff.next(asked)
-        assert max(0.8, asked or 0) <= wait <= max(30, (asked or 0) * 1.2)
+        assert max(0.8, asked or 0) <= wait <= (30 if asked is None else max(0.8, asked * 1.2))
     backoff.reset()
     assert backoff.next() <= 2.4
+
+
+def test_a_server_that_says_when_is_taken_at_its_word() -> None:
+    setbacks = Setbacks(Backoff(), optional=False, probe_seconds=60)
+    delays = [setbacks.judge(refused(429, retry_after=1), WATCH, lived=0).delay for _ in range(20)]
+    assert max(delays) <= 1.2
 
 
 def test_a_bucket_lets_a_burst_pass_and_then_keeps_the_rate() -> None:

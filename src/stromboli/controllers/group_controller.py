@@ -133,9 +133,9 @@ class GroupController:
             self.groups_created += 1
 
     async def _annotate(self, key: str, pod: Pod) -> None:
-        """The uid makes it this very pod: one of the same name that came after it has a group of its own."""
+        """The version makes it this very pod: one of the same name that came after it has a group of its own."""
         metadata, name = pod.metadata, group_name(pod)
-        patch = {"metadata": {"uid": metadata.uid, "annotations": {GROUP_NAME: name}}}
+        patch = {"metadata": {"resourceVersion": metadata.resource_version, "annotations": {GROUP_NAME: name}}}
         try:
             await self._client.patch(PODS, metadata.name, patch, namespace=metadata.namespace)
         except RequestFailed as error:

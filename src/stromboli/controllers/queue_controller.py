@@ -1,8 +1,8 @@
 """Keeps what a queue says of itself true: its state, and how many of its groups are in which phase.
 
-The state is also how administrators open and close queues, so it is only written over the version that was read.
-The counts are nobody else's and are written without asking; what the scheduler writes into the same status
-(`allocated`) is left alone.
+The state is also how administrators open and close queues, and a queue may be made again under its name, so the status
+is only written over the version that was read; what the scheduler writes into the same status (`allocated`) is left
+alone.
 """
 
 from __future__ import annotations
@@ -128,8 +128,7 @@ class QueueController:
         return await self._client.patch(QUEUES, queue.metadata.name, {"metadata": metadata})
 
     async def _write_status(self, queue: Queue, changes: dict[str, Any]) -> Queue:
-        metadata = _this_version(queue) if "state" in changes else {"uid": queue.metadata.uid}
-        body = {"metadata": metadata, "status": changes}
+        body = {"metadata": _this_version(queue), "status": changes}
         answer = await self._client.patch(QUEUES, queue.metadata.name, body, subresource="status")
         self.status_writes += 1
         return answer

@@ -57,6 +57,7 @@ class Asked:
             subresource=self.call.subresource,
             is_strict=query.get("fieldValidation") == "Strict",
             is_applied=is_applied,
+            is_patched=self.call.verb == "patch",
         )
 
 

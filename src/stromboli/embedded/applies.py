@@ -5,7 +5,7 @@ from __future__ import annotations
 from stromboli.embedded.clock import now
 from stromboli.embedded.kinds.metadata import check_kind, metadata_of
 from stromboli.embedded.patching.apply import ApplyConflict, ApplyRejected, apply
-from stromboli.embedded.refusals import Cause, Refused, bad_request, conflict, details_of, invalid, modified, not_found
+from stromboli.embedded.refusals import Cause, Refused, bad_request, details_of, invalid, modified, not_found
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.serving.calls import Call
 from stromboli.embedded.store import Entry, Object, Store
@@ -56,8 +56,10 @@ def _check(resource: ServedResource, call: Call, applied: Object) -> None:
 def _check_identity(resource: ServedResource, entry: Entry, metadata: Object) -> None:
     if metadata.get("resourceVersion") not in (None, "", entry.metadata["resourceVersion"]):
         raise modified(resource, entry.key[1])
-    if metadata.get("uid") not in (None, "", entry.metadata["uid"]):
-        raise conflict(resource, entry.key[1], f"uid mismatch: the provided object specified uid {metadata['uid']}")
+    uid = metadata.get("uid")
+    if uid not in (None, "", entry.metadata["uid"]):
+        why = f'Invalid value: "{uid}": field is immutable'
+        raise invalid(resource, entry.key[1], [Cause("FieldValueInvalid", why, "metadata.uid")])
 
 
 def _applied(resource: ServedResource, call: Call, found: Object | None, applied: Object) -> Object:

@@ -48,6 +48,8 @@ class WriteOptions:
     is_strict: bool = False
     #: An applied object comes with its managers already recorded.
     is_applied: bool = False
+    #: Whether the body is what a patch makes of the object, and not what a caller sent as a whole.
+    is_patched: bool = False
 
 
 class Writes:
@@ -129,6 +131,7 @@ class Writes:
         check_types(resource, body)
         _refuse_unknown(resource, body, options)
         strategy = self._strategies(resource)
+        _check_identity(resource, entry, metadata, options)
         _check_version(resource, strategy, entry, metadata)
         collection = collection_of(self._store, resource)
         return self.replace(resource, entry, stored_form(resource, collection, body), options)
@@ -243,10 +246,25 @@ def _check_version(resource: ServedResource, strategy: Strategy, entry: Entry, m
         raise invalid(resource, name, [Cause("FieldValueInvalid", why, "metadata.resourceVersion")])
     if wanted and wanted != str(entry.version):
         raise modified(resource, name)
-    uid = metadata.get("uid")
-    if uid and uid != entry.metadata["uid"]:
+
+
+def _check_identity(resource: ServedResource, entry: Entry, metadata: Object, options: WriteOptions) -> None:
+    """A whole object must be this very one. A patch must not give it another identity, which is a rule and no
+    precondition: over the status of a custom resource, of which only the status is heard, it does not hold.
+    """
+    uid, name = metadata.get("uid"), entry.key[1]
+    if not uid or uid == entry.metadata["uid"]:
+        return
+    if not options.is_patched:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {entry.metadata['uid']}"
         raise conflict(resource, name, why)
+    if resource.is_custom and options.subresource == "status":
+        return
+    if metadata.get("resourceVersion") not in (None, "", str(entry.version)):
+        raise modified(resource, name)
+    raise invalid(
+        resource, name, [Cause("FieldValueInvalid", f'Invalid value: "{uid}": field is immutable', "metadata.uid")]
+    )
 
 
 def _kept_metadata(old: Object, new: Object) -> Object:

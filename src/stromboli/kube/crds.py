@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SERVED_WITHIN = 30.0
 """How long a server may take until it serves what it was taught, in seconds."""
+_NOT_YET = (404, 429, 503)
 
 
 def crd_documents() -> list[dict[str, Any]]:
@@ -63,7 +64,7 @@ async def _is_listed(client: Client, definition: dict[str, Any]) -> bool:
     try:
         await client.request("GET", f"/apis/{definition['group']}/{version}/{plural}", params={"limit": "1"})
     except ApiError as error:
-        if error.is_missing:
+        if error.status in _NOT_YET:
             return False
         raise
     return True

@@ -15,12 +15,10 @@ class Backoff:
     chance: random.Random = field(default_factory=random.SystemRandom)
     _last: float = 0.0
 
-    def next(self, at_least: float | None = None) -> float:
-        """The next wait in seconds; `at_least` is what the server asked for, and is stretched, never shortened."""
+    def next(self, asked: float | None = None) -> float:
+        """The next wait in seconds. A wait that the server asked for is stretched a little, and never made to grow."""
         self._last = min(self.chance.uniform(self.shortest, max(self._last, self.shortest) * 3), self.longest)
-        if at_least is None:
-            return self._last
-        return max(self._last, at_least * self.chance.uniform(1.0, 1.2))
+        return self._last if asked is None else max(self.shortest, asked * self.chance.uniform(1.0, 1.2))
 
     def reset(self) -> None:
         self._last = 0.0

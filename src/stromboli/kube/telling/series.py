@@ -50,8 +50,10 @@ class Series:
         self.heard_at = now
 
     def name_it(self, stamp: int) -> None:
+        """The name of what it is about, as far as there is room; no part of a name ends with a dot or a hyphen."""
         ending = f".{stamp:x}"
-        self.name = f"{(self.regarding.name or 'unnamed')[: LONGEST_NAME - len(ending)]}{ending}"
+        beginning = (self.regarding.name or "unnamed")[: LONGEST_NAME - len(ending)].rstrip("-.")
+        self.name = beginning + ending
 
     def body(self, controller: str, instance: str) -> dict[str, Any]:
         """The event as it is created."""
