@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs lock clean
+.PHONY: help setup demo test e2e check format bench docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -21,6 +21,10 @@ demo: setup  ## start a cluster, submit example gangs, show what happens to them
 
 test: setup  ## run the tests
 	@$(BIN)/pytest -n 2
+
+e2e: setup  ## run the stories against a real API server, which is built with Go the first time
+	@$(BIN)/python -m tests.e2e.assets
+	@STROMBOLI_API_SERVER=real $(BIN)/pytest tests/e2e tests/kubectl
 
 check: setup  ## lint, formatting, types and the import rules of the design
 	@$(BIN)/ruff check .

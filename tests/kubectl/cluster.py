@@ -8,7 +8,7 @@ import subprocess
 import sysconfig
 import threading
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +17,10 @@ import msgspec
 
 from stromboli.embedded.server import ApiServer
 from stromboli.kube.access.client import Client
+from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import install_crds
+from tests.e2e.assets import assets
+from tests.e2e.control_plane import control_plane
 
 T = TypeVar("T")
 
@@ -84,6 +87,21 @@ class EmbeddedCluster:
 
     def remove(self, path: str) -> None:
         self.run(self.client.request("DELETE", path, body=b'{"gracePeriodSeconds":0}'))
+
+
+class RealCluster(EmbeddedCluster):
+    """The same with a real API server, to see whether the embedded one is faithful."""
+
+    async def _start(self) -> None:
+        self._plane = ExitStack()
+        plane = self._plane.enter_context(control_plane(assets()))
+        self.kubeconfig = plane.kubeconfig
+        self.client = await Client(load_kubeconfig(str(plane.kubeconfig))).__aenter__()
+        await install_crds(self.client)
+
+    async def _stop(self) -> None:
+        await self.client.__aexit__(None, None, None)
+        self._plane.close()
 
 
 class Failed(AssertionError):

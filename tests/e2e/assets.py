@@ -1,0 +1,73 @@
+"""The binaries of a real control plane: found where the ecosystem keeps them, or built once and kept.
+
+The order is that of other projects: a variable per binary, the folder of KUBEBUILDER_ASSETS, and then our own cache,
+which is filled by Go from the pinned modules beside this file. Building takes about ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULES = Path(__file__).parent / "modules"
+PACKAGES = {"kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver", "etcd": "go.etcd.io/etcd/server/v3"}
+
+
+class NoAssets(RuntimeError):
+    """There is no real control plane here; the message says what would help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    api_server: Path
+    etcd: Path
+
+
+def assets() -> Assets:
+    """Find the binaries, or build them. Raises NoAssets."""
+    return Assets(_find("kube-apiserver"), _find("etcd"))
+
+
+def _find(name: str) -> Path:
+    variable = f"TEST_ASSET_{name.upper().replace('-', '_')}"
+    if named := os.environ.get(variable):
+        return Path(named)
+    if folder := os.environ.get("KUBEBUILDER_ASSETS"):
+        return Path(folder) / name
+    kept = _cache() / f"{name}-{_version(name)}"
+    if not kept.exists():
+        _build(name, kept)
+    return kept
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stromboli" / "e2e"
+
+
+def _version(name: str) -> str:
+    """What the binary is built from, in a few letters."""
+    module = MODULES / name
+    return hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()[:16]
+
+
+def _build(name: str, place: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        raise NoAssets(f"no {name}: set KUBEBUILDER_ASSETS to a folder that has it, or install Go to build it")
+    print(f"building {name}, once; this takes some minutes", file=sys.stderr, flush=True)  # noqa: T201
+    place.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = place.with_suffix(".part")
+    command = [go, "build", "-trimpath", "-ldflags=-s -w", f"-o={unfinished}", PACKAGES[name]]
+    done = subprocess.run(command, cwd=MODULES / name, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise NoAssets(f"{name} could not be built: {done.stderr.strip()[-1000:]}")
+    unfinished.rename(place)
+
+
+if __name__ == "__main__":
+    assets()

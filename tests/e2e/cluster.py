@@ -1,0 +1,105 @@
+"""A cluster on a real API server, as a story sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any
+
+from stromboli import kube
+from stromboli.cache.auditor import audit
+from stromboli.cache.jobs import GROUP_NAME
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS
+from stromboli.scheduler.scheduler import Scheduler
+
+DEADLINE = 20.0
+_NUMBERS = itertools.count(1)
+
+
+class RealCluster:
+    def __init__(self, client: Client, scheduler: Scheduler, namespace: str) -> None:
+        self.client = client
+        self.scheduler = scheduler
+        self.namespace = namespace
+
+    async def create_gang(self, name: str, size: int, cpu: str, *, minimum: int | None = None) -> None:
+        spec = {"minMember": size if minimum is None else minimum}
+        await self.client.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec}, namespace=self.namespace)
+        for place in range(size):
+            await self.create_pod(f"{name}-{place}", cpu, group=name)
+
+    async def create_pod(self, name: str, cpu: str, *, group: str = "") -> None:
+        container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": cpu}}}
+        metadata: dict[str, Any] = {"name": name}
+        if group:
+            metadata["annotations"] = {GROUP_NAME: group}
+        pod = {"metadata": metadata, "spec": {"schedulerName": "volcano", "containers": [container]}}
+        await self.client.create(PODS, pod, namespace=self.namespace)
+
+    async def group(self, name: str) -> kube.PodGroup:
+        return await self.client.get(POD_GROUPS, name, namespace=self.namespace)
+
+    async def pods(self) -> dict[str, kube.Pod]:
+        listing = await self.client.list(PODS, namespace=self.namespace)
+        return {pod.metadata.name: pod for pod in listing.items}
+
+    async def nodes_of(self, gang: str) -> list[str]:
+        """Where the members of a gang are; empty for those that wait."""
+        pods = await self.pods()
+        return [pod.spec.node_name or "" for name, pod in sorted(pods.items()) if name.startswith(f"{gang}-")]
+
+    async def until(self, reached: Callable[[], Awaitable[bool]], what: str) -> None:
+        deadline = time.monotonic() + DEADLINE
+        while not await reached():
+            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            await asyncio.sleep(0.05)
+
+    async def until_phase(self, name: str, phase: str) -> None:
+        async def reached() -> bool:
+            return (await self.group(name)).status.phase == phase
+
+        await self.until(reached, f"{name} is {phase}")
+
+    async def until_told(self, name: str, words: str) -> None:
+        """Wait until a group says why it waits."""
+
+        async def reached() -> bool:
+            conditions = (await self.group(name)).status.conditions or []
+            return any(
+                c.type == "Unschedulable" and c.status == "True" and words in (c.message or "") for c in conditions
+            )
+
+        await self.until(reached, f"{name} says {words!r}")
+
+
+@contextlib.asynccontextmanager
+async def running(
+    client: Client, scheduler: Scheduler, parts: Sequence[Coroutine[Any, Any, None]]
+) -> AsyncIterator[RealCluster]:
+    """A cluster whose books are in order when the story is over."""
+    namespace = f"story-{next(_NUMBERS)}"
+    await client.create(NAMESPACES, {"metadata": {"name": namespace}})
+    tasks = [asyncio.ensure_future(part) for part in (*parts, scheduler.run())]
+    try:
+        yield RealCluster(client, scheduler, namespace)
+        assert audit(scheduler.cluster) == []
+    finally:
+        scheduler.stop()
+        await asyncio.wait([tasks[-1]], timeout=DEADLINE)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await _empty(client, namespace)
+
+
+async def _empty(client: Client, namespace: str) -> None:
+    """Nobody empties namespaces here, and the next story wants the room."""
+    for resource in (PODS, POD_GROUPS):
+        for entry in (await client.list(resource, namespace=namespace)).items:  # type: ignore[var-annotated]
+            with contextlib.suppress(ApiError):
+                await client.delete(resource, entry.metadata.name, namespace=namespace, grace_period=0)
