@@ -120,8 +120,10 @@ def _wait_until_ready(port: int, log: Path) -> None:
     request = urllib.request.Request(f"https://127.0.0.1:{port}/readyz", headers={"Authorization": f"Bearer {TOKEN}"})
     deadline = time.monotonic() + STARTS_WITHIN
     while time.monotonic() < deadline:
-        with contextlib.suppress(urllib.error.URLError, OSError):
-            with urllib.request.urlopen(request, context=context):  # noqa: S310 - our own address
-                return
+        with (
+            contextlib.suppress(urllib.error.URLError, OSError),
+            urllib.request.urlopen(request, context=context),  # noqa: S310 - our own address
+        ):
+            return
         time.sleep(0.1)
     raise AssertionError(f"the API server did not become ready:\n{log.read_text()[-2000:]}")
