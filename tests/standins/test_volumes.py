@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from stromboli.embedded.standins.ephemeral_volumes import EphemeralVolumes
+from stromboli.embedded.standins.storage_protection import CLAIM_PROTECTION, VOLUME_PROTECTION, StorageProtection
 from stromboli.embedded.standins.volume_choice import choose, may_provision, provisioned
 from stromboli.embedded.standins.volumes import VolumeController
 from stromboli.kube.access.client import Client
@@ -108,7 +109,8 @@ def test_a_volume_is_made_where_the_scheduler_wants_it() -> None:
 async def controller(client: Client) -> AsyncIterator[VolumeController]:
     claims, pods = Informer(client, CLAIMS), Informer(client, PODS)
     controller, ephemeral = VolumeController(client, claims), EphemeralVolumes(client, pods, claims)
-    async with running(claims, pods, controller, ephemeral):
+    protection = StorageProtection(client, pods, claims, controller.volumes)
+    async with running(claims, pods, controller, ephemeral, protection):
         yield controller
 
 
@@ -154,6 +156,31 @@ async def test_a_volume_that_is_there_is_used_and_released(client: Client) -> No
     await until(volumes_are(client, "Bound"))
     await client.delete(CLAIMS, "data", namespace="default")
     await until(volumes_are(client, "Released"))
+
+
+@pytest.mark.usefixtures("controller")
+async def test_nothing_goes_away_while_it_is_used(client: Client) -> None:
+    await create_volume(client, "a")
+    await create_claim(client, storageClassName="")
+    bound = await until(is_bound(client))
+    await until(volumes_are(client, "Bound"))
+    assert bound.metadata.finalizers == [CLAIM_PROTECTION]
+    assert (await client.get(VOLUMES, "a")).metadata.finalizers == [VOLUME_PROTECTION]
+    await create_user(client, "running", node="n1")
+    await create_user(client, "waiting")
+    await client.delete(VOLUMES, "a")
+    await client.delete(CLAIMS, "data", namespace="default")
+    await create_volume(client, "b")
+    await until(volumes_are(client, "Available", "Bound"))
+    await client.delete(PODS, "running", namespace="default", grace_period=0)
+    await until(volumes_are(client, "Available"))
+    assert not (await client.list(CLAIMS)).items
+
+
+async def create_user(client: Client, name: str, node: str | None = None) -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    spec = {"containers": [{"name": "main", "image": "x"}], "volumes": volumes, "nodeName": node}
+    await client.create(PODS, {"metadata": {"name": name}, "spec": spec}, namespace="default")
 
 
 @pytest.mark.usefixtures("controller")

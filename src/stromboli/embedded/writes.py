@@ -72,6 +72,7 @@ class Writes:
         strategy.start_status(resource, body)
         _refuse_invalid(resource, strategy, body)
         self._check_namespace(resource, namespace)
+        strategy.protect(resource, body)
         strategy.admit(resource, body)
         if collection.get(key) is not None:
             raise already_exists(resource, key[1])
@@ -156,7 +157,7 @@ class Writes:
         strategy, metadata = self._strategies(resource), body["metadata"]
         causes: list[Cause] = []
         if metadata != entry.metadata:
-            causes += metadata_causes(metadata, free_names=strategy.free_names)
+            causes += metadata_causes(metadata, free_names=strategy.free_names, is_custom=resource.is_custom)
             causes += _finalizer_causes(entry.metadata, metadata)
         if _is_looked_into(resource, options):
             causes += strategy.check(resource, body)
@@ -233,7 +234,10 @@ def _unused_name(collection: Collection, namespace: str, prefix: str) -> str:
 
 def _refuse_invalid(resource: ServedResource, strategy: Strategy, body: Object) -> None:
     metadata = body["metadata"]
-    causes = [*metadata_causes(metadata, free_names=strategy.free_names), *strategy.check(resource, body)]
+    causes = [
+        *metadata_causes(metadata, free_names=strategy.free_names, is_custom=resource.is_custom),
+        *strategy.check(resource, body),
+    ]
     if causes:
         raise invalid(resource, metadata.get("name") or "", causes)
 

@@ -33,6 +33,11 @@ _INITIAL_STATUS: dict[str, Object] = {
         "expectedPods": 0,
     },
 }
+#: What keeps storage from going away under those who use it, from its first moment.
+_PROTECTION = {
+    "persistentvolumes": "kubernetes.io/pv-protection",
+    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+}
 _APART = frozenset({"metadata", "status"})
 
 
@@ -50,6 +55,15 @@ class Strategy:
 
     def counts_generations(self, resource: ServedResource) -> bool:
         return resource.plural in _COUNTED
+
+    def protect(self, resource: ServedResource, body: Object) -> None:
+        """Give a new object the finalizer of those who look after its kind."""
+        finalizer = _PROTECTION.get(resource.plural)
+        if finalizer is None:
+            return
+        held = body["metadata"].get("finalizers") or []
+        if finalizer not in held:
+            body["metadata"]["finalizers"] = [*held, finalizer]
 
     def default(self, resource: ServedResource, body: Object) -> None:
         """Fill in what was left out. Parts may be shared with older versions: replace them, never change them."""

@@ -11,6 +11,7 @@ from stromboli.embedded.standins.ephemeral_volumes import EphemeralVolumes
 from stromboli.embedded.standins.garbage import GarbageCollector
 from stromboli.embedded.standins.kubelets import Kubelets
 from stromboli.embedded.standins.node_life import HEARTBEAT, PATIENCE, NodeLife
+from stromboli.embedded.standins.storage_protection import StorageProtection
 from stromboli.embedded.standins.volumes import VolumeController
 from stromboli.embedded.standins.workloads.deployments import DeploymentController
 from stromboli.embedded.standins.workloads.jobs import JobController
@@ -36,6 +37,7 @@ class StandIns:
         self.garbage = GarbageCollector(client)
         self.disruption = DisruptionController(client, budgets, pods)
         self.volumes = VolumeController(client, claims)
+        self.storage_protection = StorageProtection(client, pods, claims, self.volumes.volumes)
         self.ephemeral_volumes = EphemeralVolumes(client, pods, claims)
         self.claims = ClaimController(client, pods)
         self.jobs = JobController(client, owned_pods)
@@ -53,6 +55,7 @@ class StandIns:
             self.garbage,
             self.disruption,
             self.volumes,
+            self.storage_protection,
             self.ephemeral_volumes,
             self.claims,
             self.jobs,

@@ -39,22 +39,22 @@ class VolumeController:
     def __init__(self, client: Client, claims: Informer[PersistentVolumeClaim]) -> None:
         self._client = client
         self._claims = claims
-        self._volumes: Informer[PersistentVolume] = Informer(client, VOLUMES)
+        self.volumes: Informer[PersistentVolume] = Informer(client, VOLUMES)
         self._classes: Informer[StorageClass] = Informer(client, STORAGE_CLASSES)
         self.claims_work: WorkQueue[str] = WorkQueue(self._look_at_claim, name="volume claims", workers=4)
         self.volumes_work: WorkQueue[str] = WorkQueue(self._look_at_volume, name="volumes", workers=4)
         #: How many volumes were made, and how many claims were given one.
         self.provisioned = self.bound = 0
         claims.listen(self._claim_changed)
-        self._volumes.listen(self._volume_changed)
+        self.volumes.listen(self._volume_changed)
         self._classes.listen(lambda _old, _new: self._look_at_waiting_claims())
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for informer in (self._volumes, self._classes):
+            for informer in (self.volumes, self._classes):
                 tasks.create_task(informer.run())
-            for synced in (self._claims.synced, self._volumes.synced, self._classes.synced):
+            for synced in (self._claims.synced, self.volumes.synced, self._classes.synced):
                 await synced.wait()
             tasks.create_task(self.claims_work.run())
             tasks.create_task(self.volumes_work.run())
@@ -85,7 +85,7 @@ class VolumeController:
         if claim is None or claim.metadata.deletion_timestamp is not None:
             return
         if claim.status.phase == "Bound":
-            if claim.spec.volume_name not in self._volumes.objects:
+            if claim.spec.volume_name not in self.volumes.objects:
                 await self._write_claim_status(claim, {"phase": "Lost"})
             return
         if claim.spec.storage_class_name is None and (default := default_class(self._classes.objects.values())):
@@ -96,7 +96,7 @@ class VolumeController:
     async def _satisfy(self, claim: PersistentVolumeClaim) -> None:
         storage_class = self._classes.objects.get(claim.spec.storage_class_name or "")
         delayed = is_delayed(storage_class) and not claim.spec.volume_name
-        volume = choose(claim, self._volumes.objects.values(), delayed=delayed)
+        volume = choose(claim, self.volumes.objects.values(), delayed=delayed)
         if volume is not None:
             await self._bind(claim, volume)
         elif storage_class is not None and may_provision(claim, storage_class):
@@ -141,14 +141,15 @@ class VolumeController:
         await self._client.patch(CLAIMS, claim.metadata.name, body, namespace=where, subresource="status")
 
     async def _look_at_volume(self, name: str) -> None:
-        volume = self._volumes.objects.get(name)
-        if volume is None or volume.metadata.deletion_timestamp is not None:
+        """The phase is told also of what is being deleted: a volume is kept as long as it says that it is bound."""
+        volume = self.volumes.objects.get(name)
+        if volume is None:
             return
         phase = await self._phase(volume)
-        if phase == "Released" and _is_ours_to_delete(volume):
-            await self._delete(volume)
-        elif volume.status.phase != phase:
+        if volume.status.phase != phase:
             await self._client.patch(VOLUMES, name, {"status": {"phase": phase}}, subresource="status")
+        if phase == "Released" and volume.metadata.deletion_timestamp is None and _is_ours_to_delete(volume):
+            await self._delete(volume)
 
     async def _phase(self, volume: PersistentVolume) -> str:
         to = volume.spec.claim_ref
