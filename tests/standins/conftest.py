@@ -2,10 +2,18 @@
 
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
 from stromboli.embedded.server import ApiServer
+from stromboli.kube.access.backoff import Backoff
 from stromboli.kube.access.client import Client
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pauses of production are too long for a story."""
+    monkeypatch.setattr(Backoff, "next", lambda self, asked=None: 0.02)
 
 
 @pytest_asyncio.fixture

@@ -70,16 +70,18 @@ async def test_a_pod_comes_runs_and_goes_and_takes_its_group_along(client: Clien
 async def test_foul_weather_delays_and_loses_nothing(server: ApiServer, client: Client, cluster: StandIns) -> None:
     """Lost answers, refusals, cut connections, cut and expired watches: every pod gets its group and its end."""
     await until(lambda: nodes_are_ready(client))
-    for number in range(12):
-        await create(client, f"pod-{number}", **{"run-seconds": "0.01"})
+    status = Match(method="PATCH", plural="pods", subresource="status")
     faults = [
-        server.faults.add(Match(method="PATCH", plural="pods"), LoseAnswer(), times=4, after=2),
-        server.faults.add(Match(method="PATCH", plural="pods"), Answer(500, "InternalError", "oh"), times=3, after=9),
+        server.faults.add(status, LoseAnswer(), times=4, after=2),
+        server.faults.add(status, Answer(500, "InternalError", "oh"), times=3, after=9),
         server.faults.add(Match(method="POST", plural="podgroups"), CutConnection(), times=2),
         server.faults.add(Match(verb="watch", plural="pods"), CutWatch(), times=2),
         server.faults.add(Match(verb="watch", plural="podgroups"), ExpireWatch(), times=1),
     ]
+    for number in range(12):
+        await create(client, f"pod-{number}", **{"run-seconds": "0.01"})
     server.drop_watches()
+    await until(lambda: equal_count(client, 12), seconds=10)
     for number in range(12):
         await bind(client, f"pod-{number}", f"node-0{number % 4}")
 
@@ -90,7 +92,6 @@ async def test_foul_weather_delays_and_loses_nothing(server: ApiServer, client: 
             return False
 
     await until(all_done, seconds=10)
-    await until(lambda: equal_count(client, 12))
     assert all(fault.fired for fault in faults)
     assert cluster.kubelets.rejected == 0
 
