@@ -25,6 +25,7 @@ from tests.binder.scripted import (
 from tests.kube_client.waiting import until
 
 DONE, IMPOSSIBLE, UNKNOWN = Outcome.DONE, Outcome.IMPOSSIBLE, Outcome.UNKNOWN
+THROTTLED = ApiError(429, "TooManyRequests", "too many requests")
 BUDGET = ApiError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
 TWO_BUDGETS = ApiError(500, "InternalError", "This pod has more than one PodDisruptionBudget, which is not supported.")
 HERE, LEAVING = found("node-a"), found("node-a", deleted="2020-01-01T00:00:00Z")
@@ -38,6 +39,7 @@ ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
     "forbidden": ([FORBIDDEN], HERE, IMPOSSIBLE, "you may not", 1),
     "a budget that is used up for a moment": ([BUDGET, None], None, DONE, "", 2),
     "a budget that is used up": ([BUDGET], HERE, IMPOSSIBLE, "a disruption budget protects the pod", 3),
+    "a busy server": ([THROTTLED], HERE, IMPOSSIBLE, "the API server is busy", 3),
     "two budgets": ([TWO_BUDGETS], HERE, IMPOSSIBLE, "more than one PodDisruptionBudget", 1),
     "broken, then gone": ([BROKEN, None], None, DONE, "", 2),
     "always broken": ([BROKEN], HERE, UNKNOWN, "oops", 3),
@@ -74,5 +76,35 @@ async def test_workers_tell_what_became_of_every_order() -> None:
     books.in_charge = False
     workers.submit(VICTIM)
     await until(lambda: books.evictions["pod"].outcome is Outcome.DROPPED)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+class Held:
+    """Evicts nobody until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.go = asyncio.Event()
+
+    async def evict(self, order: EvictOrder) -> Result:
+        self.begun.append(order.name)
+        await self.go.wait()
+        return Result(DONE)
+
+
+async def test_stopping_finishes_what_has_begun_and_drops_the_rest() -> None:
+    books, held = Books(), Held()
+    workers = EvictWorkers(held, books, workers=1)  # type: ignore[arg-type]
+    running = asyncio.create_task(workers.run())
+    for name in "abc":
+        workers.submit(EvictOrder(f"uid-{name}", "default", name, "default/job", "preempt"))
+    await until(lambda: held.begun)
+    assert workers.waiting == 3, "what is under way is not settled yet"
+    assert await workers.drain(0.01) == 3
+    held.go.set()
+    assert await workers.drain(5.0) == 0
+    outcomes = {name: result.outcome for name, result in books.evictions.items()}
+    assert outcomes == {"a": DONE, "b": Outcome.DROPPED, "c": Outcome.DROPPED}
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

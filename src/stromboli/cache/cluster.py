@@ -331,6 +331,7 @@ class Cluster:
 
     def compact(self) -> None:
         """Begin anew with the objects that are there, so that everything is forgotten that nobody uses."""
+        self.derived()
         objects, touched, classifier = self.objects(), self.books.touched, self.reading.classifier
         self._begin(classifier.labels, classifier.annotations)
         for entry in objects:

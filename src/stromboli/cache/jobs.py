@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from stromboli import kube
 from stromboli.cache.constraints import selector_of
+from stromboli.cache.requests import refuse_many
 from stromboli.cache.times import seconds_of
 from stromboli.kube.objects import volcano
 from stromboli.model.job import JobSpec, NetworkTopology, SubGroupPolicy
@@ -108,6 +109,7 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
         if minimum < 0:
             raise ValueError(f"spec.minTaskMember.{role}: must not be negative, got {minimum}; write 0 or more")
     if spec.min_resources is not None:
+        refuse_many(spec.min_resources, "spec.minResources")
         try:
             result.min_resources = request_of(axis.parse(spec.min_resources))
         except ValueError as error:

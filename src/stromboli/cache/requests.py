@@ -6,7 +6,7 @@ after the other. Resources given for the whole pod replace that sum; overhead co
 under way the larger of what is asked and what is granted counts.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from stromboli.kube import Pod
 from stromboli.kube.objects.pod import ResourceRequirements
@@ -16,6 +16,7 @@ Amounts = dict[int, int]
 
 #: So many different resources may a pod ask for.
 MOST_NAMES = 64
+_GRANTED = "status.containerStatuses"
 #: What scorers assume for a container that asks for nothing, as kube-scheduler does: 100m and 200 MB.
 ASSUMED_CPU, ASSUMED_MEMORY = 100, 200 * 1024 * 1024
 
@@ -39,11 +40,18 @@ def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
 
 
 def _refuse_many_names(pod: Pod) -> None:
-    """Every name becomes a row of the books, whoever invented it: there must be an end to it."""
     containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
     names = {name for container in containers for name in _requests(container.resources)}
+    refuse_many(names.union(_requests(pod.spec.resources), pod.spec.overhead or ()), "spec.containers")
+    if statuses := pod.status.container_statuses:
+        granted = (name for status in statuses for name in (status.allocated_resources or ()))
+        refuse_many({*granted, *(name for each in statuses for name in _requests(each.resources))}, _GRANTED)
+
+
+def refuse_many(names: Collection[str], field: str) -> None:
+    """Every name becomes a row of the books, whoever invented it: there must be an end to it."""
     if len(names) > MOST_NAMES:
-        raise RequestError(f"spec.containers: {len(names)} different resources are named; name at most {MOST_NAMES}")
+        raise RequestError(f"{field}: {len(names)} different resources are named; name at most {MOST_NAMES}")
 
 
 def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
@@ -92,9 +100,9 @@ def _granted(pod: Pod, axis: ResourceAxis) -> dict[str, Amounts]:
     """What the kubelet has granted each container so far."""
     granted: dict[str, Amounts] = {}
     for status in pod.status.container_statuses or ():
-        own = _parse(axis, status.allocated_resources, "status.containerStatuses.allocatedResources")
+        own = _parse(axis, status.allocated_resources, f"{_GRANTED}.allocatedResources")
         if status.resources is not None:
-            _raise_to(own, _parse(axis, status.resources.requests, "status.containerStatuses.resources"))
+            _raise_to(own, _parse(axis, status.resources.requests, f"{_GRANTED}.resources"))
         granted[status.name or ""] = own
     return granted
 
