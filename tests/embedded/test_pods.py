@@ -28,6 +28,12 @@ QUALITIES = [
     ("limits alone", {"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
     ("one limit", {"limits": {"cpu": "1"}}, "Burstable"),
     ("less than the limit", {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}, "Burstable"),
+    (
+        "the same in other words",
+        {"requests": {"cpu": "1000m", "memory": "1Ki"}, "limits": {"cpu": 1, "memory": "1024"}},
+        "Guaranteed",
+    ),
+    ("nothing in many words", {"requests": {"cpu": "0m"}, "limits": {"memory": "0Gi"}}, "BestEffort"),
     ("devices alone", {"limits": {"nvidia.com/gpu": "1"}}, "BestEffort"),
 ]
 
@@ -36,7 +42,7 @@ QUALITIES = [
     ("resources", "quality"), [case[1:] for case in QUALITIES], ids=[case[0] for case in QUALITIES]
 )
 async def test_quality_of_service(api: HttpApi, resources: dict[str, Any], quality: str) -> None:
-    body = (await api.post(PODS, pod(containers=[{"name": "main", "resources": resources}]))).body
+    body = (await api.post(PODS, pod(containers=[{"name": "main", "image": "train:1", "resources": resources}]))).body
     assert body["status"]["qosClass"] == quality
     found = body["spec"]["containers"][0]["resources"]
     assert set(found.get("limits", {})) <= set(found.get("requests", {}))
@@ -99,8 +105,13 @@ async def test_the_manifest_again_changes_nothing(api: HttpApi) -> None:
 INVALID = [
     ("no containers", pod(containers=[]), 422, "spec.containers"),
     ("a container without a name", pod(containers=[{"image": "x"}]), 422, "spec.containers[0].name"),
-    ("two of one name", pod(containers=[{"name": "a"}, {"name": "a"}]), 422, "spec.containers[1].name"),
-    ("no spec", {"metadata": {"name": "p"}}, 400, "spec"),
+    (
+        "two of one name",
+        pod(containers=[{"name": "a", "image": "x"}, {"name": "a", "image": "x"}]),
+        422,
+        "spec.containers[1].name",
+    ),
+    ("no spec", {"metadata": {"name": "p"}}, 422, "spec.containers"),
     ("containers of another type", pod(containers="many"), 400, "spec.containers"),
 ]
 
@@ -260,11 +271,13 @@ async def test_sizes_change_through_their_own_door(api: HttpApi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "status"), [("-1", 422), ("many", 422), ("1e3", 201), ("1.5Gi", 201), (2, 201), ("NaN", 422)]
+    ("amount", "status"), [("-1", 422), ("many", 400), ("1e3", 201), ("1.5Gi", 201), (2, 201), ("NaN", 400)]
 )
 async def test_amounts_are_quantities(api: HttpApi, amount: Any, status: int) -> None:
     resources = {"requests": {"cpu": amount}}
-    assert (await api.post(PODS, pod(containers=[{"name": "main", "resources": resources}]))).status == status
+    assert (
+        await api.post(PODS, pod(containers=[{"name": "main", "image": "train:1", "resources": resources}]))
+    ).status == status
 
 
 @pytest.mark.parametrize(

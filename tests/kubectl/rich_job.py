@@ -83,7 +83,6 @@ CRON_JOB: dict[str, Any] = {
                         "setHostnameAsFQDN": True,
                         "os": {"name": "linux"},
                         "hostUsers": False,
-                        "schedulingGates": [{"name": "g"}],
                         "resourceClaims": [
                             {"name": "c", "resourceClaimName": "d"},
                             {"name": "e", "resourceClaimTemplateName": "f"},

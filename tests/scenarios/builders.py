@@ -18,6 +18,7 @@ GROUP = "scheduling.volcano.sh/v1beta1"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 ROLE = "volcano.sh/task-spec"
 GPU = "nvidia.com/gpu"
+IMAGE = "example/main"
 #: A time at which something was deleted; which one does not matter.
 LONG_AGO = "2020-01-01T00:00:00Z"
 
@@ -96,6 +97,12 @@ def tolerating(text: str) -> Manifest:
 # -- pods ---------------------------------------------------------------------------------------------------------
 
 
+def resources(requests: Amounts) -> Manifest:
+    """Of devices a pod gets exactly what it asks for, so that they have to be limited to it."""
+    limits = {name: amount for name, amount in requests.items() if "/" in name}
+    return given(requests=requests, limits=limits or None)
+
+
 def pod(
     cpu: object = 1,
     memory: object = None,
@@ -108,7 +115,7 @@ def pod(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     ports: Sequence[Manifest] | None = None,
-    image: str | None = None,
+    image: str = IMAGE,
     tolerations: Sequence[str] = (),
     gated: bool = False,
     nominated: str | None = None,
@@ -117,7 +124,7 @@ def pod(
     **spec: Any,
 ) -> Manifest:
     """A pod with one container; further fields are those of the pod's spec. A gang names its members itself."""
-    container = given(name="main", image=image, ports=ports, resources={"requests": amounts(cpu, memory, gpu, more)})
+    container = given(name="main", image=image, ports=ports, resources=resources(amounts(cpu, memory, gpu, more)))
     described = {
         "schedulerName": SCHEDULER,
         "containers": [container],

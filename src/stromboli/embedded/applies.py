@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from stromboli.embedded.clock import now
 from stromboli.embedded.kinds.metadata import check_kind, metadata_of
+from stromboli.embedded.kinds.settled_amounts import settle_amounts
+from stromboli.embedded.kinds.typed import check_types
 from stromboli.embedded.patching.apply import ApplyConflict, ApplyRejected, apply
 from stromboli.embedded.refusals import Cause, Refused, bad_request, details_of, invalid, modified, not_found
 from stromboli.embedded.registry import ServedResource
@@ -23,6 +25,8 @@ class Applies:
     def apply(self, resource: ServedResource, call: Call, applied: Object, options: WriteOptions) -> tuple[Entry, bool]:
         """The object after the apply, and whether it is new."""
         _check(resource, call, applied)
+        check_types(resource, applied)
+        settle_amounts(resource, applied)
         collection = collection_of(self._store, resource)
         entry = collection.get((call.namespace, call.name))
         if entry is None:

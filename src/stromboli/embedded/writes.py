@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from stromboli.embedded.clock import now
 from stromboli.embedded.kinds.metadata import check_kind, metadata_causes, metadata_of, ordered
 from stromboli.embedded.kinds.schemas import unknown_fields
+from stromboli.embedded.kinds.settled_amounts import settle_amounts
 from stromboli.embedded.kinds.strategies import Strategies, Strategy
 from stromboli.embedded.kinds.typed import check_types
 from stromboli.embedded.patching.managed_fields import record_update
@@ -66,6 +67,7 @@ class Writes:
         check_kind(resource, body)
         collection, strategy = collection_of(self._store, resource), self._strategies(resource)
         check_types(resource, body)
+        settle_amounts(resource, body)
         _refuse_unknown(resource, body, options)
         key = self._begin(resource, namespace, body, options)
         strategy.default(resource, body)
@@ -130,6 +132,7 @@ class Writes:
                 f"the name of the object ({metadata['name']}) does not match the name on the URL ({entry.key[1]})"
             )
         check_types(resource, body)
+        settle_amounts(resource, body)
         _refuse_unknown(resource, body, options)
         strategy = self._strategies(resource)
         _check_identity(resource, entry, metadata, options)

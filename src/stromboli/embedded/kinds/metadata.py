@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from stromboli.embedded.kinds.causes import wrong
+from stromboli.embedded.kinds.naming import qualified_problem, subdomain_problem, value_problem
 from stromboli.embedded.refusals import Cause, bad_request
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Object
 
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
-_QUALIFIED = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
 _ANNOTATIONS_LIMIT = 256 * 1024
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def metadata_of(body: Object) -> dict[str, Any]:
@@ -51,20 +45,31 @@ def ordered(body: Object) -> Object:
     return {**head, **{key: value for key, value in body.items() if key not in head}}
 
 
-def metadata_causes(metadata: dict[str, Any], *, free_names: bool) -> Iterator[Cause]:
+def metadata_causes(metadata: dict[str, Any], *, free_names: bool, is_custom: bool = False) -> Iterator[Cause]:
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         yield Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
     elif free_names:
         if name in (".", "..") or "/" in name or "%" in name:
             yield Cause("FieldValueInvalid", f"Invalid value: \"{name}\": may not contain '/'", "metadata.name")
-    elif len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
-        yield Cause("FieldValueInvalid", f'Invalid value: "{name}": {_SUBDOMAIN_RULE}', "metadata.name")
+    elif problem := subdomain_problem(name):
+        yield wrong("metadata.name", name, problem)
     yield from _label_causes(metadata.get("labels"))
     yield from _annotation_causes(metadata.get("annotations"))
     yield from _owner_causes(metadata.get("ownerReferences"))
-    if not _is_list_of(metadata.get("finalizers"), str):
+    yield from _finalizer_causes(metadata.get("finalizers"), is_custom)
+
+
+def _finalizer_causes(finalizers: Any, is_custom: bool) -> Iterator[Cause]:
+    """A finalizer says in front of a slash whose it is; custom resources are not held to it."""
+    if not _is_list_of(finalizers, str):
         raise bad_request("metadata.finalizers: must be a list of strings")
+    for index, finalizer in enumerate(finalizers or ()):
+        if problem := qualified_problem(finalizer):
+            yield wrong("metadata.finalizers", finalizer, problem)
+        elif not is_custom and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield wrong(f"metadata.finalizers[{index}]", finalizer, why)
 
 
 def _owner_causes(owners: Any) -> Iterator[Cause]:
@@ -89,19 +94,18 @@ def _is_list_of(found: Any, kind: type) -> bool:
 
 def _label_causes(labels: Any) -> Iterator[Cause]:
     for key, value in _texts(labels, "metadata.labels"):
-        if not _QUALIFIED.fullmatch(key):
-            yield Cause("FieldValueInvalid", f'Invalid value: "{key}": not a qualified name', "metadata.labels")
-        if len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
-            why = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'"
-            yield Cause("FieldValueInvalid", f'Invalid value: "{value}": {why}', "metadata.labels")
+        if problem := qualified_problem(key):
+            yield wrong("metadata.labels", key, problem)
+        if problem := value_problem(value):
+            yield wrong("metadata.labels", value, problem)
 
 
 def _annotation_causes(annotations: Any) -> Iterator[Cause]:
     size = 0
     for key, value in _texts(annotations, "metadata.annotations"):
         size += len(key) + len(value.encode())
-        if not _QUALIFIED.fullmatch(key.lower()):
-            yield Cause("FieldValueInvalid", f'Invalid value: "{key}": not a qualified name', "metadata.annotations")
+        if problem := qualified_problem(key.lower()):
+            yield wrong("metadata.annotations", key, problem)
     if size > _ANNOTATIONS_LIMIT:
         why = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
         yield Cause("FieldValueTooLong", why, "metadata.annotations")

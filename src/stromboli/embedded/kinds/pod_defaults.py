@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from stromboli.embedded.standins.amounts import amount_of
 from stromboli.embedded.store import Object
 
 _SPEC = {
@@ -69,6 +68,8 @@ def _is_held(resources: Object) -> bool:
     return len(limits) == len(_COMPUTE) and limits == _compute(resources, "requests")
 
 
-def _compute(resources: Object, name: str) -> dict[str, Any]:
+def _compute(resources: Object, name: str) -> dict[str, int]:
+    """What is said of processors and memory, as numbers: `1Ki` and `1024` are the same."""
     amounts = resources.get(name) or {}
-    return {key: amounts[key] for key in _COMPUTE if amounts.get(key) not in (None, "0", 0)}
+    said = {key: str(amounts[key]) for key in _COMPUTE if key in amounts}
+    return {key: number for key, text in said.items() if (number := amount_of(text.lstrip("-")))}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stromboli.embedded.clock import now
+from stromboli.embedded.kinds.container_checks import CONTAINER_LISTS
+from stromboli.embedded.kinds.pod_checks import pod_spec_causes
 from stromboli.embedded.kinds.pod_defaults import defaulted_spec, quality_of_service
 from stromboli.embedded.kinds.priorities import Priorities
 from stromboli.embedded.kinds.strategies import Strategy
@@ -22,8 +23,6 @@ _IMMUTABLE = (
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
     "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-_CONTAINER_LISTS = ("containers", "initContainers")
-_QUANTITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
 #: Parts of the spec that have rules of their own.
 _JUDGED_APART = ("containers", "initContainers", "tolerations", "schedulingGates", "activeDeadlineSeconds")
 #: While a pod is gated, whoever gates it may still steer it.
@@ -39,9 +38,9 @@ class PodStrategy(Strategy):
 
     def default(self, resource: ServedResource, body: Object) -> None:
         spec = body.get("spec")
-        if not isinstance(spec, dict):
+        if spec is not None and not isinstance(spec, dict):
             raise bad_request("spec: must be a map of keys and values")
-        body["spec"] = defaulted_spec(spec)
+        body["spec"] = defaulted_spec(spec or {})
 
     def start_status(self, resource: ServedResource, body: Object) -> None:
         spec = body.get("spec") or {}
@@ -51,18 +50,10 @@ class PodStrategy(Strategy):
         body["status"] = status
 
     def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
-        spec = body["spec"]
-        if not spec.get("containers"):
-            yield Cause("FieldValueRequired", "Required value", "spec.containers")
-        names: set[str] = set()
-        for name in _CONTAINER_LISTS:
-            for index, container in enumerate(spec.get(name) or ()):
-                yield from _container_causes(container, f"spec.{name}[{index}]", names)
+        return pod_spec_causes(body["spec"])
 
     def admit(self, resource: ServedResource, body: Object) -> None:
         self._priorities.admit(resource, body)
-        if body["spec"].get("schedulingGates") and body["spec"].get("nodeName"):
-            raise bad_request("spec.nodeName: may not be set together with scheduling gates")
         if node := body["spec"].get("nodeName"):
             body["metadata"] = with_labels(body["metadata"], topology_labels(self._store, node))
 
@@ -106,27 +97,6 @@ def _gated_condition() -> Object:
     }
 
 
-def _container_causes(container: Object, field: str, names: set[str]) -> Iterator[Cause]:
-    name = container.get("name")
-    if not name:
-        yield Cause("FieldValueRequired", "Required value", f"{field}.name")
-    elif name in names:
-        yield Cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{field}.name")
-    else:
-        names.add(name)
-    for part in ("requests", "limits"):
-        for resource, amount in ((container.get("resources") or {}).get(part) or {}).items():
-            yield from _amount_causes(str(amount), f"{field}.resources.{part}.{resource}")
-
-
-def _amount_causes(amount: str, field: str) -> Iterator[Cause]:
-    if not _QUANTITY.fullmatch(amount):
-        yield Cause("FieldValueInvalid", f'Invalid value: "{amount}": must be a quantity', field)
-    elif amount.startswith("-"):
-        why = f'Invalid value: "{amount}": must be greater than or equal to 0'
-        yield Cause("FieldValueInvalid", why, field)
-
-
 def _spec_causes(old: Object, new: Object) -> Iterator[Cause]:
     if old == new:
         return
@@ -150,7 +120,7 @@ def _rest(spec: Object, apart: tuple[str, ...]) -> Object:
 
 def _part_causes(old: Object, new: Object, part: str) -> Iterator[Cause]:
     """Only one part of the containers may become another."""
-    if _rest(old, _CONTAINER_LISTS) != _rest(new, _CONTAINER_LISTS) or _containers(old, part) != _containers(new, part):
+    if _rest(old, CONTAINER_LISTS) != _rest(new, CONTAINER_LISTS) or _containers(old, part) != _containers(new, part):
         yield Cause("FieldValueForbidden", f"Forbidden: only `{part}` of containers may be changed here", "spec")
 
 
@@ -158,7 +128,7 @@ def _containers(spec: Object, part: str) -> list[Object]:
     """The containers without one of their parts."""
     return [
         {key: value for key, value in container.items() if key != part}
-        for name in _CONTAINER_LISTS
+        for name in CONTAINER_LISTS
         for container in spec.get(name) or ()
     ]
 

@@ -63,7 +63,10 @@ def _lost(before: Any, after: Any, path: str) -> Iterator[str]:
 
 
 def defaulted(schema: Schema, value: Any) -> Any:
-    """With the defaults of the schema where a field is missing, or is null and may not be."""
+    """With the defaults of the schema where a field is missing, or is null and may not be.
+
+    Null where it may not be and nothing stands in for it is the same as not said.
+    """
     if isinstance(value, list):
         items = schema.get("items")
         return [defaulted(items, item) for item in value] if isinstance(items, dict) else value
@@ -73,7 +76,9 @@ def defaulted(schema: Schema, value: Any) -> Any:
     complete = {}
     for key, part in value.items():
         known = properties.get(key, others)
-        if part is None and isinstance(known, dict) and "default" in known and not known.get("nullable"):
+        if part is None and isinstance(known, dict) and not known.get("nullable"):
+            if "default" not in known:
+                continue
             part = known["default"]
         complete[key] = defaulted(known, part) if isinstance(known, dict) and key != "metadata" else part
     for key, known in properties.items():

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from stromboli.embedded.kinds.pod_checks import pod_spec_causes
 from stromboli.embedded.kinds.strategies import Strategy
 from stromboli.embedded.kinds.typed import check_type
 from stromboli.embedded.kinds.workload_defaults import (
@@ -52,8 +53,7 @@ class _TemplateStrategy(Strategy):
         wanted = (selector or {}).get("matchLabels") or {}
         if not selector or any(labels.get(key) != value for key, value in wanted.items()):
             yield _invalid("template.metadata.labels", labels, _MISMATCH)
-        if not template["spec"].get("containers"):
-            yield Cause("FieldValueRequired", "Required value", "spec.template.spec.containers")
+        yield from pod_spec_causes(template["spec"], "spec.template.spec")
         yield from self.check_restart_policy(template["spec"]["restartPolicy"])
 
     def check_restart_policy(self, policy: str) -> Iterator[Cause]:
