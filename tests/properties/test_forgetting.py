@@ -35,7 +35,7 @@ def decide(cluster: Cluster, random: Random) -> None:
             cluster.set_phase(key, "Inqueue", hold=True)
 
 
-@examples(60)
+@examples(30)
 @given(worlds(FEW), worlds(FEW), randoms)
 def test_a_fresh_start_changes_nothing_that_is_said(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     cluster = Cluster()
@@ -69,7 +69,7 @@ def told_one_by_one(entries: list[KubeObject]) -> Cluster:
     return cluster
 
 
-@examples(60)
+@examples(30)
 @given(st.one_of(social_worlds(), worlds(Traits(most_nodes=3, pod_rules=1))), randoms)
 def test_terms_that_come_one_by_one_are_counted_as_if_all_had_been_there(world: SmallWorld, random: Random) -> None:
     structure = [*world.nodes, *world.queues, *world.priorities, *world.groups]
