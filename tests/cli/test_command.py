@@ -134,3 +134,9 @@ def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
     assert "\x1b" not in plain
     assert max(len(line) for line in plain.splitlines()) <= 100
     assert "finetune waits: 0 of 3 pods have a place" in plain
+
+
+def test_a_period_without_end_is_refused() -> None:
+    result = CliRunner().invoke(main, ["scheduler", "--schedule-period", "0"])
+    assert result.exit_code == 2
+    assert "too short" in result.stderr

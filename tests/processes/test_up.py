@@ -85,10 +85,12 @@ def test_a_kubeconfig_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
         (("-f", "nowhere.yaml"), "nowhere.yaml: no such file or folder"),
         (("--scheduler-conf=nowhere.conf",), "nowhere.conf"),
         (("--for=soon",), "is not a duration"),
+        (("-f", "LIST"), "List: items: expected a list"),
     ],
 )
 def test_bad_options_are_refused_with_a_sentence(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
-    command = up(tmp_path, *arguments)
+    (tmp_path / "list.yaml").write_text("apiVersion: v1\nkind: List\n")
+    command = up(tmp_path, *(str(tmp_path / "list.yaml") if word == "LIST" else word for word in arguments))
     assert command.ends() in (1, 2)
     assert words in command.output
     assert "Traceback" not in command.output

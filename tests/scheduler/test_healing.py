@@ -6,7 +6,7 @@ import pytest
 
 from stromboli.kube.objects.meta import Condition, ObjectMeta
 from stromboli.kube.objects.pod import Pod
-from stromboli.scheduler.healing import COMMIT, DECIDED, Healing, commit_annotations, left_behind
+from stromboli.scheduler.healing import COMMIT, DECIDED, Healing, commit_annotations, left_behind, with_followers
 
 BEFORE, DECISION, AFTER = "2024-01-01T10:00:00Z", "2024-01-01T10:00:05.5Z", "2024-01-01T10:00:09Z"
 
@@ -104,3 +104,10 @@ def test_further_members_share_the_time_of_the_first() -> None:
     story.healing.begin("job", ["b", "c"])
     story.now += 10
     assert [half.uids for half in story.healing.due()] == [("a", "b", "c")]
+
+
+def test_followers_of_a_broken_commit_go_with_it() -> None:
+    earlier = member("e", commit="0.a.0/2", decided=BEFORE)
+    pods = [earlier, member("a", commit="0.a.1/2"), member("b", commit="0.a.2/1", decided=AFTER), member("d")]
+    assert with_followers(["a", "d"], pods) == ["a", "d", "b"]
+    assert with_followers(["d"], pods) == ["d"], "nothing is known of when it was decided"

@@ -85,15 +85,26 @@ class Cycles:
         placed_before: dict[str, int] = {}
         for number, statement in enumerate(session.decisions.binds):
             job = session.jobs[statement[0].task.job]
-            is_gang = job.min_available > 1
+            is_gang = job.min_available > 1 or bool(job.spec.policies)
             mark = commit_annotations(f"{cycle}.{number}", len(statement), decided, is_gang=is_gang)
             before = placed_before.setdefault(job.key, job.ready_count - decided_on[job.key])
+            minimum = self._minimum(job, before, len(statement))
             members = tuple(_order_of(bind, mark) for bind in statement)
             for order in members:
                 self._outcomes.begin(order)
-            self._binders.submit(Commit(job.key, members, _minimum(job, before, len(members)), before))
+            self._binders.submit(Commit(job.key, members, minimum, before))
             placed_before[job.key] += len(members)
         return sum(decided_on.values())
+
+    def _minimum(self, job: Job, before: int, members: int) -> int:
+        """How many tasks must have a place after a commit of so many, when the job had some before.
+
+        Where roles or sub-jobs have minimums of their own, who is missing matters as well as how many: until the job is
+        whole, all must come.
+        """
+        if (job.spec.min_task_member or job.spec.policies) and not self._cluster.is_whole(job.key):
+            return before + members
+        return job.min_available - job.counts[PENDING_BEST_EFFORT]
 
     def _evict(self, session: Session) -> int:
         orders = [
@@ -106,17 +117,6 @@ class Cycles:
             self._evictors.submit(order)
         self._reporting.report_evictions(begun)
         return len(begun)
-
-
-def _minimum(job: Job, before: int, members: int) -> int:
-    """How many tasks must have a place after a commit of so many, when the job had some before.
-
-    Where roles or sub-jobs have minimums of their own, who is missing matters as well as how many: then all must come.
-    """
-    minimum = job.min_available - job.counts[PENDING_BEST_EFFORT]
-    if before < minimum and (job.spec.min_task_member or job.spec.policies):
-        return before + members
-    return minimum
 
 
 def _order_of(bind: Bind, mark: dict[str, str]) -> BindOrder:

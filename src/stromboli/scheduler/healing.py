@@ -104,8 +104,9 @@ def left_behind(pods: Collection[kube.Pod]) -> list[str]:
 
 def with_followers(uids: Collection[str], pods: Collection[kube.Pod]) -> list[str]:
     """These pods of a gang, and those that were placed because these were: decided on at the same time, or later."""
-    began = min((_annotation(pod, DECIDED) for pod in pods if pod.metadata.uid in uids), default="") or "~"
-    followers = [pod.metadata.uid for pod in pods if pod.spec.node_name and _annotation(pod, DECIDED) >= began]
+    decided = {pod.metadata.uid: _annotation(pod, DECIDED) for pod in pods if pod.spec.node_name}
+    began = min((moment for uid, moment in decided.items() if moment and uid in uids), default="")
+    followers = [uid for uid, moment in decided.items() if began and moment >= began]
     return list(dict.fromkeys((*uids, *followers)))
 
 
