@@ -289,3 +289,10 @@ async def test_parts_have_verbs_of_their_own(api: HttpApi, method: str, part: st
     path = f"{PODS}/p/{part}" if part else f"{PODS}/p"
     assert (await api.call(method, path, {})).status == 405
     assert (await api.get(f"{PODS}/p")).status == 200
+
+
+async def test_a_wish_that_is_not_understood_writes_nothing(api: HttpApi) -> None:
+    refused = await api.post(f"{PODS}?dryRun=Some", pod("p"))
+    assert refused.status == 422
+    assert 'dryRun: Unsupported value: "Some"' in refused.body["message"]
+    assert (await api.get(f"{PODS}/p")).status == 404

@@ -98,6 +98,7 @@ def test_watch(kubectl: Kubectl) -> None:
         kubectl.cluster.merge(f"{path}/status", {"status": {"phase": "Failed", "reason": "OutOfcpu"}})
         assert next_row(watch)[:4] == ["MODIFIED", "new", "0/1", "OutOfcpu"]
         kubectl.cluster.remove(path)
+        assert next_row(watch)[:2] == ["MODIFIED", "new"]
         assert next_row(watch)[:2] == ["DELETED", "new"]
 
 

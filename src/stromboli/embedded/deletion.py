@@ -77,7 +77,11 @@ class Deletion:
         body = {**entry.body, "metadata": metadata}
         self._strategies(resource).delete_begins(resource, body)
         if self._writes.is_finished(resource, body):
-            return (entry, True) if options.dry_run else (self._writes.remove(resource, entry, body), True)
+            if options.dry_run:
+                return entry, True
+            if resource.kind == "Pod" and body != entry.body:
+                entry = self._writes.mark(resource, entry, body)  # watches see a pod going before it is gone
+            return self._writes.remove(resource, entry, body), True
         if body == entry.body:
             return entry, False
         return self._writes.store_marked(resource, entry, body, WriteOptions(dry_run=options.dry_run)), False

@@ -179,6 +179,11 @@ class Writes:
         self._strategies(resource).written(resource, stored, entry)
         return stored
 
+    def mark(self, resource: ServedResource, entry: Entry, body: Object) -> Entry:
+        """Store a version that is on its way out, for those who watch."""
+        marked = {**body, "metadata": dict(body["metadata"])}
+        return self._store.put(collection_of(self._store, resource), entry.key, marked)
+
     def remove(self, resource: ServedResource, entry: Entry, body: Object | None = None) -> Entry:
         """Take the object away at once."""
         gone = self._store.remove(collection_of(self._store, resource), entry, body)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
+from stromboli.embedded.refusals import Refused
+
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _TRUE = ("true", "1", "True")
@@ -36,7 +38,12 @@ class Call:
 
     @property
     def dry_run(self) -> bool:
-        return self.query.get("dryRun") == "All"
+        """Whether nothing is to be written. A wish that is not understood must not end in a write, so it is refused."""
+        wanted = self.query.get("dryRun", "")
+        if wanted not in ("", "All"):
+            why = f'dryRun: Unsupported value: "{wanted}": supported values: "All"'
+            raise Refused(422, "Invalid", f'Options.meta.k8s.io "" is invalid: {why}')
+        return wanted == "All"
 
 
 def split_target(target: str) -> tuple[str, str]:
