@@ -50,7 +50,7 @@ def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
     return (
         before.labels == after.labels
         and (before.namespace, before.name) == (after.namespace, after.name)
-        and one.status.container_statuses == other.status.container_statuses
+        and _granted(one) == _granted(other)
         and _of_others(before.annotations) == _of_others(after.annotations)
         and _unplaced(one.spec) == _unplaced(other.spec)
     )
@@ -59,6 +59,15 @@ def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
 def _of_others(annotations: Mapping[str, str] | None) -> dict[str, str]:
     """Annotations without those that we write ourselves when a pod is bound: they ask for nothing."""
     return {key: value for key, value in (annotations or {}).items() if not key.startswith(OWN)}
+
+
+def _granted(pod: kube.Pod) -> list[tuple[object, ...]]:
+    """What the kubelet granted containers, where it says so."""
+    return [
+        (status.name, status.resources, status.allocated_resources)
+        for status in pod.status.container_statuses or ()
+        if status.resources is not None or status.allocated_resources is not None
+    ]
 
 
 def _unplaced(spec: kube.PodSpec) -> kube.PodSpec:
