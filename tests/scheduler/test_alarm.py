@@ -73,3 +73,15 @@ async def test_who_is_cancelled_while_it_rings_is_cancelled() -> None:
         done, _ = await asyncio.wait([task], timeout=5.0)
         assert done
         assert task.cancelled()
+
+
+async def test_after_a_long_cycle_it_is_silent_for_a_while_but_not_for_long(clock: Clock) -> None:
+    alarm = Alarm(clock, debounce=0.02, patience=0.25)
+    alarm.rest(0.1)
+    alarm.ring()
+    assert await alarm.wait(1.0) is True
+    assert clock.now == pytest.approx(0.1)
+    alarm.rest(60.0)
+    alarm.ring()
+    assert await alarm.wait(1.0) is True
+    assert clock.now == pytest.approx(0.35), "nobody waits longer than anybody has patience"

@@ -9,7 +9,8 @@ from collections.abc import Callable
 class Alarm:
     """Rings when something that matters has happened and nothing has followed for a moment, or when time is up.
 
-    Many events in a row are one reason for a cycle, but they cannot put it off for longer than `patience`.
+    Many events in a row are one reason for a cycle, but they cannot put it off for longer than `patience`. After a rest
+    was asked for, it is silent until that is over: nobody should spend all of the time deciding.
     """
 
     def __init__(self, clock: Callable[[], float], *, debounce: float, patience: float = 0.25) -> None:
@@ -19,6 +20,11 @@ class Alarm:
         self._rung = asyncio.Event()
         self._first = 0.0
         self._last = 0.0
+        self._silent_until = 0.0
+
+    def rest(self, seconds: float) -> None:
+        """Stay silent for so long from now, but never longer than anybody has patience."""
+        self._silent_until = self._clock() + min(seconds, self._patience)
 
     def ring(self) -> None:
         now = self._clock()
@@ -40,5 +46,5 @@ class Alarm:
         return True
 
     def _pause(self) -> float:
-        now = self._clock()
-        return min(self._last + self._debounce, self._first + self._patience) - now
+        due = min(self._last + self._debounce, self._first + self._patience)
+        return max(due, self._silent_until) - self._clock()

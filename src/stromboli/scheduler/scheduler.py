@@ -40,6 +40,8 @@ from stromboli.scheduler.reporting import Reporting
 from stromboli.scheduler.resync import Resync
 from stromboli.scheduler.writer import StatusWriter
 
+#: A cycle is followed by a rest so many times as long as itself, in which binds, watches and writes have their turn.
+REST_PER_CYCLE = 10.0
 #: Memories of what is gone are cleared this often, in seconds.
 CLEAN_UP_EVERY = 60.0
 
@@ -160,7 +162,8 @@ class Scheduler:
             self.turned()
             self._look_after()
             if not self._stopping.is_set() and self._may_decide() and (rung or self._is_due()):
-                self.run_cycle()
+                result = self.run_cycle()
+                self.alarm.rest(result.seconds * REST_PER_CYCLE if result else 0.0)
                 await asyncio.sleep(0)
 
     async def _wait_for_first_lists(self) -> None:
