@@ -63,7 +63,7 @@ async def test_a_pod_lives_and_dies_before_our_eyes(server: ApiServer, client: C
         assert caught.value.is_conflict
         server.drop_watches()
         await client.delete(PODS, "a", uid=created.metadata.uid, grace_period=0)
-        await until(lambda: sink.story == "+a +a -a", lambda: sink.story)
+        await until(lambda: sink.story == "+a +a +a -a", lambda: sink.story)
         server.drop_watches()
         await client.create(PODS, pod("b"))
         server.compact()
