@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
+from stromboli.embedded.quantities import UNIT, amount_of
 from stromboli.embedded.standins.admission import Admission
-from stromboli.embedded.standins.amounts import UNIT, amount_of, pod_requests
+from stromboli.embedded.standins.amounts import pod_requests
 from stromboli.embedded.standins.moments import seconds_of, stamp
 from stromboli.embedded.standins.pod_life import next_step
 from stromboli.kube.objects.cluster import Node

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from stromboli.binder.draining import drained
 from stromboli.binder.orders import DONE, EvictOrder, Outcome, Result
 from stromboli.binder.retrying import Patience, is_worth_repeating
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
@@ -119,10 +120,7 @@ class EvictWorkers:
     async def drain(self, timeout: float) -> int:
         """Finish what has begun and drop what has not, within the time; answers how many are still not settled."""
         self._is_stopping = True
-        deadline = time.monotonic() + timeout
-        while self._unsettled and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
-        return self._unsettled
+        return await drained(lambda: self._unsettled, timeout)
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from stromboli.binder.binding import Binding
+from stromboli.binder.draining import drained
 from stromboli.binder.orders import BindOrder, Commit, Outcome, Result
 
 
@@ -60,8 +61,6 @@ class BindWorkers:
         self._batch = max(batch, 1)
         self._lines: deque[tuple[_Open, Sequence[BindOrder]]] = deque()
         self._work = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._unsettled = 0
         self._is_stopping = False
 
@@ -74,7 +73,6 @@ class BindWorkers:
         """Take a commit on."""
         opened = _Open(commit)
         self._unsettled += len(commit.members)
-        self._idle.clear()
         for start in range(0, len(commit.members), self._batch):
             self._lines.append((opened, commit.members[start : start + self._batch]))
         self._work.set()
@@ -130,17 +128,10 @@ class BindWorkers:
         self._ledger.settled(opened.commit, order, result)
         if opened.is_settled:
             self._ledger.finished(opened.commit, opened.results)
-        if not self._unsettled:
-            self._idle.set()
 
     async def drain(self, timeout: float) -> int:
         """Finish the commits that have begun and drop the others, within the time; answers how many members are still
         not settled.
         """
         self._is_stopping = True
-        try:
-            async with asyncio.timeout(timeout):
-                await self._idle.wait()
-        except TimeoutError:
-            return self._unsettled
-        return 0
+        return await drained(lambda: self._unsettled, timeout)

@@ -39,12 +39,13 @@ def election_options(lease: str) -> Callable[[Command], Command]:
 
 def election_of(given: Mapping[str, Any], namespace: str) -> Election | None:
     """The election that the options describe; None where there is none. `namespace` is our own."""
+    from stromboli.kube.telling.leases import JITTER
     from stromboli.operations.leadership import Election
 
     if not given["leader_elect"]:
         return None
     times = [given[f"leader_elect_{name}"] for name in ("lease_duration", "renew_deadline", "retry_period")]
-    if not times[0] > times[1] > times[2] * 1.2 > 0:
+    if not times[0] > times[1] > times[2] * JITTER > 0:
         raise click.UsageError(
             "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline, and that longer than "
             "--leader-elect-retry-period by a fifth or more."

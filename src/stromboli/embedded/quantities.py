@@ -1,9 +1,9 @@
-"""Quantities in the one text that the server keeps for each: `1000m` is `1`, `1024Mi` is `1Gi`, and `0.1` is `100m`."""
+"""Quantities: the one text that the server keeps for each (`1000m` is `1`, `0.1` is `100m`), and how much it is."""
 
 from __future__ import annotations
 
 import re
-from decimal import ROUND_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_UP, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,10 @@ _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _THOUSANDTHS = 1000
 _LARGEST_TEN = 18
 _LONGEST = 40
+_AMOUNT = re.compile(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2})|([numkMGTPE]|[KMGTPE]i)?)")
+_LONGEST_AMOUNT = 64
+#: Amounts are counted in so many parts of one.
+UNIT = 10**9
 
 
 @lru_cache(maxsize=8192, typed=True)
@@ -86,3 +90,16 @@ def canonical_amounts(amounts: Any) -> Any:
     except TypeError as error:
         raise ValueError(f"quantities must match the regular expression '{_RULE}'") from error
     return amounts if kept == amounts else kept
+
+
+@lru_cache(maxsize=4096)
+def amount_of(text: str | int | float) -> int:
+    """A quantity in billionths, rounded up. Raises ValueError for what is none."""
+    if len(str(text)) > _LONGEST_AMOUNT or (match := _AMOUNT.fullmatch(str(text))) is None:
+        raise ValueError(f"{str(text)[:_LONGEST_AMOUNT]!r} is not a quantity")
+    number, exponent, suffix = Decimal(match[1]), match[2], match[3] or ""
+    if suffix.endswith("i"):
+        number *= 1024 ** ("KMGTPE".index(suffix[0]) + 1)
+    else:
+        number = number.scaleb(int(exponent) if exponent else _TENS.get(suffix, 0))
+    return int((number * UNIT).to_integral_value(ROUND_CEILING))

@@ -19,6 +19,7 @@ from stromboli.framework.status import JobStatus
 from stromboli.framework.waiting import pod_condition
 from stromboli.kube.access.client import PatchKind
 from stromboli.kube.objects.catalogue import POD_GROUPS, PODS, QUEUES
+from stromboli.kube.telling.series import shortened
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code
 from stromboli.model.task import Task, TaskStatus
@@ -35,7 +36,6 @@ from stromboli.scheduler.statuses import (
     group_patch,
     pod_patch,
     queue_patch,
-    shortened,
 )
 from stromboli.scheduler.writer import StatusWriter, Wish
 

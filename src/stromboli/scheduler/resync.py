@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stromboli import kube
+from stromboli.binder.draining import drained
 from stromboli.binder.retrying import Patience
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
@@ -49,10 +50,7 @@ class Resync:
 
     async def settle(self, timeout: float) -> int:
         """Wait until everything is known, or time is up; answers how much is not."""
-        deadline = asyncio.get_running_loop().time() + timeout
-        while self._open and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.02)
-        return len(self._open)
+        return await drained(lambda: len(self._open), timeout)
 
     async def run(self) -> None:
         """Ask until cancelled."""

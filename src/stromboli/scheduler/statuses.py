@@ -15,6 +15,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
+from stromboli.kube.telling.series import shortened
 
 #: The longest message that is written: people read it in a terminal.
 LONGEST_MESSAGE = 1024
@@ -53,12 +54,6 @@ class PodWaits:
     reason: str
     message: str
     nominated: str = ""
-
-
-def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
-    """The text in at most so many bytes, never cut inside a character."""
-    encoded = text.encode("utf-8", "replace")
-    return text if len(encoded) <= longest else encoded[: longest - 3].decode("utf-8", "ignore") + "…"
 
 
 def group_patch(group: kube.PodGroup, wanted: GroupStatus, now: str) -> dict[str, Any] | None:

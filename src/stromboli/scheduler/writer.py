@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from stromboli.binder.draining import drained
 from stromboli.binder.retrying import Patience, is_worth_repeating
 from stromboli.cache.mirror import Mirror
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
@@ -90,10 +91,7 @@ class StatusWriter:
 
     async def flush(self, timeout: float) -> int:
         """Wait until nothing is left to write, or time is up; answers how much is left."""
-        deadline = asyncio.get_running_loop().time() + timeout
-        while self.waiting and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.02)
-        return self.waiting
+        return await drained(lambda: self.waiting, timeout)
 
     async def _worker(self) -> None:
         while True:

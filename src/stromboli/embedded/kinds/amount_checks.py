@@ -8,8 +8,8 @@ from typing import Any
 
 from stromboli.embedded.kinds.causes import not_allowed, one_of, required, wrong
 from stromboli.embedded.kinds.naming import qualified_problem
+from stromboli.embedded.quantities import UNIT, amount_of
 from stromboli.embedded.refusals import Cause
-from stromboli.embedded.standins.amounts import UNIT, amount_of
 from stromboli.embedded.store import Object
 
 _HUGE = "hugepages-"

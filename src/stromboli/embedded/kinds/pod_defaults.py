@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stromboli.embedded.standins.amounts import amount_of
+from stromboli.embedded.quantities import amount_of
 from stromboli.embedded.store import Object
 
 _SPEC = {

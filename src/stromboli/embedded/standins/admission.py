@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stromboli.embedded.standins.amounts import UNIT, Amounts, amounts_of, pod_requests
+from stromboli.embedded.quantities import UNIT
+from stromboli.embedded.standins.amounts import Amounts, amounts_of, pod_requests
 from stromboli.kube.objects.cluster import Node
 from stromboli.kube.objects.pod import Pod
 

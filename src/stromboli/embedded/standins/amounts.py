@@ -1,38 +1,18 @@
-"""Quantities and what a pod asks for, as a kubelet adds them up before it lets a pod in.
+"""What a pod asks for, as a kubelet adds it up before it lets a pod in.
 
 It is written a second time on purpose: the scheduler's own sums are what the kubelet's are there to check.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from decimal import ROUND_CEILING, Decimal
-from functools import lru_cache
 
+from stromboli.embedded.quantities import UNIT, amount_of
 from stromboli.kube.objects.meta import Resources
 from stromboli.kube.objects.pod import Container, Pod
 
 Amounts = dict[str, int]
 """Amounts by resource name, in billionths: the finest that a quantity can be."""
-
-_GRAMMAR = re.compile(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2})|([numkMGTPE]|[KMGTPE]i)?)")
-_TENS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_LONGEST = 64
-UNIT = 10**9
-
-
-@lru_cache(maxsize=4096)
-def amount_of(text: str | int | float) -> int:
-    """A quantity in billionths, rounded up. Raises ValueError for what is none."""
-    if len(str(text)) > _LONGEST or (match := _GRAMMAR.fullmatch(str(text))) is None:
-        raise ValueError(f"{str(text)[:_LONGEST]!r} is not a quantity")
-    number, exponent, suffix = Decimal(match[1]), match[2], match[3] or ""
-    if suffix.endswith("i"):
-        number *= 1024 ** ("KMGTPE".index(suffix[0]) + 1)
-    else:
-        number = number.scaleb(int(exponent) if exponent else _TENS.get(suffix, 0))
-    return int((number * UNIT).to_integral_value(ROUND_CEILING))
 
 
 def amounts_of(resources: Resources | None) -> Amounts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from stromboli.embedded.standins.amounts import amount_of
+from stromboli.embedded.quantities import amount_of
 from stromboli.embedded.standins.matching import matches
 from stromboli.embedded.standins.simulated_nodes import HOSTNAME, SIMULATED
 from stromboli.kube.objects.meta import Resources

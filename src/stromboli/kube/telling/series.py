@@ -82,9 +82,9 @@ def subject(regarding: ObjectReference) -> str:
     return regarding.uid or f"{regarding.kind}/{regarding.namespace}/{regarding.name}"
 
 
-def shortened(note: str) -> str:
-    """At most as many bytes as an event may hold, and no half characters."""
+def shortened(note: str, longest: int = LONGEST_NOTE) -> str:
+    """At most so many bytes, by default as many as an event may hold, and no half characters."""
     content = note.encode("utf-8", "replace")
-    if len(content) <= LONGEST_NOTE:
+    if len(content) <= longest:
         return content.decode()
-    return content[: LONGEST_NOTE - len(_ELLIPSIS.encode())].decode("utf-8", "ignore") + _ELLIPSIS
+    return content[: longest - len(_ELLIPSIS.encode())].decode("utf-8", "ignore") + _ELLIPSIS

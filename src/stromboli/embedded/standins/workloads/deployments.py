@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stromboli.embedded.standins.matching import matches
 from stromboli.embedded.standins.workloads.adoption import Adoption
@@ -33,6 +33,7 @@ from stromboli.embedded.standins.workloads.rollout_statuses import (
     progress,
     status_changes,
 )
+from stromboli.embedded.standins.workloads.status_writes import write_status
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.objects.catalogue import DEPLOYMENTS, REPLICA_SETS
 from stromboli.kube.objects.pod import Pod
@@ -185,7 +186,7 @@ class DeploymentController:
         if new is not None:
             deployment = await self._tell_revision(deployment, str(revision_of(new.metadata.annotations)))
             if changes := status_changes(deployment, now_at, new.metadata.name, now):
-                await self._write(deployment, changes)
+                await write_status(self._client, DEPLOYMENTS, deployment, changes)
         if is_complete(deployment, now_at):
             for replica_set in outdated(deployment, old):
                 await self._discard(replica_set)
@@ -199,16 +200,6 @@ class DeploymentController:
             return deployment
         body = {"metadata": {"uid": metadata.uid, "annotations": {REVISION: revision}}}
         return await self._client.patch(DEPLOYMENTS, metadata.name, body, namespace=metadata.namespace)
-
-    async def _write(self, deployment: Deployment, changes: dict[str, Any]) -> None:
-        """Only over the version that was read."""
-        metadata, where = deployment.metadata, deployment.metadata.namespace
-        body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}, "status": changes}
-        try:
-            await self._client.patch(DEPLOYMENTS, metadata.name, body, namespace=where, subresource="status")
-        except ApiError as error:
-            if not error.is_missing:
-                raise
 
     async def _discard(self, replica_set: ReplicaSet) -> None:
         metadata = replica_set.metadata

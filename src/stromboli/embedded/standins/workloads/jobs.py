@@ -23,6 +23,7 @@ from stromboli.embedded.standins.workloads.owned_pods import OwnedPods
 from stromboli.embedded.standins.workloads.pod_making import controller_reference, free_names, pod_document
 from stromboli.embedded.standins.workloads.pod_states import is_active
 from stromboli.embedded.standins.workloads.pod_writes import PodWrites
+from stromboli.embedded.standins.workloads.status_writes import write_status
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.objects.catalogue import JOBS
 from stromboli.kube.objects.pod import Pod
@@ -93,7 +94,7 @@ class JobController:
         counts = self._record(job.metadata.uid).counts(job, self._pods.of(job.metadata.uid))
         end = ending(job, counts, self._clock())
         if changes := status_changes(job, counts, end, self._clock()):
-            await self._write(job, changes)
+            await write_status(self._client, JOBS, job, changes)
         return await self._proceed(job, counts, end)
 
     async def _proceed(self, job: Job, counts: Counts, end: Ending | None) -> float | None:
@@ -124,16 +125,6 @@ class JobController:
                 prefix = f"{name}-{index}"
                 own_name = next(free_names(prefix, uid, is_taken))
                 yield indexed(pod_document(template, own_name, prefix, owner), name, index)
-
-    async def _write(self, job: Job, changes: dict[str, Any]) -> None:
-        """Only over the version that was read: counts never go back."""
-        metadata = job.metadata
-        body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}, "status": changes}
-        try:
-            await self._client.patch(JOBS, metadata.name, body, namespace=metadata.namespace, subresource="status")
-        except ApiError as error:
-            if not error.is_missing:
-                raise
 
     async def _expire(self, job: Job) -> float | None:
         at = expires_at(job)

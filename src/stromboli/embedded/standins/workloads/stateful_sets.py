@@ -18,6 +18,7 @@ from stromboli.embedded.standins.workloads.stateful_rules import (
     plan,
     revision,
 )
+from stromboli.embedded.standins.workloads.status_writes import write_status
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.objects.catalogue import CLAIMS, STATEFUL_SETS
 from stromboli.kube.objects.pod import Pod
@@ -65,7 +66,7 @@ class StatefulSetController:
             return None
         pods = list(self._pods.of(stateful_set.metadata.uid))
         if changes := status_changes(stateful_set, pods):
-            await self._write(stateful_set, changes)
+            await write_status(self._client, STATEFUL_SETS, stateful_set, changes)
         step = plan(stateful_set, pods)
         await self._writes.delete(step.delete)
         for number in step.create:
@@ -82,16 +83,6 @@ class StatefulSetController:
             except ApiError as error:
                 if not error.is_conflict:
                     raise
-
-    async def _write(self, stateful_set: StatefulSet, changes: dict[str, Any]) -> None:
-        """Only over the version that was read."""
-        metadata, where = stateful_set.metadata, stateful_set.metadata.namespace
-        body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}, "status": changes}
-        try:
-            await self._client.patch(STATEFUL_SETS, metadata.name, body, namespace=where, subresource="status")
-        except ApiError as error:
-            if not error.is_missing:
-                raise
 
 
 def document(stateful_set: StatefulSet, number: int) -> dict[str, Any]:
