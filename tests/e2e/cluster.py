@@ -17,7 +17,7 @@ from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS
 from stromboli.scheduler.scheduler import Scheduler
 
-DEADLINE = 20.0
+DEADLINE = 40.0
 _NUMBERS = itertools.count(1)
 
 

@@ -27,7 +27,7 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
-DEADLINE = 10.0
+DEADLINE = 30.0
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-DEADLINE = 10.0
+DEADLINE = 30.0
 
 
 async def until(condition: Callable[[], object], what: Callable[[], object] = lambda: "") -> None:

@@ -14,8 +14,9 @@ from tests.scenarios.case import STANDARD
 
 async def test_a_gang_starts_whole_or_not_at_all_and_kubectl_says_why(tmp_path: Path) -> None:
     async with living(cpus(4), home=tmp_path) as world:
-        await world.create(gang(4, 3, name="whole"), gang(2, 3, name="late"))
+        await world.create(gang(4, 3, name="whole"))
         await world.until_bound("whole", 4)
+        await world.create(gang(2, 3, name="late"))
         await world.until_says("late", "0/4 nodes are available: 4 Insufficient cpu.")
         described = await world.kubectl("describe", "podgroup", "late")
         assert "Unschedulable" in described

@@ -46,7 +46,8 @@ from stromboli.scheduler.scheduler import Scheduler
 from tests.scenarios.builders import Manifest, queue
 from tests.scenarios.case import configuration, flattened
 
-DEADLINE = 10.0
+#: Long, since it is waited for in vain only where something is broken.
+DEADLINE = 30.0
 #: Everything that waits, waits briefly here.
 QUICK = Options(period=0.05, debounce=0.005, flush=0.5, heal=0.25, status_refresh=0.1, grace=2.0, audit=0.1)
 IMPATIENT = Patience(attempts=3, shortest=0.01, longest=0.05)

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 STROMBOLI = Path(sys.executable).parent / "stromboli"
 KUBECTL = Path(sys.executable).parent / "kubectl"
-DEADLINE = 20.0
+DEADLINE = 40.0
 
 
 def wait_for(reached: Callable[[], object], what: str) -> None:

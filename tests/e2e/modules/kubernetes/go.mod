@@ -1,4 +1,4 @@
-module stromboli.dev/e2e/kube-apiserver
+module stromboli.dev/e2e/kubernetes
 
 go 1.26
 
