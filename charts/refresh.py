@@ -1,0 +1,43 @@
+"""Writes the parts of the chart that are said elsewhere already: python charts/refresh.py
+
+The chart is handed out without the rest of the repository, so it carries copies: the definitions of kinds, the rules of
+roles, and the default configuration. The tests fail when a copy is old.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from stromboli.framework.configuration import DEFAULT_TEXT
+from stromboli.install.rights import USER_RIGHTS, Right
+from stromboli.install.roles import PROCESSES, rights_of, rules
+from stromboli.kube.manifests.yaml import dump_documents
+
+CHART = Path(__file__).parent / "stromboli"
+
+
+def copies() -> dict[str, str]:
+    """By path inside the chart, what must stand there."""
+    found = {"files/volcano-scheduler.conf": DEFAULT_TEXT}
+    for file in (files("stromboli.kube") / "crds").iterdir():
+        found[f"files/crds/{file.name}"] = file.read_text()
+    for name, rights in _rights().items():
+        found[f"files/rules/{name}.yaml"] = dump_documents([rules(rights)])
+    return found
+
+
+def _rights() -> dict[str, tuple[Right, ...]]:
+    by_delete = {"scheduler-evict-by-delete": rights_of("scheduler", evict_by_delete=True)}
+    return {process: rights_of(process) for process in PROCESSES} | by_delete | USER_RIGHTS
+
+
+def refresh() -> None:
+    for path, text in copies().items():
+        place = CHART / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+
+if __name__ == "__main__":
+    refresh()

@@ -1,0 +1,114 @@
+"""What each process calls on the API server, and why: the tables that its roles are made of.
+
+A right is granted because there is a call that needs it, and for no other reason. The names of kinds come from the
+catalogue that the calls are made with, so that a kind that is watched is a kind that may be watched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli.kube.objects.catalogue import (
+    EVENTS,
+    JOBS,
+    LEASES,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    WATCHED_OPTIONAL,
+    WATCHED_REQUIRED,
+)
+from stromboli.kube.objects.resources import Resource
+
+FOLLOWED = ("list", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Verbs on one resource, or on a part of it such as `pods/status`. With names, only on objects of these names."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    why: str
+    names: tuple[str, ...] = ()
+
+
+def _followed(resources: Iterable[Resource[Any]], why: str) -> tuple[Right, ...]:
+    return tuple(Right(each.group, each.plural, FOLLOWED, why) for each in resources)
+
+
+_ALWAYS = "what every decision rests upon"
+_WHERE_SERVED = "where the cluster has it: quotas, volumes, devices and the shape of the network"
+_OWNERS = "the owner of a pod may say how large its group is"
+
+_SCHEDULER = (
+    *_followed(WATCHED_REQUIRED, _ALWAYS),
+    *_followed(WATCHED_OPTIONAL, _WHERE_SERVED),
+    Right(PODS.group, "pods", ("get",), "a pod is read again when nobody knows what became of a write"),
+    Right(PODS.group, "pods/binding", ("create",), "pods are bound to nodes"),
+    Right(PODS.group, "pods/status", ("patch",), "pods that wait are told why"),
+    Right(
+        POD_GROUPS.group, "podgroups", ("get", "patch"), "groups say how far they have come; they have no status part"
+    ),
+    Right(QUEUES.group, "queues", ("get",), "a queue is read again when somebody else wrote to it"),
+    Right(QUEUES.group, "queues/status", ("patch",), "queues say what they hold"),
+    Right(EVENTS.group, "events", ("create", "patch"), "what happens to pods and groups is told, and counted"),
+)
+
+EVICTS = Right(PODS.group, "pods/eviction", ("create",), "victims, and members of half-bound gangs, are evicted")
+EVICTS_BY_DELETE = Right(PODS.group, "pods", ("delete",), "the same past disruption budgets, with `--evict-by-delete`")
+
+_CONTROLLER = (
+    Right(PODS.group, "pods", (*FOLLOWED, "patch"), "pods without a group are found, and told the name of theirs"),
+    Right(POD_GROUPS.group, "podgroups", (*FOLLOWED, "create"), "groups for plain pods are made, and groups counted"),
+    Right(
+        QUEUES.group,
+        "queues",
+        (*FOLLOWED, "create", "patch"),
+        "the queues that everybody expects are made; queues close with their parent",
+    ),
+    Right(QUEUES.group, "queues/status", ("patch",), "queues say whether they take work, and what waits in them"),
+    Right(REPLICA_SETS.group, "replicasets", ("get",), _OWNERS),
+    Right(STATEFUL_SETS.group, "statefulsets", ("get",), _OWNERS),
+    Right(STATEFUL_SETS.group, "daemonsets", ("get",), _OWNERS),
+    Right(JOBS.group, "jobs", ("get",), _OWNERS),
+)
+
+
+def scheduler_rights(*, evict_by_delete: bool = False) -> tuple[Right, ...]:
+    """Of a scheduler that binds pods itself."""
+    return (*_SCHEDULER, EVICTS_BY_DELETE if evict_by_delete else EVICTS)
+
+
+def controller_rights() -> tuple[Right, ...]:
+    return _CONTROLLER
+
+
+def lease_rights(lease: str) -> tuple[Right, ...]:
+    """In the namespace of the lease. What does not exist yet has no name that a rule could hold on to."""
+    return (
+        Right(LEASES.group, "leases", ("create",), "the lease is made by whoever comes first"),
+        Right(LEASES.group, "leases", ("get", "patch"), "the lease is taken, renewed and given back", (lease,)),
+    )
+
+
+_READS = ("get", "list", "watch")
+_WRITES = ("create", "delete", "deletecollection", "patch", "update")
+
+#: By user role, what it allows.
+USER_RIGHTS = {
+    "view": (
+        Right(POD_GROUPS.group, "podgroups", _READS, "see groups and why they wait"),
+        Right(QUEUES.group, "queues", _READS, "see queues and what they hold"),
+    ),
+    "edit": (Right(POD_GROUPS.group, "podgroups", _WRITES, "make and change groups"),),
+    "queues": (
+        Right(QUEUES.group, "queues", _WRITES, "make and change queues"),
+        Right(QUEUES.group, "queues/status", ("patch", "update"), "close and open queues"),
+    ),
+}

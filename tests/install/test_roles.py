@@ -1,0 +1,107 @@
+"""Roles allow what is called and nothing else: every change of a right shows in a file that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from charts.refresh import CHART, copies
+from stromboli.install.roles import PROCESSES, role_documents, user_role_documents
+from stromboli.kube.objects.catalogue import WATCHED
+
+RULES = sorted(path for path in copies() if path.startswith("files/rules/"))
+
+
+@pytest.mark.parametrize("path", RULES)
+def test_rules_are_those_of_the_file(path: str) -> None:
+    """A right that is added or taken away must be seen in a review: python charts/refresh.py writes the files anew."""
+    assert (CHART / path).read_text() == copies()[path]
+
+
+def allowed(documents: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """Kind of role, resource and verb."""
+    for document in documents:
+        for rule in document.get("rules", ()):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        yield document["kind"], f"{resource}.{group}".rstrip("."), verb
+
+
+#: What a stolen token must not be good for.
+NEVER = [
+    ("nodes", "patch"), ("nodes", "update"), ("nodes", "delete"), ("secrets", "get"), ("secrets", "list"),
+    ("configmaps", "get"), ("configmaps", "update"), ("pods", "create"), ("pods", "update"), ("pods/exec", "create"),
+    ("customresourcedefinitions.apiextensions.k8s.io", "create"), ("queues.scheduling.volcano.sh", "delete"),
+    ("podgroups.scheduling.volcano.sh", "delete"), ("clusterroles.rbac.authorization.k8s.io", "update"),
+    ("serviceaccounts/token", "create"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+@pytest.mark.parametrize("by_delete", [False, True], ids=["by eviction", "by delete"])
+def test_no_process_may_do_harm(process: str, by_delete: bool) -> None:
+    granted = set(allowed(role_documents(process, "batch", evict_by_delete=by_delete)))
+    assert granted
+    assert not [
+        (resource, verb) for _, resource, verb in granted if (resource, verb) in NEVER or "*" in resource + verb
+    ]
+
+
+def test_only_leases_are_a_matter_of_the_own_namespace() -> None:
+    for process in PROCESSES:
+        for kind, resource, verb in allowed(role_documents(process, "batch")):
+            assert (kind == "Role") == (resource == "leases.coordination.k8s.io"), f"{kind} with {verb} {resource}"
+
+
+def test_what_is_watched_may_be_watched() -> None:
+    granted = {(resource, verb) for _, resource, verb in allowed(role_documents("scheduler", "batch"))}
+    assert {(each.name, verb) for each in WATCHED for verb in ("list", "watch")} <= granted
+
+
+EVICTING = {"pods/eviction create": False, "pods delete": True}
+
+
+@pytest.mark.parametrize("right", EVICTING)
+@pytest.mark.parametrize("by_delete", [False, True])
+def test_pods_are_evicted_in_one_way_only(right: str, by_delete: bool) -> None:
+    granted = {
+        f"{resource} {verb}"
+        for _, resource, verb in allowed(role_documents("scheduler", "batch", evict_by_delete=by_delete))
+    }
+    assert (right in granted) is (EVICTING[right] is by_delete)
+
+
+def test_bindings_lead_from_the_account_to_its_roles() -> None:
+    documents = role_documents("scheduler", "batch", account="night-shift", lease="night")
+    roles = {(each["kind"], each["metadata"]["name"]) for each in documents if "rules" in each}
+    bindings = [each for each in documents if "roleRef" in each]
+    assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in bindings} == roles
+    for each in bindings:
+        assert each["subjects"] == [{"kind": "ServiceAccount", "name": "night-shift", "namespace": "batch"}]
+    assert [rule.get("resourceNames") for each in documents if each["kind"] == "Role" for rule in each["rules"]] == [
+        None,
+        ["night"],
+    ]
+
+
+def test_without_an_election_there_is_no_lease() -> None:
+    documents = role_documents("controller", "batch", lease="")
+    assert {each["kind"] for each in documents} == {"ClusterRole", "ClusterRoleBinding"}
+
+
+def test_a_process_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="no process 'binder'; there are scheduler and controller"):
+        role_documents("binder", "batch")
+
+
+PART_OF = {"stromboli-view": {"view", "edit", "admin"}, "stromboli-edit": {"edit", "admin"}, "stromboli-queues": set()}
+
+
+@pytest.mark.parametrize("role", user_role_documents(), ids=lambda role: role["metadata"]["name"])
+def test_roles_of_people_join_those_they_have(role: dict[str, Any]) -> None:
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    joined = {label.removeprefix(prefix) for label in role["metadata"]["labels"] if label.startswith(prefix)}
+    assert joined == PART_OF[role["metadata"]["name"]]
