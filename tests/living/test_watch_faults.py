@@ -119,11 +119,11 @@ async def test_a_storm_of_events_is_few_cycles() -> None:
         names = [f"many-task-{place}" for place in range(40)]
         await world.create(gang(40, 1, name="many"))
         await world.until_says("many", "Insufficient cpu")
-        cycles, events = world.scheduler.cycles.number, world.scheduler.feed._required[0].events
+        cycles, events = world.scheduler.cycles.number, world.scheduler.feed.required[0].events
         for number in range(10):
             change = {"metadata": {"annotations": {"example.com/turn": str(number)}}}
             await asyncio.gather(*(world.patch(PODS, name, change) for name in names))
-        await world.until_true(lambda: world.scheduler.feed._required[0].events >= events + 400)
+        await world.until_true(lambda: world.scheduler.feed.required[0].events >= events + 400)
         assert world.scheduler.cycles.number - cycles < 100
         await check(world)
 

@@ -15,6 +15,7 @@ from tests.properties.engine import default_program, world_of
 
 SPENT = CycleSeconds(snapshot=0.001, opening=0.002, commit=0.003, total=0.05)
 ONE_CPU = objects.template({"cpu": "1", "memory": "1Gi"})
+THREE_CPUS = objects.template({"cpu": "3", "memory": "1Gi"})
 NODES = [objects.node(name, {"cpu": "2", "memory": "8Gi", "pods": "10", "example.com/gpu": "1"}) for name in "ab"]
 
 
@@ -69,6 +70,7 @@ CYCLE = {
     "job": ("volcano_e2e_job_scheduling_duration", FITS, 10_000),
     "waiting tasks": ("volcano_unschedule_task_count", {"job_id": "team/waits"}, 5),
     "waiting jobs": ("volcano_unschedule_job_count", {}, 1),
+    "why they wait": ("stromboli_waiting_jobs", {"queue": "gold", "reason": "QueueShareExhausted"}, 1),
     "queue": ("volcano_queue_allocated_milli_cpu", {"queue_name": "gold"}, 3000),
     "queue's memory": ("volcano_queue_allocated_memory_bytes", {"queue_name": "gold"}, 3 << 30),
     "queue's others": ("volcano_queue_allocated_scalar_resources", {"queue_name": "gold", "resource": "pods"}, 3),
@@ -96,6 +98,33 @@ def test_jobs_that_wait_on_are_counted_again(metrics: Metrics) -> None:
     assert value(metrics, "volcano_job_retry_counts", job_id="team/waits") == 2
 
 
+WAITS = {
+    "no room on any node": (objects.gang("job", 1, THREE_CPUS, phase="Inqueue"), "InsufficientResource"),
+    "no share left": (objects.gang("job", 5, ONE_CPU, phase="Inqueue"), "QueueShareExhausted"),
+    "pods are missing": (objects.gang("job", 2, ONE_CPU, minimum=5, phase="Inqueue"), "NotEnoughTasks"),
+    "no such queue": (objects.gang("job", 1, ONE_CPU, queue="nowhere", phase="Inqueue"), "QueueUnknown"),
+}
+
+
+@pytest.mark.parametrize(("job", "reason"), WAITS.values(), ids=WAITS)
+def test_what_keeps_a_job_waiting_is_told_by_its_code(job: list[KubeObject], reason: str) -> None:
+    metrics = Metrics()
+    metrics.observe_cycle(session_of([*NODES, *job]), SPENT)
+    found = {labels: value for (name, labels), value in told(metrics).items() if name == "stromboli_waiting_jobs"}
+    assert [(dict(labels)["reason"], value) for labels, value in found.items()] == [(reason, 1)]
+
+
+def test_a_wait_is_counted_from_the_oldest_pod_without_a_node() -> None:
+    metrics = Metrics()
+    waiting = [objects.group("waits", min_member=1, phase="Inqueue", created="1970-01-01T00:00:00Z")]
+    waiting += [objects.pod("old", THREE_CPUS, group="waits", created="1970-01-01T00:00:30Z")]
+    waiting += [objects.pod("new", THREE_CPUS, group="waits", created="1970-01-01T00:01:30Z")]
+    metrics.observe_cycle(session_of([*NODES, *waiting]), SPENT)
+    assert value(metrics, "stromboli_longest_wait_seconds", queue="default") == 60
+    metrics.observe_cycle(session_of(list(NODES)), SPENT)
+    assert value(metrics, "stromboli_longest_wait_seconds", queue="default") is None
+
+
 def test_the_number_of_series_has_a_limit() -> None:
     metrics = Metrics(most_series=2)
     jobs = [entry for number in range(4) for entry in objects.gang(f"job-{number}", 5, ONE_CPU)]
@@ -115,6 +144,8 @@ def test_what_the_process_does_is_told() -> None:
     metrics.watch_events("pods", 7)
     metrics.relisted("pods", 1)
     metrics.watch_failed("pods", 3)
+    metrics.set_watch("pods", is_up=False, silence=12.5)
+    metrics.requested("POST", "429", 2)
     metrics.unreadable("pods")
     metrics.resynced("bind-failed")
     metrics.cleaned_up("podgroup")
@@ -135,6 +166,10 @@ def test_what_the_process_does_is_told() -> None:
         ("stromboli_watch_events_total", (("resource", "pods"),)): 7,
         ("stromboli_relists_total", (("resource", "pods"),)): 1,
         ("stromboli_watch_errors_total", (("resource", "pods"),)): 3,
+        ("stromboli_watch_up", (("resource", "pods"),)): 0,
+        ("stromboli_watch_silence_seconds", (("resource", "pods"),)): 12.5,
+        ("stromboli_api_requests_total", (("code", "429"), ("method", "POST"))): 2,
+        ("stromboli_configuration_refused", ()): 1,
         ("stromboli_unreadable_objects_total", (("resource", "pods"),)): 1,
         ("stromboli_resyncs_total", (("reason", "bind-failed"),)): 1,
         ("stromboli_clean_ups_total", (("kind", "podgroup"),)): 1,

@@ -76,7 +76,8 @@ class Leadership:
         self._thread.join(timeout)
 
     def _run(self) -> None:
-        asyncio.run(self._take_part())
+        with contextlib.suppress(asyncio.CancelledError):  # a stop may come when the election has just ended
+            asyncio.run(self._take_part())
 
     async def _take_part(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()

@@ -20,6 +20,7 @@ from stromboli.operations.cycle_metrics import CycleMetrics, CycleSeconds
 from stromboli.operations.histograms import MILLISECONDS, SECONDS, TallyHistogram
 from stromboli.operations.job_metrics import JobMetrics
 from stromboli.operations.queue_metrics import QueueMetrics
+from stromboli.operations.waiting_metrics import WaitingMetrics
 
 __all__ = ["CycleSeconds", "Metrics"]
 
@@ -37,6 +38,7 @@ class Metrics:
         self._cycle = CycleMetrics(self.registry)
         self._queues = QueueMetrics(self.registry, most_series)
         self._jobs = JobMetrics(self.registry, most_series)
+        self._waiting = WaitingMetrics(self.registry, most_series)
         self._series_left_out = self._gauge("metric_series_left_out", "series of queues and jobs without room")
         self._bind_seconds = TallyHistogram(
             "stromboli_bind_duration_seconds", "a binding, from decision to answer", "result", SECONDS, self.registry
@@ -50,6 +52,9 @@ class Metrics:
         self._watch_events = self._counter("watch_events", "events of watches", "resource")
         self._relists = self._counter("relists", "lists that replaced a watch", "resource")
         self._watch_errors = self._counter("watch_errors", "watches that ended with an error", "resource")
+        self._watch_up = self._gauge("watch_up", "whether a watch is up to date: 1 or 0", "resource")
+        self._watch_silence = self._gauge("watch_silence_seconds", "since a watch was last heard of", "resource")
+        self._requests = self._counter("api_requests", "requests to the API server by its answer", "method", "code")
         self._unreadable = self._counter("unreadable_objects", "objects that could not be decoded", "resource")
         self._work = self._gauge("work_pending", "entries that wait to be worked on", "work")
         self._resyncs = self._counter("resyncs", "objects read again from the server, by reason", "reason")
@@ -63,6 +68,7 @@ class Metrics:
         self._cache_objects = self._gauge("cache_objects", "objects in the cache", "kind")
         self._leader = self._gauge("leader", "whether this process leads: 1 or 0")
         self._reloads = self._counter("configuration_reloads", "reloads of the configuration", "result")
+        self._refused = self._gauge("configuration_refused", "whether the file cannot be used as it is: 1 or 0")
         self._lost_events = self._counter("events_dropped", "events that were not written")
         self._gauge("build", "the version that runs, always 1", "version").labels(__version__).set(1)
 
@@ -77,7 +83,7 @@ class Metrics:
     def observe_cycle(self, session: Session, spent: CycleSeconds) -> None:
         """A session has run and was closed."""
         self._cycle.observe(session, spent)
-        self._series_left_out.set(self._queues.show(session) + self._jobs.show(session))
+        self._series_left_out.set(sum(kind.show(session) for kind in (self._queues, self._jobs, self._waiting)))
 
     def cycle_failed(self, reason: str) -> None:
         """A cycle came to no end: `plugin`, `books`, `error`."""
@@ -110,6 +116,15 @@ class Metrics:
     def watch_failed(self, resource: str, number: int) -> None:
         self._watch_errors.labels(resource).inc(number)
 
+    def set_watch(self, resource: str, *, is_up: bool, silence: float) -> None:
+        """Whether a watch is up to date, and for how many seconds nothing was heard of it."""
+        self._watch_up.labels(resource).set(is_up)
+        self._watch_silence.labels(resource).set(silence)
+
+    def requested(self, method: str, code: str, number: int) -> None:
+        """The API server was asked so many times and answered with this code; `none` for no answer."""
+        self._requests.labels(method, code).inc(number)
+
     def unreadable(self, resource: str) -> None:
         self._unreadable.labels(resource).inc()
 
@@ -141,6 +156,7 @@ class Metrics:
     def reloaded(self, result: str) -> None:
         """The configuration was read again: `accepted` or `refused`."""
         self._reloads.labels(result).inc()
+        self._refused.set(result == "refused")
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
         """The text that a Prometheus server reads, and its content type, in the form it accepts."""

@@ -17,7 +17,8 @@ class Feed:
     def __init__(self, client: Client, mirror: Mirror) -> None:
         required = [Reflector(client, resource, mirror) for resource in WATCHED_REQUIRED]
         optional = [Reflector(client, resource, mirror, optional=True) for resource in WATCHED_OPTIONAL]
-        self._required: list[Reflector[Any]] = list(required)
+        #: Those on which decisions rest.
+        self.required: list[Reflector[Any]] = list(required)
         self.reflectors: list[Reflector[Any]] = [*required, *optional]
 
     async def run(self) -> None:
@@ -36,7 +37,7 @@ class Feed:
     @property
     def is_trustworthy(self) -> bool:
         """Whether what decisions rest upon is up to date, as far as anybody can know."""
-        return self.is_synced and not any(reflector.problem for reflector in self._required)
+        return self.is_synced and not any(reflector.problem for reflector in self.required)
 
     def problem(self) -> str | None:
         """What keeps the cache from being up to date, in words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ class Gauges:
     def show(self, scheduler: Scheduler) -> None:
         self._show_work(scheduler)
         self._show_watches(scheduler)
+        self._show_requests(scheduler)
         self._metrics.events_dropped(self._news("events", "dropped", scheduler.recorder.dropped))
         cluster = scheduler.cluster
         self._metrics.set_cache_objects(
@@ -49,6 +51,14 @@ class Gauges:
             self._metrics.watch_events(name, self._news(name, "events", reflector.events))
             self._metrics.relisted(name, self._news(name, "relists", reflector.relists))
             self._metrics.watch_failed(name, self._news(name, "errors", reflector.errors))
+        now = time.monotonic()
+        for reflector in scheduler.feed.required:
+            is_up = reflector.synced.is_set() and not reflector.problem
+            self._metrics.set_watch(reflector.resource.name, is_up=is_up, silence=now - reflector.last_seen)
+
+    def _show_requests(self, scheduler: Scheduler) -> None:
+        for (method, code), number in scheduler.client.answers.items():
+            self._metrics.requested(method, code, self._news(method, code, number))
 
     def _news(self, what: str, aspect: str, total: int) -> int:
         """How much a counter has grown since it was last looked at."""

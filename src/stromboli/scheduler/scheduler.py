@@ -62,6 +62,7 @@ class Scheduler:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.options = options or Options()
+        self.client = client
         self.policy = policy
         self.metrics = metrics or Metrics()
         self._clock = clock
@@ -171,6 +172,7 @@ class Scheduler:
         while not any(wait.done() for wait in waits):
             await asyncio.wait(waits, timeout=self.options.period, return_when=asyncio.FIRST_COMPLETED)
             self.turned()
+            self._gauges.show(self)
         for wait in waits:
             wait.cancel()
 

@@ -8,6 +8,7 @@ answer of 401 is no answer to the request, so it is made again once there are ot
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from urllib.parse import urlencode
@@ -52,6 +53,8 @@ class Transport:
         self._rate = TokenBucket(qps, burst)
         self._session: aiohttp.ClientSession | None = None
         self._base = connection.server.rstrip("/")
+        #: How often the server answered what, by method and status code; the code is `none` where no answer came.
+        self.answers: Counter[tuple[str, str]] = Counter()
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -127,17 +130,23 @@ class Transport:
         except CredentialsProblem as error:
             raise Unreachable(str(error), sent=False) from error
         context = connection.credentials.certificate() or connection.ssl
-        return await self._open_session().request(
-            method,
-            url,
-            data=body,
-            headers={**headers, **identity},
-            timeout=limits,
-            allow_redirects=False,
-            ssl=True if context is None else context,
-            proxy=connection.proxy or None,
-            server_hostname=connection.server_name or None,
-        )
+        try:
+            response = await self._open_session().request(
+                method,
+                url,
+                data=body,
+                headers={**headers, **identity},
+                timeout=limits,
+                allow_redirects=False,
+                ssl=True if context is None else context,
+                proxy=connection.proxy or None,
+                server_hostname=connection.server_name or None,
+            )
+        except (aiohttp.ClientError, OSError, TimeoutError):
+            self.answers[method, "none"] += 1
+            raise
+        self.answers[method, str(response.status)] += 1
+        return response
 
     async def _renewed(self, response: aiohttp.ClientResponse) -> bool:
         try:
