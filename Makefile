@@ -23,7 +23,7 @@ test: setup  ## run the tests
 	@$(BIN)/pytest -n 2
 
 e2e: setup  ## run the stories against a real API server, which is built with Go the first time
-	@$(BIN)/python -m tests.e2e.assets
+	@$(BIN)/python -m testbed.assets
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest tests/e2e tests/kubectl
 
 check: setup  ## lint, formatting, types and the import rules of the design

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -27,6 +25,7 @@ from stromboli.playground.playground import Playground, playground
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
+from testbed.embedded import embedded_plane
 
 Parameters = dict[str, int]
 
@@ -143,23 +142,17 @@ def start(parameters: Parameters, runs: int) -> list[Result]:
 
 async def _start(parameters: Parameters) -> Result:
     nodes, pods = parameters["nodes"], parameters["pods"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdout is not None
-        connection = load_kubeconfig(server.stdout.readline().strip())
-        try:
-            async with Client(connection) as client:
-                pool = Pool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
-                await create_nodes(client, node_documents(pool))
-                names = [document["metadata"]["name"] for document in node_documents(pool)]
-                await _submit(client, pods, lambda number: names[number % nodes])
-                await client.create(POD_GROUPS, _group(pods // GANG), namespace="default")
-                for place in range(GANG):
-                    await client.create(PODS, _pod(pods + place), namespace="default")
-            return await _first_decision(connection, parameters)
-        finally:
-            server.terminate()
+    with embedded_plane() as plane:
+        connection = load_kubeconfig(str(plane.kubeconfig))
+        async with Client(connection) as client:
+            pool = Pool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
+            await create_nodes(client, node_documents(pool))
+            names = [document["metadata"]["name"] for document in node_documents(pool)]
+            await _submit(client, pods, lambda number: names[number % nodes])
+            await client.create(POD_GROUPS, _group(pods // GANG), namespace="default")
+            for place in range(GANG):
+                await client.create(PODS, _pod(pods + place), namespace="default")
+        return await _first_decision(connection, parameters)
 
 
 async def _first_decision(connection: Any, parameters: Parameters) -> Result:

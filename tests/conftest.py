@@ -1,12 +1,48 @@
-"""One rule for all property tests: the same examples in every run, and no stopwatch.
+"""Rules for all tests.
 
-A failure is then always the change's own, on a slow machine as on a fast one. `PROPERTY_EFFORT=50 pytest
-tests/properties` looks for more, with new examples in every run.
+Property tests have the same examples in every run, and no stopwatch: a failure is then always the change's own, on a
+slow machine as on a fast one. `PROPERTY_EFFORT=50 pytest tests/properties` looks for more, with new examples in every
+run.
+
+Stories about an API server run against the embedded one, or with `STROMBOLI_API_SERVER=real` against a real one. Those
+that only one of them can tell are marked: `@pytest.mark.only("real")`.
 """
 
 import os
+from collections.abc import Generator
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("stromboli", deadline=None, derandomize="PROPERTY_EFFORT" not in os.environ, database=None)
 settings.load_profile("stromboli")
+
+SERVER = os.environ.get("STROMBOLI_API_SERVER", "embedded")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "only(server): a story that only this API server, real or embedded, can tell")
+    if SERVER not in ("embedded", "real"):
+        raise pytest.UsageError(f"STROMBOLI_API_SERVER is {SERVER!r}; it can be 'embedded' or 'real'")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the server at hand cannot tell."""
+    markers = [(item, item.get_closest_marker("only")) for item in items]
+    foreign = [item for item, marker in markers if marker is not None and marker.args[0] != SERVER]
+    if foreign:
+        config.hook.pytest_deselected(items=foreign)
+        items[:] = [item for item in items if item not in set(foreign)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report: Any = yield
+    if report.skipped and item.config.getoption("--no-skips"):
+        report.outcome, report.longrepr = "failed", f"skipped, which is not allowed here: {report.longrepr}"
+    return report

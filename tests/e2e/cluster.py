@@ -1,4 +1,4 @@
-"""A cluster on a real API server, as a story sees it."""
+"""A living cluster on a control plane, as a story sees it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,39 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
+import msgspec
+
 from stromboli import kube
+from stromboli.actions import ACTIONS
 from stromboli.cache.auditor import audit
 from stromboli.cache.jobs import GROUP_NAME
+from stromboli.controllers.controllers import Controllers
+from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.embedded.standins.standins import StandIns
+from stromboli.framework.registry import Registry
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
+from stromboli.kube.access.kubeconfig import load_kubeconfig
+from stromboli.kube.crds import install_crds
 from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS
+from stromboli.plugins import PLUGINS
+from stromboli.scheduler.options import Options
+from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
+from testbed.plane import ACCOUNTS, ADMINISTRATOR, ControlPlane
 
+NAMES = ("stromboli", "volcano")
 DEADLINE = 40.0
 _NUMBERS = itertools.count(1)
 
 
-class RealCluster:
-    def __init__(self, client: Client, scheduler: Scheduler, namespace: str) -> None:
+class Cluster:
+    def __init__(self, plane: ControlPlane, client: Client, scheduler: Scheduler, namespace: str) -> None:
+        self.plane = plane
+        #: The administrator's.
         self.client = client
         self.scheduler = scheduler
         self.namespace = namespace
@@ -78,23 +94,55 @@ class RealCluster:
 
 
 @contextlib.asynccontextmanager
-async def running(
-    client: Client, scheduler: Scheduler, parts: Sequence[Coroutine[Any, Any, None]]
-) -> AsyncIterator[RealCluster]:
-    """A cluster whose books are in order when the story is over."""
-    namespace = f"story-{next(_NUMBERS)}"
-    await client.create(NAMESPACES, {"metadata": {"name": namespace}})
+async def running_cluster(plane: ControlPlane) -> AsyncIterator[Cluster]:
+    """Nodes, stand-ins for what else a cluster has, and our processes with their own accounts.
+
+    The books of the scheduler are in order when the story is over.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        ours, stand_ins, controllers, scheduler = [
+            await stack.enter_async_context(Client(load_kubeconfig(str(plane.kubeconfig_of(account)))))
+            for account in (ADMINISTRATOR, ADMINISTRATOR, "controllers", "scheduler")
+        ]
+        await install_crds(ours)
+        if plane.kind == "real":
+            await _admit(ours)
+        runs = Scheduler(scheduler, Policy(Registry(PLUGINS, ACTIONS)), Options(period=0.1, heal=2.0))
+        namespace = f"story-{next(_NUMBERS)}"
+        await ours.create(NAMESPACES, {"metadata": {"name": namespace}})
+        stack.push_async_callback(_empty, ours, namespace)
+        await stack.enter_async_context(
+            _running(runs, StandIns(stand_ins).run(), Controllers(controllers, NAMES).run())
+        )
+        await create_nodes(ours, node_documents(Pool(3, resources={"cpu": "4", "memory": "8Gi"})))
+        yield Cluster(plane, ours, runs, namespace)
+        assert audit(runs.cluster) == []
+
+
+@contextlib.asynccontextmanager
+async def _running(scheduler: Scheduler, *parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     tasks = [asyncio.ensure_future(part) for part in (*parts, scheduler.run())]
     try:
-        yield RealCluster(client, scheduler, namespace)
-        assert audit(scheduler.cluster) == []
+        yield
     finally:
         scheduler.stop()
         await asyncio.wait([tasks[-1]], timeout=DEADLINE)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await _empty(client, namespace)
+
+
+async def _admit(client: Client) -> None:
+    """Give our accounts their rights."""
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    subjects = [{"kind": "User", "name": user} for user in ACCOUNTS.values()]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    binding = {"metadata": {"name": "stories"}, "subjects": subjects, "roleRef": role}
+    try:
+        await client.request("POST", path, body=msgspec.json.encode(binding))
+    except ApiError as error:
+        if error.status != 409:
+            raise
 
 
 async def _empty(client: Client, namespace: str) -> None:

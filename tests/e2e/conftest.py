@@ -1,4 +1,4 @@
-"""A real control plane for the stories of this folder, and of others that can do with either server."""
+"""One control plane for all stories of this folder: the embedded server, or a real one (see tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -7,43 +7,30 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from stromboli.actions import ACTIONS
-from stromboli.controllers.controllers import Controllers
-from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
-from stromboli.embedded.standins.standins import StandIns
-from stromboli.framework.registry import Registry
-from stromboli.kube.access.client import Client
-from stromboli.kube.access.kubeconfig import load_kubeconfig
-from stromboli.kube.crds import install_crds
-from stromboli.plugins import PLUGINS
-from stromboli.scheduler.options import Options
-from stromboli.scheduler.policy import Policy
-from stromboli.scheduler.scheduler import Scheduler
-from tests.e2e.assets import NoAssets, assets
-from tests.e2e.cluster import RealCluster, running
-from tests.e2e.control_plane import ControlPlane, control_plane
+from testbed.assets import NoAssets, assets
+from testbed.embedded import embedded_plane
+from testbed.plane import ControlPlane
+from testbed.real import real_plane
+from tests.e2e.cluster import Cluster, running_cluster
 
 
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
+    """A server with nothing on it but what earlier stories have left."""
     if os.environ.get("STROMBOLI_API_SERVER") != "real":
-        pytest.skip("these stories need a real API server: make e2e")
+        with embedded_plane(bare=True) as started:
+            yield started
+        return
     try:
         found = assets()
     except NoAssets as missing:
         pytest.skip(str(missing))
-    with control_plane(found) as started:
+    with real_plane(found) as started:
         yield started
 
 
 @pytest.fixture
-async def cluster(plane: ControlPlane) -> AsyncIterator[RealCluster]:
-    """Nodes, controllers and the scheduler on the real server, in a namespace of their own."""
-    connection = load_kubeconfig(str(plane.kubeconfig))
-    async with Client(connection) as client, Client(connection) as second, Client(connection) as third:
-        await install_crds(client)
-        scheduler = Scheduler(third, Policy(Registry(PLUGINS, ACTIONS)), Options(period=0.1, heal=2.0))
-        parts = [StandIns(second).run(), Controllers(second, ("stromboli", "volcano")).run()]
-        async with running(client, scheduler, parts) as cluster:
-            await create_nodes(client, node_documents(Pool(3, resources={"cpu": "4", "memory": "8Gi"})))
-            yield cluster
+async def cluster(plane: ControlPlane) -> AsyncIterator[Cluster]:
+    """Three nodes of four cpus, controllers and the scheduler, in a namespace of their own."""
+    async with running_cluster(plane) as running:
+        yield running

@@ -1,14 +1,14 @@
-"""What is promised on the embedded server, on a real one."""
+"""What is promised, on the embedded server and on a real one."""
 
 from __future__ import annotations
 
 import asyncio
 
 from stromboli.kube.objects.catalogue import EVENTS, NODES, QUEUES
-from tests.e2e.cluster import RealCluster
+from tests.e2e.cluster import Cluster
 
 
-async def test_a_gang_starts_whole_and_another_waits_whole(cluster: RealCluster) -> None:
+async def test_a_gang_starts_whole_and_another_waits_whole(cluster: Cluster) -> None:
     await cluster.create_gang("first", 3, "3")
     await cluster.until_phase("first", "Running")
     assert all(await cluster.nodes_of("first"))
@@ -17,7 +17,7 @@ async def test_a_gang_starts_whole_and_another_waits_whole(cluster: RealCluster)
     assert await cluster.nodes_of("second") == ["", ""]
 
 
-async def test_what_waits_says_why_where_people_look(cluster: RealCluster) -> None:
+async def test_what_waits_says_why_where_people_look(cluster: Cluster) -> None:
     await cluster.create_gang("giant", 2, "64")
     await cluster.until_told("giant", "0/3 nodes are available: 3 Insufficient cpu.")
     pod = (await cluster.pods())["giant-0"]
@@ -33,7 +33,7 @@ async def test_what_waits_says_why_where_people_look(cluster: RealCluster) -> No
     await cluster.until(is_announced, "events on the group and on its pods")
 
 
-async def test_a_waiting_gang_starts_when_there_is_room(cluster: RealCluster) -> None:
+async def test_a_waiting_gang_starts_when_there_is_room(cluster: Cluster) -> None:
     await cluster.create_gang("early", 3, "3")
     await cluster.until_phase("early", "Running")
     await cluster.create_gang("late", 3, "3")
@@ -44,7 +44,7 @@ async def test_a_waiting_gang_starts_when_there_is_room(cluster: RealCluster) ->
     await cluster.until_phase("late", "Running")
 
 
-async def test_plain_pods_get_a_group(cluster: RealCluster) -> None:
+async def test_plain_pods_get_a_group(cluster: Cluster) -> None:
     await cluster.create_pod("plain", "1")
 
     async def is_bound() -> bool:
@@ -55,7 +55,7 @@ async def test_plain_pods_get_a_group(cluster: RealCluster) -> None:
     assert (await cluster.group(f"podgroup-{pod.metadata.uid}")).spec.min_member == 1
 
 
-async def test_a_cordoned_node_takes_nobody(cluster: RealCluster) -> None:
+async def test_a_cordoned_node_takes_nobody(cluster: Cluster) -> None:
     nodes = [node.metadata.name for node in (await cluster.client.list(NODES)).items]
     try:
         await asyncio.gather(*(cluster.client.patch(NODES, name, {"spec": {"unschedulable": True}}) for name in nodes))
@@ -67,7 +67,7 @@ async def test_a_cordoned_node_takes_nobody(cluster: RealCluster) -> None:
     await cluster.until_phase("barred", "Running")
 
 
-async def test_queues_say_what_they_hold(cluster: RealCluster) -> None:
+async def test_queues_say_what_they_hold(cluster: Cluster) -> None:
     await cluster.create_gang("held", 2, "2")
     await cluster.until_phase("held", "Running")
 

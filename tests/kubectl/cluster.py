@@ -19,8 +19,8 @@ from stromboli.embedded.server import ApiServer
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import install_crds
-from tests.e2e.assets import assets
-from tests.e2e.control_plane import control_plane
+from testbed.assets import assets
+from testbed.real import real_plane
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ class RealCluster(EmbeddedCluster):
 
     async def _start(self) -> None:
         self._plane = ExitStack()
-        plane = self._plane.enter_context(control_plane(assets()))
+        plane = self._plane.enter_context(real_plane(assets()))
         self.kubeconfig = plane.kubeconfig
         self.client = await Client(load_kubeconfig(str(plane.kubeconfig))).__aenter__()
         await install_crds(self.client)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.embedded import embedded_plane
+
 ROOT = Path(__file__).parents[2]
 STROMBOLI = Path(sys.executable).parent / "stromboli"
 KUBECTL = Path(sys.executable).parent / "kubectl"
@@ -128,14 +130,10 @@ status: {allocatable: {cpu: "8", memory: 16Gi, pods: "110"}, conditions: [{type:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """An API server in a process of its own, with one node and Volcano's kinds."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.server"], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    ) as server:
-        assert server.stdout is not None
-        running = Cluster(server.stdout.readline().strip(), tmp_path)
+    with embedded_plane() as plane:
+        running = Cluster(str(plane.kubeconfig), tmp_path)
         try:
             running.kubectl("apply", "-f", "-", stdin=NODE)
             yield running
         finally:
             running.kill_all()
-            server.terminate()

@@ -17,41 +17,27 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.e2e.assets import Assets
+from testbed.assets import Assets
+from testbed.plane import ACCOUNTS, ADMINISTRATOR, ControlPlane, write_kubeconfig
 
-TOKEN = "e2e-administrator"  # noqa: S105 - of a server that lives for a test
+TOKENS = {who: f"token-of-{who}" for who in (ADMINISTRATOR, *ACCOUNTS)}
 STARTS_WITHIN = 60.0
 
 
-class ControlPlane:
-    """Where the server is, and a kubeconfig for an administrator."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.url = f"https://127.0.0.1:{port}"
-        self.kubeconfig = folder / "kubeconfig"
-        cluster = {"server": self.url, "insecure-skip-tls-verify": True}
-        document = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "real", "cluster": cluster}],
-            "users": [{"name": "administrator", "user": {"token": TOKEN}}],
-            "contexts": [{"name": "real", "context": {"cluster": "real", "user": "administrator"}}],
-            "current-context": "real",
-        }
-        self.kubeconfig.write_text(yaml.safe_dump(document))
-
-
 @contextlib.contextmanager
-def control_plane(assets: Assets) -> Iterator[ControlPlane]:
-    """Start a store and a server; both are gone when it ends."""
+def real_plane(assets: Assets, *flags: str) -> Iterator[ControlPlane]:
+    """Start a store and a server with these further flags; both are gone when it ends."""
     with tempfile.TemporaryDirectory(prefix="stromboli-e2e-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         peer, client, secure = _free_ports(3)
         store = f"http://127.0.0.1:{client}"
         stack.enter_context(_running(assets.etcd, _store_flags(folder, store, peer), folder / "etcd.log"))
-        stack.enter_context(_running(assets.api_server, _flags(folder, store, secure), folder / "api-server.log"))
-        _wait_until_ready(secure, folder / "api-server.log")
-        yield ControlPlane(folder, secure)
+        log = folder / "api-server.log"
+        stack.enter_context(_running(assets.api_server, [*_flags(folder, store, secure), *flags], log))
+        _wait_until_ready(secure, log)
+        url = f"https://127.0.0.1:{secure}"
+        kubeconfigs = {who: write_kubeconfig(folder / who, url, token) for who, token in TOKENS.items()}
+        yield ControlPlane("real", kubeconfigs, folder / "audit.log")
 
 
 def _store_flags(folder: Path, store: str, peer: int) -> list[str]:
@@ -66,7 +52,8 @@ def _store_flags(folder: Path, store: str, peer: int) -> list[str]:
 
 def _flags(folder: Path, store: str, port: int) -> list[str]:
     _write_keys(folder)
-    (folder / "tokens.csv").write_text(f'{TOKEN},administrator,1,"system:masters"\n')
+    _write_tokens(folder / "tokens.csv")
+    _write_audit_policy(folder / "audit.yaml")
     return [
         f"--etcd-servers={store}",
         f"--cert-dir={folder / 'certificates'}",
@@ -81,7 +68,22 @@ def _flags(folder: Path, store: str, port: int) -> list[str]:
         f"--service-account-signing-key-file={folder / 'accounts.key'}",
         f"--token-auth-file={folder / 'tokens.csv'}",
         "--endpoint-reconciler-type=none",
+        f"--audit-policy-file={folder / 'audit.yaml'}",
+        f"--audit-log-path={folder / 'audit.log'}",
     ]
+
+
+def _write_tokens(path: Path) -> None:
+    users = [f'{TOKENS[ADMINISTRATOR]},{ADMINISTRATOR},1,"system:masters"']
+    users += [f'{TOKENS[who]},{user},{user},"system:serviceaccounts"' for who, user in ACCOUNTS.items()]
+    path.write_text("".join(f"{line}\n" for line in users))
+
+
+def _write_audit_policy(path: Path) -> None:
+    """Who asked for what; of ours alone, and without what was said."""
+    ours = {"level": "Metadata", "users": list(ACCOUNTS.values()), "omitStages": ["RequestReceived"]}
+    rules = [ours, {"level": "None"}]
+    path.write_text(yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
 
 
 def _write_keys(folder: Path) -> None:
@@ -117,7 +119,8 @@ def _running(binary: Path, flags: Sequence[str], log: Path) -> Iterator[None]:
 def _wait_until_ready(port: int, log: Path) -> None:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    request = urllib.request.Request(f"https://127.0.0.1:{port}/readyz", headers={"Authorization": f"Bearer {TOKEN}"})
+    headers = {"Authorization": f"Bearer {TOKENS[ADMINISTRATOR]}"}
+    request = urllib.request.Request(f"https://127.0.0.1:{port}/readyz", headers=headers)
     deadline = time.monotonic() + STARTS_WITHIN
     while time.monotonic() < deadline:
         with (

@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES = Path(__file__).parent / "modules"
-PACKAGES = {"kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver", "etcd": "go.etcd.io/etcd/server/v3"}
+#: For each binary the module that pins it, and its package.
+PACKAGES = {
+    "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    "etcd": ("etcd", "go.etcd.io/etcd/server/v3"),
+}
 
 
 class NoAssets(RuntimeError):
@@ -29,11 +34,12 @@ class Assets:
 
 
 def assets() -> Assets:
-    """Find the binaries, or build them. Raises NoAssets."""
-    return Assets(_find("kube-apiserver"), _find("etcd"))
+    """Find the binaries of a server, or build them. Raises NoAssets."""
+    return Assets(find("kube-apiserver"), find("etcd"))
 
 
-def _find(name: str) -> Path:
+def find(name: str) -> Path:
+    """One binary, built if it must be. Raises NoAssets."""
     variable = f"TEST_ASSET_{name.upper().replace('-', '_')}"
     if named := os.environ.get(variable):
         return Path(named)
@@ -51,7 +57,7 @@ def _cache() -> Path:
 
 def _version(name: str) -> str:
     """What the binary is built from, in a few letters."""
-    module = MODULES / name
+    module = MODULES / PACKAGES[name][0]
     return hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()[:16]
 
 
@@ -59,11 +65,12 @@ def _build(name: str, place: Path) -> None:
     go = shutil.which("go")
     if go is None:
         raise NoAssets(f"no {name}: set KUBEBUILDER_ASSETS to a folder that has it, or install Go to build it")
-    print(f"building {name}, once; this takes some minutes", file=sys.stderr, flush=True)  # noqa: T201
+    print(f"building {name}, once; this takes some minutes", file=sys.stderr, flush=True)
     place.parent.mkdir(parents=True, exist_ok=True)
     unfinished = place.with_suffix(".part")
-    command = [go, "build", "-trimpath", "-ldflags=-s -w", f"-o={unfinished}", PACKAGES[name]]
-    done = subprocess.run(command, cwd=MODULES / name, capture_output=True, text=True, check=False)
+    module, package = PACKAGES[name]
+    command = [go, "build", "-trimpath", "-ldflags=-s -w", f"-o={unfinished}", package]
+    done = subprocess.run(command, cwd=MODULES / module, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise NoAssets(f"{name} could not be built: {done.stderr.strip()[-1000:]}")
     unfinished.rename(place)

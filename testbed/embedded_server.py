@@ -1,11 +1,12 @@
 """An embedded API server with Volcano's kinds and the standard queues, in a process of its own.
 
-It prints where its kubeconfig is.
+It prints where its kubeconfig is. With --bare it has neither kinds nor queues.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,18 +17,23 @@ from stromboli.kube.crds import install_crds
 from stromboli.kube.objects.catalogue import QUEUES
 
 
-async def main() -> None:
+async def main(*, bare: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with ApiServer() as server:
-            async with Client(server.connection) as client:
-                await install_crds(client)
-                for queue in standard_queues():
-                    await client.create(QUEUES, {"metadata": {"name": queue.key}, "spec": {"weight": 1}})
+            if not bare:
+                await _furnish(server)
             path = Path(folder) / "kubeconfig"
             server.write_kubeconfig(path)
             print(path, flush=True)
             await asyncio.Event().wait()
 
 
+async def _furnish(server: ApiServer) -> None:
+    async with Client(server.connection) as client:
+        await install_crds(client)
+        for queue in standard_queues():
+            await client.create(QUEUES, {"metadata": {"name": queue.key}, "spec": {"weight": 1}})
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(bare="--bare" in sys.argv))

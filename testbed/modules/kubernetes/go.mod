@@ -1,6 +1,6 @@
 module stromboli.dev/e2e/kubernetes
 
-go 1.26
+go 1.26.0
 
 require k8s.io/kubernetes v1.36.3
 

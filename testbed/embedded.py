@@ -1,0 +1,25 @@
+"""The embedded API server in a process of its own, as a control plane."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.plane import ADMINISTRATOR, ControlPlane
+
+ROOT = Path(__file__).parents[1]
+
+
+@contextlib.contextmanager
+def embedded_plane(*, bare: bool = False) -> Iterator[ControlPlane]:
+    """Start it; it is gone when this ends. A bare one does not know Volcano's kinds."""
+    command = [sys.executable, "-m", "testbed.embedded_server", *(["--bare"] if bare else [])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
+        assert server.stdout is not None
+        try:
+            yield ControlPlane("embedded", {ADMINISTRATOR: Path(server.stdout.readline().strip())})
+        finally:
+            server.terminate()

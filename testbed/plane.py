@@ -1,0 +1,88 @@
+"""A control plane as stories and benchmarks see it: who may enter with which kubeconfig, and what was asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+ADMINISTRATOR = "administrator"
+NAMESPACE = "stromboli-system"
+#: The accounts of our processes, by their short names.
+ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in ("scheduler", "controllers")}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request of one of our accounts, from the audit log."""
+
+    account: str
+    verb: str
+    group: str
+    resource: str
+    name: str
+    namespace: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """Where the server is, and the kubeconfigs of those who may use it."""
+
+    kind: Literal["real", "embedded"]
+    kubeconfigs: Mapping[str, Path]
+    audit_log: Path | None = None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.kubeconfigs[ADMINISTRATOR]
+
+    @property
+    def url(self) -> str:
+        return str(yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]["server"])
+
+    def kubeconfig_of(self, account: str) -> Path:
+        """What a process of ours uses; a server without rights of its own lets everybody in as the administrator."""
+        return self.kubeconfigs.get(account, self.kubeconfig)
+
+    def asked(self) -> Iterator[Asked]:
+        """What our accounts have asked for so far; nothing where nobody writes it down."""
+        if self.audit_log is None or not self.audit_log.exists():
+            return
+        accounts = {user: name for name, user in ACCOUNTS.items()}
+        with self.audit_log.open("rb") as lines:
+            for line in lines:
+                yield _asked(msgspec.json.decode(line), accounts)
+
+
+def _asked(record: dict[str, Any], accounts: Mapping[str, str]) -> Asked:
+    about = record.get("objectRef", {})
+    subresource = f"/{about['subresource']}" if "subresource" in about else ""
+    return Asked(
+        account=accounts[record["user"]["username"]],
+        verb=record["verb"],
+        group=about.get("apiGroup", ""),
+        resource=about.get("resource", "") + subresource,
+        name=about.get("name", ""),
+        namespace=about.get("namespace", ""),
+        status=record.get("responseStatus", {}).get("code", 0),
+    )
+
+
+def write_kubeconfig(path: Path, url: str, token: str) -> Path:
+    """A kubeconfig for a server on the loopback device, whose certificate nobody has signed."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "testbed", "cluster": {"server": url, "insecure-skip-tls-verify": True}}],
+        "users": [{"name": path.name, "user": {"token": token}}],
+        "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": path.name}}],
+        "current-context": "testbed",
+    }
+    path.write_text(yaml.safe_dump(document))
+    return path
