@@ -21,7 +21,7 @@ MEMBER = """
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: NAME, annotations: {scheduling.k8s.io/group-name: gang, stromboli.dev/run-seconds: "1"}}
+metadata: {name: NAME, annotations: {scheduling.k8s.io/group-name: gang, stromboli.dev/run-seconds: "6"}}
 spec: {schedulerName: volcano, containers: [{name: main, image: example/main, resources: {requests: {cpu: "1"}}}]}
 """
 
@@ -59,14 +59,24 @@ def test_a_cluster_is_up_at_once_and_gone_without_a_trace(tmp_path: Path) -> Non
 def test_manifests_are_applied_and_what_happens_is_shown(tmp_path: Path) -> None:
     manifest = tmp_path / "gang.yaml"
     manifest.write_text(GANG + MEMBER.replace("NAME", "one") + MEMBER.replace("NAME", "two"))
-    command = up(tmp_path, "-f", str(manifest), "--watch", "--for=6s")
+    command = up(tmp_path, "-f", str(manifest), "--watch", "--for=2m")
+    try:
+        command.says("3 objects applied.")
+        command.says("default/gang: Running (2 Running)")
+        command.says("default/gang: Completed (2 Succeeded)")
+        command.signal(signal.SIGINT)
+        assert command.ends() == 0
+    finally:
+        command.kill()
+
+
+def test_a_cluster_for_a_while_ends_by_itself(tmp_path: Path) -> None:
+    command = up(tmp_path, "--for=1s")
     try:
         assert command.ends() == 0
     finally:
         command.kill()
-    assert "3 objects applied." in command.output
-    assert "default/gang: Running (2 Running)" in command.output
-    assert "default/gang: Completed (2 Succeeded)" in command.output
+    assert "Stopping." in command.output
 
 
 def test_a_kubeconfig_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
