@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from charts.refresh import CHART, copies
+from stromboli.install.rights import (
+    EVICTS_BY_DELETE,
+    USER_RIGHTS,
+    Right,
+    controller_rights,
+    lease_rights,
+    scheduler_rights,
+)
 from stromboli.install.roles import PROCESSES, role_documents, user_role_documents
 from stromboli.kube.objects.catalogue import WATCHED
 
@@ -97,7 +106,11 @@ def test_a_process_that_does_not_exist_is_refused() -> None:
         role_documents("binder", "batch")
 
 
-PART_OF = {"stromboli-view": {"view", "edit", "admin"}, "stromboli-edit": {"edit", "admin"}, "stromboli-queues": set()}
+PART_OF: dict[str, set[str]] = {
+    "stromboli-view": {"view", "edit", "admin"},
+    "stromboli-edit": {"edit", "admin"},
+    "stromboli-queues": set(),
+}
 
 
 @pytest.mark.parametrize("role", user_role_documents(), ids=lambda role: role["metadata"]["name"])
@@ -105,3 +118,35 @@ def test_roles_of_people_join_those_they_have(role: dict[str, Any]) -> None:
     prefix = "rbac.authorization.k8s.io/aggregate-to-"
     joined = {label.removeprefix(prefix) for label in role["metadata"]["labels"] if label.startswith(prefix)}
     assert joined == PART_OF[role["metadata"]["name"]]
+
+
+# -- the page about them ----------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
+
+
+def rows(rights: Sequence[Right]) -> list[str]:
+    """As the page has them: what is allowed for the same reason stands together."""
+    together: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for right in rights:
+        together.setdefault((right.verbs, right.why), []).append(f"`{right.resource}.{right.group}".rstrip(".") + "`")
+    return [f"| {', '.join(names)} | {', '.join(verbs)} | {why} |" for (verbs, why), names in together.items()]
+
+
+def told(section: str) -> list[str]:
+    """The rows of the tables below a heading."""
+    text = PAGE.partition(f"\n### {section}\n")[2].partition("\n### ")[0]
+    return [line for line in text.splitlines() if line.startswith("| ") and "| Verbs |" not in line]
+
+
+def test_the_page_tells_every_right_with_its_reason() -> None:
+    assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE))
+    assert told("Controllers") == rows(controller_rights())
+    assert told("Both") == rows(lease_rights("any"))
+
+
+def test_the_page_tells_the_roles_of_people() -> None:
+    for user, rights in USER_RIGHTS.items():
+        joins = [part for part in ("view", "edit", "admin") if part in PART_OF[f"stromboli-{user}"]]
+        row = f"| `stromboli-{user}` | {', '.join(f'`{part}`' for part in joins) or 'none'} |"
+        assert f"{row} {'; '.join(right.why for right in rights)} |" in PAGE

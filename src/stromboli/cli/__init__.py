@@ -19,6 +19,7 @@ COMMANDS = {
     "controller": LazyCommand(
         "stromboli.cli.controller:controller", "Make PodGroups for plain pods and keep the state of queues."
     ),
+    "manifests": LazyCommand("stromboli.cli.manifests:manifests", "Print the manifests of an installation."),
     "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
     "replay": LazyCommand("stromboli.cli.replay:replay", "Take the decisions of a dump again, and compare them."),

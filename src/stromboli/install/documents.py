@@ -1,0 +1,77 @@
+"""An installation as the documents that `kubectl apply` takes, in an order in which each finds what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stromboli.framework.config_map import PREFERRED_KEY
+from stromboli.install.installation import Installation
+from stromboli.install.labels import NAME, labels
+from stromboli.install.processes import configuration_name, processes
+from stromboli.install.roles import PROCESSES, role_documents, user_role_documents
+from stromboli.install.workloads import workload_documents
+from stromboli.kube.crds import crd_documents
+
+Document = dict[str, Any]
+
+
+def installation_documents(installation: Installation, parts: Sequence[str] = ()) -> list[Document]:
+    """The documents of these parts, or of all. `parts` are keys of PARTS, in any order."""
+    chosen = [make for name, make in PARTS.items() if not parts or name in parts]
+    return [document for make in chosen for document in make(installation)]
+
+
+def _namespace(installation: Installation) -> list[Document]:
+    security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    metadata = {"name": installation.namespace, "labels": {"app.kubernetes.io/part-of": NAME, **security}}
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}]
+
+
+def _definitions(installation: Installation) -> list[Document]:
+    return crd_documents()
+
+
+def _roles(installation: Installation) -> list[Document]:
+    documents = [_account(process, installation) for process in PROCESSES]
+    for process in PROCESSES:
+        by_delete = process == "scheduler" and installation.evict_by_delete
+        documents += role_documents(process, installation.namespace, evict_by_delete=by_delete)
+    return documents + user_role_documents()
+
+
+def _account(process: str, installation: Installation) -> Document:
+    """A pod gets the token only if it asks for it."""
+    metadata = {"name": f"{NAME}-{process}", "namespace": installation.namespace, "labels": labels(process)}
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata,
+        "automountServiceAccountToken": False,
+    }
+
+
+def _configuration(installation: Installation) -> list[Document]:
+    name, namespace = configuration_name(), installation.namespace
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace, "labels": labels("scheduler")},
+            "data": {PREFERRED_KEY: installation.configuration},
+        }
+    ]
+
+
+def _workloads(installation: Installation) -> list[Document]:
+    return [each for process in processes(installation) for each in workload_documents(process, installation)]
+
+
+PARTS: dict[str, Callable[[Installation], list[Document]]] = {
+    "namespace": _namespace,
+    "crds": _definitions,
+    "roles": _roles,
+    "configuration": _configuration,
+    "workloads": _workloads,
+}
+"""By name, what an installation consists of."""

@@ -1,0 +1,82 @@
+"""The processes of an installation: how each is called, where it listens, and what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from stromboli.framework.config_map import PREFERRED_KEY
+from stromboli.install.installation import Installation
+from stromboli.install.labels import NAME
+from stromboli.install.roles import LEASES
+
+CONFIGURATION_FOLDER = "/volcano.scheduler"
+"""Where Volcano's own manifests put the configuration, so that people find it where they know it."""
+METRICS_PORT = 8080
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process. Requests and limits are what it needs on a cluster of some hundreds of nodes."""
+
+    component: str
+    arguments: tuple[str, ...]
+    health_port: int
+    requests: dict[str, str]
+    limits: dict[str, str]
+    metrics_port: int | None = None
+    #: By path, the volumes that it sees.
+    mounts: dict[str, dict[str, object]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{NAME}-{self.component}"
+
+
+def configuration_name() -> str:
+    return f"{NAME}-scheduler-configmap"
+
+
+def processes(installation: Installation) -> tuple[Process, ...]:
+    return scheduler(installation), controller(installation)
+
+
+def scheduler(installation: Installation) -> Process:
+    return Process(
+        component="scheduler",
+        arguments=(
+            *_names(installation),
+            f"--scheduler-conf={CONFIGURATION_FOLDER}/{PREFERRED_KEY}",
+            f"--listen-address=:{METRICS_PORT}",
+            "--healthz-address=:11251",
+            f"--leader-elect-resource-name={LEASES['scheduler']}",
+            "--log-format=json",
+            *(("--evict-by-delete",) if installation.evict_by_delete else ()),
+        ),
+        health_port=11251,
+        metrics_port=METRICS_PORT,
+        requests={"cpu": "500m", "memory": "256Mi"},
+        limits={"memory": "2Gi"},
+        mounts={
+            CONFIGURATION_FOLDER: {"name": "configuration", "configMap": {"name": configuration_name()}},
+            "/tmp": {"name": "dumps", "emptyDir": {"sizeLimit": "1Gi"}},  # noqa: S108 - of the container
+        },
+    )
+
+
+def controller(installation: Installation) -> Process:
+    return Process(
+        component="controller",
+        arguments=(
+            *_names(installation),
+            "--healthz-address=:11252",
+            f"--leader-elect-resource-name={LEASES['controller']}",
+            "--log-format=json",
+        ),
+        health_port=11252,
+        requests={"cpu": "100m", "memory": "128Mi"},
+        limits={"memory": "512Mi"},
+    )
+
+
+def _names(installation: Installation) -> tuple[str, ...]:
+    return tuple(f"--scheduler-name={name}" for name in installation.scheduler_names)

@@ -1,0 +1,131 @@
+"""A process as objects: the Deployment that runs it, who keeps it running, and where its metrics are found.
+
+The pods keep to the Pod Security Standard "restricted" and write to nothing but memory-like volumes of their own. All
+replicas are warm; a lease decides which of them works.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stromboli.install.installation import Installation
+from stromboli.install.labels import labels, selected
+from stromboli.install.processes import Process
+
+USER = 65532
+"""A user that exists nowhere else."""
+Document = dict[str, Any]
+
+
+def workload_documents(process: Process, installation: Installation) -> list[Document]:
+    documents = [_deployment(process, installation), _disruption_budget(process, installation)]
+    if process.metrics_port is not None:
+        documents.append(_service(process, process.metrics_port, installation))
+    return documents
+
+
+def _deployment(process: Process, installation: Installation) -> Document:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata(process, installation),
+        "spec": {
+            "replicas": installation.replicas,
+            "selector": {"matchLabels": selected(process.component)},
+            "template": {"metadata": {"labels": selected(process.component)}, "spec": _pod(process, installation)},
+        },
+    }
+
+
+def _pod(process: Process, installation: Installation) -> Document:
+    pod: Document = {
+        "serviceAccountName": process.name,
+        "automountServiceAccountToken": True,
+        "priorityClassName": "system-cluster-critical",
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "affinity": _apart(process),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(process, installation)],
+    }
+    if process.mounts:
+        pod["volumes"] = list(process.mounts.values())
+    return pod
+
+
+def _container(process: Process, installation: Installation) -> Document:
+    ports = {"metrics": process.metrics_port, "health": process.health_port}
+    container: Document = {
+        "name": process.component,
+        "image": installation.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": [process.component, *process.arguments],
+        "ports": [{"name": name, "containerPort": port} for name, port in ports.items() if port],
+        "startupProbe": _probe("/livez", periodSeconds=2, failureThreshold=60),
+        "livenessProbe": _probe("/livez", periodSeconds=10, failureThreshold=3),
+        "readinessProbe": _probe("/readyz", periodSeconds=5, failureThreshold=3),
+        "resources": {"requests": process.requests, "limits": process.limits},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+    if process.mounts:
+        container["volumeMounts"] = [
+            {"name": volume["name"], "mountPath": path} for path, volume in process.mounts.items()
+        ]
+    return container
+
+
+def _probe(path: str, **numbers: int) -> Document:
+    return {"httpGet": {"path": path, "port": "health"}, **numbers}
+
+
+def _apart(process: Process) -> Document:
+    """One node less must not mean no scheduler; a cluster of one node gets both replicas all the same."""
+    term = {"labelSelector": {"matchLabels": selected(process.component)}, "topologyKey": "kubernetes.io/hostname"}
+    return {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]
+        }
+    }
+
+
+def _disruption_budget(process: Process, installation: Installation) -> Document:
+    """Nodes can be drained one after the other, also where there is one replica only."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _metadata(process, installation),
+        "spec": {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": selected(process.component)},
+        },
+    }
+
+
+def _service(process: Process, port: int, installation: Installation) -> Document:
+    """Without an address of its own: whoever collects metrics wants every replica, not any."""
+    metadata = _metadata(process, installation)
+    metadata["annotations"] = {"prometheus.io/scrape": "true", "prometheus.io/port": str(port)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {
+            "clusterIP": "None",
+            "selector": selected(process.component),
+            "ports": [{"name": "metrics", "port": port, "targetPort": "metrics"}],
+        },
+    }
+
+
+def _metadata(process: Process, installation: Installation) -> Document:
+    return {"name": process.name, "namespace": installation.namespace, "labels": labels(process.component)}
