@@ -43,6 +43,8 @@ class CycleMetrics:
         self._action = seconds("action_duration_seconds", "an action", "action")
         self._plugin = seconds("plugin_duration_seconds", "a plugin's part in opening or closing", "plugin", "moment")
         self._cycles = Counter("stromboli_cycles", "cycles by how they ended", ("result",), registry=registry)
+        for result in ("completed", "plugin", "books", "error"):
+            self._cycles.labels(result)
         self._victims = Gauge("volcano_pod_preemption_victims", "evicted in the last cycle", registry=registry)
         self._preemptions = Gauge(
             "volcano_total_preemption_attempts", "cycles that evicted somebody; only grows", registry=registry

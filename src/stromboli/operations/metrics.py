@@ -71,9 +71,22 @@ class Metrics:
         self._refused = self._gauge("configuration_refused", "whether the file cannot be used as it is: 1 or 0")
         self._lost_events = self._counter("events_dropped", "events that were not written")
         self._gauge("build", "the version that runs, always 1", "version").labels(__version__).set(1)
+        self._begin_at_nothing()
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"stromboli_{name}", documentation, labels, registry=self.registry)
+
+    def _begin_at_nothing(self) -> None:
+        """Alerts watch counters grow: one that appears only with its first case hides that case from them."""
+        for counter, values in (
+            (self._binds, ("bound", "refused", "unknown", "dropped")),
+            (self._evictions, ("done", "impossible", "unknown", "dropped")),
+            (self._resyncs, ("bind", "evict")),
+            (self._clean_ups, ("job", "pod", "class", "cluster")),
+            (self._reloads, ("accepted", "refused")),
+        ):
+            for value in values:
+                counter.labels(value)
 
     def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
         return Gauge(f"stromboli_{name}", documentation, labels, registry=self.registry)

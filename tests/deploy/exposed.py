@@ -1,0 +1,39 @@
+"""What a living scheduler exposes: metrics, their labels, and the values these had."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from stromboli.operations.metrics import Metrics
+from tests.living.world import cpus, living, policy_of
+from tests.scenarios.builders import gang, queue
+from tests.scenarios.case import STANDARD
+
+#: By metric, by label, the values that were seen.
+Exposed = dict[str, dict[str, set[str]]]
+
+CAPABILITY = {"cpu": "8", "memory": "64Gi", "example.com/gpu": "4"}
+
+
+async def exposed() -> Exposed:
+    """A gang starts, another one waits, and the metrics are read as a Prometheus server reads them."""
+    metrics = Metrics()
+    metrics.unreadable("Pod")  # a server that is in order sends nothing that cannot be read
+    async with living(cpus(2), starts=False, policy=policy_of(STANDARD)) as world:
+        await world.start(metrics=metrics)
+        await world.create(queue("gold", capability=CAPABILITY), gang(2, 1, name="starts", queue="gold"))
+        await world.until_bound("starts", 2)
+        await world.create(gang(1, 6, name="waits", queue="gold"))
+        await world.until_says("waits", "Insufficient cpu")
+        await world.cycles()
+        return read(metrics)
+
+
+def read(metrics: Metrics) -> Exposed:
+    found: Exposed = {}
+    for family in text_string_to_metric_families(metrics.render()[0].decode()):
+        for sample in family.samples:
+            labels = found.setdefault(sample.name, {})
+            for label, value in sample.labels.items():
+                labels.setdefault(label, set()).add(value)
+    return found
