@@ -9,8 +9,8 @@ import pytest
 from promql_parser import Matcher, MatchOp
 
 from stromboli.model.reasons import Code
-from tests.deploy.expressions import expressions, taken_apart
 from tests.deploy.exposed import Exposed
+from tests.deploy.expressions import expressions, taken_apart
 
 #: What a scrape adds to every series.
 OF_THE_SCRAPE = {"namespace", "job", "instance"}
