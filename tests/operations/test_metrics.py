@@ -102,6 +102,8 @@ WAITS = {
     "no room on any node": (objects.gang("job", 1, THREE_CPUS, phase="Inqueue"), "InsufficientResource"),
     "no share left": (objects.gang("job", 5, ONE_CPU, phase="Inqueue"), "QueueShareExhausted"),
     "pods are missing": (objects.gang("job", 2, ONE_CPU, minimum=5, phase="Inqueue"), "NotEnoughTasks"),
+    "not let in": ([objects.group("job", min_member=1, min_resources={"cpu": "64"})], "ClusterOvercommitted"),
+    "no pods yet": ([objects.group("job", min_member=1, phase="Inqueue")], "NoPodsYet"),
     "no such queue": (objects.gang("job", 1, ONE_CPU, queue="nowhere", phase="Inqueue"), "QueueUnknown"),
 }
 

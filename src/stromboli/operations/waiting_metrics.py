@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
+from stromboli.model.reasons import Code
 from stromboli.operations.series import Labels, PassingGauge
 
 
@@ -40,12 +41,16 @@ def _waits(session: Session, job: Job) -> bool:
 
 
 def _cause(session: Session, job: Job) -> str:
-    """The code of what keeps the job waiting: that of the first class without a place, else of the job as a whole."""
+    """The code of what keeps the job waiting: that of the first class without a place, else of the job as a whole.
+
+    That a job has no pods is told when nothing else is: pods come when it is let in.
+    """
     refusal = session.refusals.get(job.key)
     if refusal is not None and refusal.tasks:
         return next(iter(refusal.tasks.values())).reason.code.value
-    reasons = session.statuses[job.key].reasons
-    return reasons[0].code.value if reasons else ""
+    codes = [reason.code for reason in session.statuses[job.key].reasons]
+    real = [code for code in codes if code is not Code.NO_PODS or len(codes) == 1]
+    return real[0].value if real else ""
 
 
 def _since(session: Session, job: Job) -> float:
