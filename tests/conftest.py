@@ -5,15 +5,17 @@ slow machine as on a fast one. `PROPERTY_EFFORT=50 pytest tests/properties` look
 run.
 
 Stories about an API server run against the embedded one, or with `STROMBOLI_API_SERVER=real` against a real one. Those
-that only one of them can tell are marked: `@pytest.mark.only("real")`.
+that only one of them can tell are marked, with the reason: `@pytest.mark.only("real", because="...")`.
 """
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from testbed.plane import ControlPlane
 
 settings.register_profile("stromboli", deadline=None, derandomize="PROPERTY_EFFORT" not in os.environ, database=None)
 settings.load_profile("stromboli")
@@ -26,7 +28,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "only(server): a story that only this API server, real or embedded, can tell")
+    config.addinivalue_line(
+        "markers", "only(server, because): a story that only this API server, real or embedded, can tell"
+    )
     if SERVER not in ("embedded", "real"):
         raise pytest.UsageError(f"STROMBOLI_API_SERVER is {SERVER!r}; it can be 'embedded' or 'real'")
 
@@ -46,3 +50,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.skipped and item.config.getoption("--no-skips"):
         report.outcome, report.longrepr = "failed", f"skipped, which is not allowed here: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    """The server that all stories share: each leaves it as it was, and takes a namespace that no other has."""
+    from testbed.assets import NoAssets, assets
+    from testbed.embedded import embedded_plane
+    from testbed.real import real_plane
+
+    if SERVER == "embedded":
+        with embedded_plane(bare=True) as started:
+            yield started
+        return
+    try:
+        found = assets()
+    except NoAssets as missing:
+        pytest.skip(str(missing))
+    with real_plane(found) as started:
+        yield started

@@ -1,4 +1,4 @@
-"""An embedded server in a thread of its own, and the real kubectl against it."""
+"""The real kubectl against an API server."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ import os
 import subprocess
 import sysconfig
 import threading
+import time
 from collections.abc import Coroutine, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from stromboli.embedded.server import ApiServer
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import install_crds
-from testbed.assets import assets
-from testbed.real import real_plane
+from testbed.plane import ControlPlane
 
 T = TypeVar("T")
 
 _BINARY = Path(sysconfig.get_path("scripts")) / "kubectl"
-_PATIENCE = 20
+_PATIENCE = 60
 
 _VOLCANO = "/apis/scheduling.volcano.sh/v1beta1"
 _COLLECTIONS = {
@@ -40,38 +39,31 @@ _COLLECTIONS = {
 }
 
 
-class EmbeddedCluster:
-    """The server and a client to it on the loop of one thread, so that tests can wait for a process of kubectl."""
+class Cluster:
+    """A server and a client to it on the loop of one thread, so that tests can wait for a process of kubectl."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, plane: ControlPlane, directory: Path) -> None:
         self.directory = directory
-        self.kubeconfig = directory / "kubeconfig"
+        self.kubeconfig = plane.kubeconfig
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded server")
+        self._thread = threading.Thread(target=self._loop.run_forever, name="client of the server")
 
     def start(self) -> None:
         self._thread.start()
         self.run(self._start())
 
     async def _start(self) -> None:
-        self.server = ApiServer()
-        await self.server.start()
-        self.server.write_kubeconfig(self.kubeconfig)
-        self.client = await Client(self.server.connection).__aenter__()
+        self.client = await Client(load_kubeconfig(str(self.kubeconfig))).__aenter__()
         await install_crds(self.client)
 
     def stop(self) -> None:
-        self.run(self._stop())
+        self.run(self.client.__aexit__(None, None, None))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _stop(self) -> None:
-        await self.client.__aexit__(None, None, None)
-        await self.server.stop()
-
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something on the server's loop and wait for it."""
+        """Do something on the client's loop and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE)
 
     def post(self, path: str, body: dict[str, Any]) -> None:
@@ -89,21 +81,6 @@ class EmbeddedCluster:
         self.run(self.client.request("DELETE", path, body=b'{"gracePeriodSeconds":0}'))
 
 
-class RealCluster(EmbeddedCluster):
-    """The same with a real API server, to see whether the embedded one is faithful."""
-
-    async def _start(self) -> None:
-        self._plane = ExitStack()
-        plane = self._plane.enter_context(real_plane(assets()))
-        self.kubeconfig = plane.kubeconfig
-        self.client = await Client(load_kubeconfig(str(plane.kubeconfig))).__aenter__()
-        await install_crds(self.client)
-
-    async def _stop(self) -> None:
-        await self.client.__aexit__(None, None, None)
-        self._plane.close()
-
-
 class Failed(AssertionError):
     """kubectl said no."""
 
@@ -112,7 +89,7 @@ class Failed(AssertionError):
 class Kubectl:
     """kubectl in one namespace. A call gives what it printed, without the padding of tables."""
 
-    cluster: EmbeddedCluster
+    cluster: Cluster
     namespace: str
 
     def __call__(self, *words: str, stdin: str | dict[str, Any] = "", **variables: str) -> str:
@@ -141,6 +118,14 @@ class Kubectl:
         done = self.attempt(*words, stdin=stdin)
         assert done.returncode != 0, f"kubectl {' '.join(words)} worked: {done.stdout}"
         return done.stderr.strip()
+
+    def patiently(self, *words: str) -> str:
+        """What kubectl says as soon as it works: a server takes a moment to describe a new kind."""
+        deadline = time.monotonic() + _PATIENCE
+        while (done := self.attempt(*words)).returncode != 0:
+            if time.monotonic() > deadline:
+                raise Failed(f"kubectl {' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout.strip()
 
     def rows(self, *words: str) -> list[list[str]]:
         """The cells of a table, without its heading."""

@@ -1,20 +1,20 @@
-"""One server for all stories; each story has a namespace of its own."""
+"""Each story has a namespace of its own on the server that all share."""
 
 import itertools
-import os
 from collections.abc import Iterator
 
 import pytest
 
-from tests.kubectl.cluster import EmbeddedCluster, Kubectl, RealCluster
+from testbed.plane import ControlPlane
+from tests.kubectl.cluster import Cluster, Kubectl
+from tests.sweeping import sweep
 
 _NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    kind = RealCluster if os.environ.get("STROMBOLI_API_SERVER") == "real" else EmbeddedCluster
-    running = kind(tmp_path_factory.mktemp("kubectl"))
+def cluster(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    running = Cluster(plane, tmp_path_factory.mktemp("kubectl"))
     running.start()
     try:
         yield running
@@ -23,7 +23,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
 
 
 @pytest.fixture
-def kubectl(cluster: EmbeddedCluster) -> Kubectl:
-    namespace = f"story-{next(_NUMBERS)}"
+def kubectl(cluster: Cluster) -> Iterator[Kubectl]:
+    namespace = f"kubectl-{next(_NUMBERS)}"
     cluster.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
-    return Kubectl(cluster, namespace)
+    yield Kubectl(cluster, namespace)
+    cluster.run(sweep(cluster.client, namespace))

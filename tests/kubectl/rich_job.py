@@ -26,11 +26,6 @@ CRON_JOB: dict[str, Any] = {
                 "maxFailedIndexes": 2,
                 "podReplacementPolicy": "Failed",
                 "managedBy": "x.io/y",
-                "manualSelector": True,
-                "selector": {
-                    "matchLabels": {"a": "b"},
-                    "matchExpressions": [{"key": "k", "operator": "In", "values": ["x", "y"]}],
-                },
                 "template": {
                     "metadata": {
                         "labels": {"a": "b"},
@@ -51,6 +46,11 @@ CRON_JOB: dict[str, Any] = {
                         "terminationGracePeriodSeconds": 0,
                         "activeDeadlineSeconds": 7,
                         "dnsPolicy": "None",
+                        "dnsConfig": {
+                            "nameservers": ["1.1.1.1"],
+                            "searches": ["example.org"],
+                            "options": [{"name": "ndots", "value": "2"}],
+                        },
                         "nodeSelector": {"z": "1"},
                         "serviceAccountName": "sa",
                         "nodeName": "n1",
@@ -74,7 +74,7 @@ CRON_JOB: dict[str, Any] = {
                         "automountServiceAccountToken": False,
                         "priorityClassName": "hi",
                         "priority": -5,
-                        "shareProcessNamespace": True,
+                        "shareProcessNamespace": False,
                         "readinessGates": [{"conditionType": "x/y"}],
                         "runtimeClassName": "rc",
                         "enableServiceLinks": False,
@@ -82,7 +82,7 @@ CRON_JOB: dict[str, Any] = {
                         "overhead": {"cpu": "10m"},
                         "setHostnameAsFQDN": True,
                         "os": {"name": "linux"},
-                        "hostUsers": False,
+                        "hostUsers": True,
                         "resourceClaims": [
                             {"name": "c", "resourceClaimName": "d"},
                             {"name": "e", "resourceClaimTemplateName": "f"},
@@ -103,7 +103,10 @@ CRON_JOB: dict[str, Any] = {
                                 "maxSkew": 1,
                                 "topologyKey": "t",
                                 "whenUnsatisfiable": "DoNotSchedule",
-                                "labelSelector": {"matchLabels": {"a": "b"}},
+                                "labelSelector": {
+                                    "matchLabels": {"a": "b"},
+                                    "matchExpressions": [{"key": "k", "operator": "In", "values": ["x", "y"]}],
+                                },
                                 "minDomains": 2,
                                 "nodeAffinityPolicy": "Honor",
                                 "nodeTaintsPolicy": "Ignore",
@@ -261,7 +264,7 @@ CRON_JOB: dict[str, Any] = {
                                 "ports": [
                                     {
                                         "name": "http",
-                                        "hostPort": 1,
+                                        "hostPort": 80,
                                         "containerPort": 80,
                                         "protocol": "UDP",
                                         "hostIP": "1.1.1.1",
@@ -309,7 +312,7 @@ CRON_JOB: dict[str, Any] = {
                                     "initialDelaySeconds": 1,
                                     "timeoutSeconds": 2,
                                     "periodSeconds": 3,
-                                    "successThreshold": 4,
+                                    "successThreshold": 1,
                                     "failureThreshold": 5,
                                     "terminationGracePeriodSeconds": 6,
                                 },
@@ -324,7 +327,7 @@ CRON_JOB: dict[str, Any] = {
                                 },
                                 "startupProbe": {"tcpSocket": {"port": "http", "host": "h"}},
                                 "lifecycle": {
-                                    "postStart": {"sleep": {"seconds": 4}},
+                                    "postStart": {"sleep": {"seconds": 0}},
                                     "preStop": {"exec": {"command": ["yy"]}},
                                 },
                                 "terminationMessagePath": "/m",

@@ -107,7 +107,9 @@ def test_created_once(kubectl: Kubectl) -> None:
 
 
 def test_prune(kubectl: Kubectl) -> None:
-    manifests = [{**config_map(name), "metadata": {"name": name, "labels": {"set": "x"}}} for name in ("a", "b")]
+    manifests = [
+        {**config_map(name, of=name), "metadata": {"name": name, "labels": {"set": "x"}}} for name in ("a", "b")
+    ]
     kubectl("apply", "-f", "-", stdin=several(*manifests))
     kept = kubectl(
         "apply", "-f", "-", "--prune", "-l", "set=x", "--prune-allowlist=core/v1/ConfigMap", stdin=manifests[0]

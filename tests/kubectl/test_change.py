@@ -14,7 +14,9 @@ def test_three_kinds_of_patches(kubectl: Kubectl) -> None:
     assert kubectl.stored("PodGroup", "g")["spec"] == {"minMember": 5, "queue": "default"}
     assert "strategic-merge-patch+json is not supported" in kubectl.refusal("patch", "pg", "g", "-p", "{}")
     failing = '[{"op":"test","path":"/spec/minMember","value":7}]'
-    assert "testing value /spec/minMember failed" in kubectl.refusal("patch", "pg", "g", "--type=json", "-p", failing)
+    assert "the server rejected our request due to an error in our request" in kubectl.refusal(
+        "patch", "pg", "g", "--type=json", "-p", failing
+    )
 
 
 def test_the_status_has_a_door_of_its_own_or_none(kubectl: Kubectl) -> None:

@@ -1,5 +1,7 @@
 """`kubectl create <kind>`, which sends the binary form."""
 
+import pytest
+
 from tests.kubectl.cluster import Kubectl
 from tests.kubectl.rich_job import CRON_JOB
 
@@ -44,6 +46,7 @@ def test_kinds_without_a_namespace(kubectl: Kubectl) -> None:
     assert kubectl("run", "p", "--image=busybox") == "pod/p created"
 
 
+@pytest.mark.only("embedded", because="it reads the binary form of the kinds that batch work touches alone")
 def test_kinds_that_are_not_understood_are_named(kubectl: Kubectl) -> None:
     refusal = kubectl.refusal("create", "ingress", "i", "--rule=example.org/a=b:80")
     assert "Ingress is not understood in binary form: send JSON" in refusal

@@ -59,6 +59,6 @@ def test_a_kind_of_ones_own(kubectl: Kubectl) -> None:
     stored = kubectl.json("get", "wd", "w")
     assert stored["spec"] == {"size": 3, "parts": [{"name": "a"}, {"name": "b"}]}
     assert kubectl("get", "wd").splitlines()[0].split() == ["NAME", "SIZE", "AGE"]
-    assert "How large." in kubectl("explain", "widget.spec")
+    assert "How large." in kubectl.patiently("explain", "widget.spec")
     kubectl("delete", "crd", "widgets.example.org")
     assert "the server" in kubectl.refusal("get", "widgets.example.org")

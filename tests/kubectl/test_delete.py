@@ -1,5 +1,7 @@
 """Taking things away, waiting for that and for other things, and emptying nodes."""
 
+import pytest
+
 from tests.kubectl.cluster import Kubectl
 from tests.kubectl.manifests import config_map, node, pod
 
@@ -51,6 +53,7 @@ def test_finalizers_hold_on(kubectl: Kubectl) -> None:
     assert "NotFound" in kubectl.refusal("get", "cm", "c")
 
 
+@pytest.mark.only("embedded", because="a bare control plane has nobody who empties namespaces")
 def test_a_namespace_goes_with_everything_in_it(kubectl: Kubectl) -> None:
     kubectl.given(config_map("c"), pod("p"))
     assert kubectl("delete", "namespace", kubectl.namespace) == f'namespace "{kubectl.namespace}" deleted'

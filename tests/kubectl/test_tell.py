@@ -1,5 +1,7 @@
 """What kubectl can tell about an object: descriptions with events, schemas, rights."""
 
+import pytest
+
 from tests.kubectl.cluster import Kubectl
 from tests.kubectl.manifests import event, node, pod, pod_group, queue
 
@@ -50,6 +52,7 @@ def test_rights(kubectl: Kubectl) -> None:
     assert "*.*" in kubectl("auth", "can-i", "--list")
 
 
+@pytest.mark.only("embedded", because="no containers run in a simulated cluster")
 def test_what_a_simulated_cluster_has_not(kubectl: Kubectl) -> None:
     kubectl.given(pod("p"))
     assert "NotImplemented" in kubectl.refusal("logs", "p")

@@ -10,9 +10,10 @@ from stromboli.embedded.kinds.custom_resources import CRD_GROUP, CustomStrategy,
 from stromboli.embedded.kinds.events_api import EVENTS_GROUP
 from stromboli.embedded.kinds.evictions import Evictions
 from stromboli.embedded.kinds.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
-from stromboli.embedded.kinds.plain_kinds import EventStrategy, NodeStrategy, RoleStrategy, SecretStrategy
+from stromboli.embedded.kinds.plain_kinds import EventStrategy, NodeStrategy, RoleStrategy
 from stromboli.embedded.kinds.pods import PodStrategy
 from stromboli.embedded.kinds.priorities import PriorityClassStrategy, system_classes
+from stromboli.embedded.kinds.stored_data import DataStrategy, SecretStrategy
 from stromboli.embedded.kinds.strategies import Strategy
 from stromboli.embedded.kinds.workloads import workload_strategies
 from stromboli.embedded.lists import Lists
@@ -48,6 +49,7 @@ class ControlPlane:
         return {
             ("", "pods"): PodStrategy(self.store),
             ("", "nodes"): NodeStrategy(),
+            ("", "configmaps"): DataStrategy(),
             ("", "secrets"): SecretStrategy(),
             ("", "events"): EventStrategy(self.store),
             (EVENTS_GROUP, "events"): EventStrategy(self.store),

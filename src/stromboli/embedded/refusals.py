@@ -141,6 +141,11 @@ def invalid(resource: ServedResource, name: str, causes: Iterable[Cause]) -> Ref
     return Refused(422, "Invalid", f'{kind} "{name}" is invalid: {joined}', details=details)
 
 
+def patch_failed() -> Refused:
+    """A patch that was understood and does not fit the object."""
+    return Refused(422, "Invalid", "the server rejected our request due to an error in our request")
+
+
 def too_many_requests(message: str, *, retry_after: int | None = None, causes: Iterable[Cause] = ()) -> Refused:
     details = {"causes": [cause.document() for cause in causes]}
     return Refused(429, "TooManyRequests", message, details=details, retry_after=retry_after)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-
 from stromboli.embedded.clock import seconds_from_now
 from stromboli.embedded.kinds.strategies import Strategy
-from stromboli.embedded.refusals import bad_request
 from stromboli.embedded.registry import ServedResource
-from stromboli.embedded.store import Entry, Object, Store
+from stromboli.embedded.store import Entry, Store
 
 _EVENTS_LAST_SECONDS = 3600
 
@@ -23,20 +20,6 @@ class RoleStrategy(Strategy):
     """Roles and their bindings may be called `system:node`."""
 
     free_names = True
-
-
-class SecretStrategy(Strategy):
-    """What is written as text is kept encoded."""
-
-    def default(self, resource: ServedResource, body: Object) -> None:
-        body.setdefault("type", "Opaque")
-        texts = body.pop("stringData", None)
-        if texts is None:
-            return
-        if not isinstance(texts, dict):
-            raise bad_request("stringData: must be a map of strings to strings")
-        encoded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
-        body["data"] = {**(body.get("data") or {}), **encoded}
 
 
 class EventStrategy(Strategy):

@@ -11,7 +11,7 @@ from stromboli.embedded.patching.patches import MalformedPatch, PatchFailed, jso
 from stromboli.embedded.patching.strategic_merge import strategic_merge
 from stromboli.embedded.protobuf import decoding as protobuf
 from stromboli.embedded.protobuf.wire import Malformed
-from stromboli.embedded.refusals import Cause, bad_request, invalid, unsupported_media_type
+from stromboli.embedded.refusals import bad_request, patch_failed, unsupported_media_type
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Object
 
@@ -84,7 +84,7 @@ def patched(resource: ServedResource, name: str, found: Object, body: bytes, con
     except MalformedPatch as error:
         raise bad_request(str(error)) from error
     except PatchFailed as error:
-        raise invalid(resource, name, [Cause("FieldValueInvalid", str(error), "patch")]) from error
+        raise patch_failed() from error
     if not isinstance(result, dict):
         raise bad_request("the patch leaves no object")
     return result
