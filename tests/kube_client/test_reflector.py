@@ -315,7 +315,9 @@ async def test_a_required_kind_that_is_not_installed_is_a_problem() -> None:
     server.play(tricks.answer(404, "NotFound", "the server could not find the requested resource"), times=None)
     async with scene(server) as s, running(s.reflector.run()):
         await until(lambda: len(server.requests) > 3)
-        assert s.reflector.problem == "404 NotFound: the server could not find the requested resource"
+        assert s.reflector.problem == (
+            "404 NotFound: the server could not find the requested resource; is the definition of this kind installed?"
+        )
         assert not s.reflector.synced.is_set()
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterable
 from typing import Any
 
 from stromboli.cache.mirror import Mirror
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.kube.watching.reflector import Reflector
+
+#: So many problems are told at once; whoever has cured them sees the others.
+MOST_PROBLEMS = 4
+
+log = logging.getLogger("stromboli.watches")
 
 
 class Feed:
@@ -20,6 +27,8 @@ class Feed:
         #: Those on which decisions rest.
         self.required: list[Reflector[Any]] = list(required)
         self.reflectors: list[Reflector[Any]] = [*required, *optional]
+        #: The kinds of which the log says that they cannot be followed.
+        self._told: set[str] = set()
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -42,7 +51,27 @@ class Feed:
     def problem(self) -> str | None:
         """What keeps the cache from being up to date, in words."""
         missing = [reflector.resource.name for reflector in self.reflectors if not reflector.synced.is_set()]
-        problems = [reflector.problem for reflector in self.reflectors if reflector.problem]
+        problems = _by_problem(self.required)
         if missing:
             problems.insert(0, f"not listed yet: {', '.join(missing)}")
+        if len(problems) > MOST_PROBLEMS:
+            problems[MOST_PROBLEMS:] = [f"and {len(problems) - MOST_PROBLEMS} more"]
         return "; ".join(problems) or None
+
+    def tell(self) -> None:
+        """Say in the log which kinds cannot be followed, and when they can be again: once each."""
+        behind = {reflector.resource.name for reflector in self.reflectors if reflector.problem}
+        for words in _by_problem(each for each in self.reflectors if each.resource.name not in self._told):
+            log.warning("cannot follow %s", words)
+        if again := sorted(self._told - behind):
+            log.info("can follow again: %s", ", ".join(again))
+        self._told = behind
+
+
+def _by_problem(reflectors: Iterable[Reflector[Any]]) -> list[str]:
+    """Every problem once, behind the names of those that have it."""
+    names: dict[str, list[str]] = {}
+    for reflector in reflectors:
+        if reflector.problem:
+            names.setdefault(reflector.problem, []).append(reflector.resource.name)
+    return [f"{', '.join(those)}: {problem}" for problem, those in names.items()]

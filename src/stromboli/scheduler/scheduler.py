@@ -172,7 +172,7 @@ class Scheduler:
         while not any(wait.done() for wait in waits):
             await asyncio.wait(waits, timeout=self.options.period, return_when=asyncio.FIRST_COMPLETED)
             self.turned()
-            self._gauges.show(self)
+            self._tell_state()
         for wait in waits:
             wait.cancel()
 
@@ -264,7 +264,11 @@ class Scheduler:
         self._has_news = self.reporting.remind() or self._has_news
         self._audit_when_due()
         self._clean_up_when_due()
+        self._tell_state()
+
+    def _tell_state(self) -> None:
         self._gauges.show(self)
+        self.feed.tell()
 
     def _unwind_late_gangs(self) -> None:
         for half in self.healing.due():

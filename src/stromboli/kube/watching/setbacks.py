@@ -81,6 +81,8 @@ class Setbacks:
             return self._judge_absence(error)
         if error.is_denied:
             return Verdict(self._backoff.next(), problem=str(error), enough=self._optional)
+        if error.is_missing:
+            return Verdict(self._backoff.next(), problem=f"{error}; is the definition of this kind installed?")
         lost = _TOO_LARGE in error.message and self._in_a_row >= MOST_WAITS
         return Verdict(self._backoff.next(error.retry_after), relist=lost, problem=str(error))
 

@@ -1,0 +1,51 @@
+"""What cannot be followed is said: where probes look, in the log, and in the metrics."""
+
+from __future__ import annotations
+
+import pytest
+
+from stromboli.embedded.faults import Answer, Match
+from stromboli.operations.metrics import Metrics
+from tests.living.world import cpus, living
+from tests.scenarios.builders import gang
+
+REQUIRED = Match(verb="watch", plural="podgroups")
+OPTIONAL = Match(verb="watch", plural="resourcequotas")
+
+
+async def test_a_kind_that_is_missing_is_named_everywhere(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "stromboli.watches")
+    metrics = Metrics()
+    async with living(cpus(1), bare=True, starts=False) as world:
+        world.faults.add(REQUIRED, Answer(404, "NotFound"), times=None)
+        await world.start(metrics=metrics)
+        await world.until_true(lambda: "cannot follow podgroups" in caplog.text, "the log says it")
+        assert "is the definition of this kind installed?" in caplog.text
+        assert "podgroups.scheduling.volcano.sh: 404" in (world.scheduler.feed.problem() or "")
+        assert 'stromboli_watch_up{resource="podgroups.scheduling.volcano.sh"} 0.0' in metrics.render()[0].decode()
+        assert 'stromboli_api_requests_total{code="404",method="GET"}' in metrics.render()[0].decode()
+        world.faults.clear()
+        await world.until_true(lambda: "can follow again: podgroups" in caplog.text, "the log says that it is over")
+        assert caplog.text.count("cannot follow podgroups") == 1
+        assert world.scheduler.feed.problem() is None
+
+
+async def test_an_optional_kind_that_is_denied_is_told_and_keeps_nobody_from_working(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with living(cpus(1), bare=True, starts=False) as world:
+        world.faults.add(OPTIONAL, Answer(403, "Forbidden"), times=None)
+        await world.start()
+        await world.create(gang(1, 1, name="gang"))
+        await world.until_bound("gang", 1)
+        await world.until_true(lambda: "cannot follow resourcequotas: 403" in caplog.text, "the log says it")
+        assert world.scheduler.feed.problem() is None
+
+
+async def test_many_problems_are_told_in_few_words() -> None:
+    async with living(cpus(1), bare=True, starts=False) as world:
+        world.faults.add(Match(verb="watch"), Answer(401, "Unauthorized"), times=None)
+        await world.start()
+        await world.until_true(lambda: "401" in (world.scheduler.feed.problem() or ""))
+        await world.until_true(lambda: len((world.scheduler.feed.problem() or "").split("; ")) == 2)
+        assert (world.scheduler.feed.problem() or "").count("401") == 1
