@@ -1,0 +1,67 @@
+{{- define "stromboli.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* The name of the release, unless it says nothing about what was installed. */}}
+{{- define "stromboli.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains (include "stromboli.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "stromboli.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What the pods of a component are selected by: (dict "root" . "component" "scheduler"). Selectors cannot change. */}}
+{{- define "stromboli.selected" -}}
+app.kubernetes.io/name: {{ include "stromboli.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{/* The metadata of an object: (dict "root" . "component" "scheduler" "name" "..." "cluster" true). */}}
+{{- define "stromboli.metadata" -}}
+{{- $given := .root.Values.custom | default dict -}}
+{{- $labels := include "stromboli.selected" . | fromYaml -}}
+{{- $_ := set $labels "app.kubernetes.io/part-of" "stromboli" -}}
+{{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion -}}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" .root.Release.Service -}}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version) -}}
+name: {{ .name }}
+{{- if not .cluster }}
+namespace: {{ .root.Release.Namespace }}
+{{- end }}
+labels:
+  {{- merge $labels (.labels | default dict) ($given.common_labels | default dict) .root.Values.commonLabels | toYaml | nindent 2 }}
+{{- with merge (dict) (.annotations | default dict) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* The service account of a component: (dict "root" . "component" "scheduler"). */}}
+{{- define "stromboli.account" -}}
+{{- $settings := index .root.Values .component -}}
+{{- if $settings.serviceAccount.create -}}
+{{- default (printf "%s-%s" (include "stromboli.fullname" .root) .component) $settings.serviceAccount.name -}}
+{{- else -}}
+{{- required (printf "%s.serviceAccount.name: name the account, or set %s.serviceAccount.create" .component .component) $settings.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The lease of a component. */}}
+{{- define "stromboli.lease" -}}
+{{- include "stromboli.fullname" .root -}}{{- if ne .component "scheduler" -}}-{{ .component }}{{- end -}}
+{{- end -}}
+
+{{- define "stromboli.image" -}}
+{{- $registry := (.Values.basic | default dict).image_registry | default .Values.image.registry -}}
+{{- $image := .Values.image.repository -}}
+{{- if $registry -}}{{- $image = printf "%s/%s" $registry $image -}}{{- end -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" $image .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
