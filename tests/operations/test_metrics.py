@@ -100,6 +100,10 @@ def test_jobs_that_wait_on_are_counted_again(metrics: Metrics) -> None:
 
 WAITS = {
     "no room on any node": (objects.gang("job", 1, THREE_CPUS, phase="Inqueue"), "InsufficientResource"),
+    "what most nodes say": (
+        [objects.node("c", {"cpu": "8"}, unschedulable=True), *objects.gang("job", 1, THREE_CPUS, phase="Inqueue")],
+        "InsufficientResource",
+    ),
     "no share left": (objects.gang("job", 5, ONE_CPU, phase="Inqueue"), "QueueShareExhausted"),
     "pods are missing": (objects.gang("job", 2, ONE_CPU, minimum=5, phase="Inqueue"), "NotEnoughTasks"),
     "not let in": ([objects.group("job", min_member=1, min_resources={"cpu": "64"})], "ClusterOvercommitted"),

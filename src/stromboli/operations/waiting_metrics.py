@@ -6,6 +6,7 @@ from collections import Counter
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code
@@ -47,10 +48,17 @@ def _cause(session: Session, job: Job) -> str:
     """
     refusal = session.refusals.get(job.key)
     if refusal is not None and refusal.tasks:
-        return next(iter(refusal.tasks.values())).reason.code.value
+        return _code_of(next(iter(refusal.tasks.values()))).value
     codes = [reason.code for reason in session.statuses[job.key].reasons]
     real = [code for code in codes if code is not Code.NO_PODS or len(codes) == 1]
     return real[0].value if real else ""
+
+
+def _code_of(refusal: TaskRefusal) -> Code:
+    """What most nodes said, where nodes were asked."""
+    if refusal.nodes is None or not refusal.nodes.groups:
+        return refusal.reason.code
+    return max(refusal.nodes.groups, key=lambda group: len(group[1]))[0].code
 
 
 def _since(session: Session, job: Job) -> float:
