@@ -18,6 +18,7 @@ from stromboli.embedded.standins.workloads.rollout_rules import (
     of_template,
     outdated,
     replica_set_document,
+    set_annotations,
     shrunk,
     template_hash,
 )
@@ -50,6 +51,18 @@ def pod(name: str, ready: float | None = NOW, phase: str = "Running", **metadata
     conditions = [] if ready is None else [{"type": "Ready", "status": "True", "lastTransitionTime": stamp(ready)}]
     facts = {"name": name, "labels": {"app": "web"}, **metadata}
     return msgspec.convert({"metadata": facts, "status": {"phase": phase, "conditions": conditions}}, Pod)
+
+
+def test_what_people_write_on_a_deployment_reaches_its_set() -> None:
+    told = {"scheduling.volcano.sh/group-min-member": "2", "kubernetes.io/change-cause": "a new image"}
+    of_the_deployment = {
+        "deployment.kubernetes.io/revision": "7",
+        "kubectl.kubernetes.io/last-applied-configuration": "{}",
+    }
+    changed = deployment(replicas=4)
+    changed.metadata.annotations = told | of_the_deployment
+    counted = {"deployment.kubernetes.io/desired-replicas": "4", "deployment.kubernetes.io/max-replicas": "5"}
+    assert set_annotations(changed, 8) == {**told, **counted, "deployment.kubernetes.io/revision": "8"}
 
 
 BOUNDS = [

@@ -25,6 +25,7 @@ from stromboli.embedded.standins.workloads.rollout_rules import (
     revision_of,
     set_annotations,
     shrunk,
+    size_annotations,
     size_of,
 )
 from stromboli.embedded.standins.workloads.rollout_statuses import (
@@ -172,7 +173,7 @@ class DeploymentController:
     async def _scale(self, deployment: Deployment, replica_set: ReplicaSet, replicas: int, revision: int = 0) -> None:
         """Only over the version that was read: the number was found from it."""
         metadata = replica_set.metadata
-        notes = set_annotations(deployment, revision or revision_of(metadata.annotations))
+        notes = set_annotations(deployment, revision) if revision else size_annotations(deployment)
         if wanted(replica_set) == replicas and notes.items() <= (metadata.annotations or {}).items():
             return
         identity = {"uid": metadata.uid, "resourceVersion": metadata.resource_version, "annotations": notes}

@@ -20,6 +20,7 @@ TEMPLATE_HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
 DESIRED = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM = "deployment.kubernetes.io/max-replicas"
+_OWN_ANNOTATIONS = (REVISION, DESIRED, MAXIMUM, "kubectl.kubernetes.io/last-applied-configuration")
 
 _HASH_LENGTH = 10
 
@@ -151,11 +152,16 @@ def replica_set_document(deployment: Deployment, owner: dict[str, Any], replicas
 
 
 def set_annotations(deployment: Deployment, revision: int) -> dict[str, str]:
-    """What a set is told by its deployment, for `kubectl rollout`; a cause of the change comes along."""
+    """What the present set is told by its deployment: all that people wrote upon it, and which revision it is."""
+    given = deployment.metadata.annotations or {}
+    copied = {key: value for key, value in given.items() if key not in _OWN_ANNOTATIONS}
+    return {**copied, REVISION: str(revision), **size_annotations(deployment)}
+
+
+def size_annotations(deployment: Deployment) -> dict[str, str]:
+    """What every set is told, for `kubectl rollout`."""
     limits = bounds(deployment)
-    notes = {REVISION: str(revision), DESIRED: str(limits.replicas), MAXIMUM: str(limits.most)}
-    cause = (deployment.metadata.annotations or {}).get("kubernetes.io/change-cause")
-    return {**notes, "kubernetes.io/change-cause": cause} if cause else notes
+    return {DESIRED: str(limits.replicas), MAXIMUM: str(limits.most)}
 
 
 def outdated(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaSet]:
