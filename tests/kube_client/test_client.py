@@ -267,8 +267,10 @@ async def test_a_closed_door_means_that_nothing_was_done(server: LittleServer) -
     nobody = replace(server.connection, server="http://127.0.0.1:1")
     async with Client(nobody) as client:
         error = await failure(client.bind("d", "a", "u", "n1"))
+        assert client.answers == {("POST", "none"): 1}
     assert isinstance(error, Unreachable)
     assert not error.outcome_unknown
+    assert str(error).endswith("binding: cannot connect to 127.0.0.1:1: Connection refused")
 
 
 GARBLED = {

@@ -73,5 +73,6 @@ def _by_problem(reflectors: Iterable[Reflector[Any]]) -> list[str]:
     names: dict[str, list[str]] = {}
     for reflector in reflectors:
         if reflector.problem:
-            names.setdefault(reflector.problem, []).append(reflector.resource.name)
+            problem = reflector.problem.removeprefix(f"GET {reflector.resource.path()}: ")
+            names.setdefault(problem, []).append(reflector.resource.name)
     return [f"{', '.join(those)}: {problem}" for problem, those in names.items()]

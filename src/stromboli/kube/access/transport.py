@@ -7,6 +7,7 @@ answer of 401 is no answer to the request, so it is made again once there are ot
 
 from __future__ import annotations
 
+import os
 import platform
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
@@ -215,5 +216,18 @@ def _told(method: str, path: str) -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientError, OSError, TimeoutError, LineTooLong) as error:
-        problem = "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-        raise Unreachable(f"{method} {path}: {problem}", sent=not isinstance(error, _NOT_SENT)) from error
+        raise Unreachable(f"{method} {path}: {_in_words(error)}", sent=not isinstance(error, _NOT_SENT)) from error
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
+        return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
+    return str(error) or type(error).__name__
+
+
+def _cause(error: OSError) -> str:
+    """What the system calls it; who resolves names has words and numbers of its own."""
+    known = error.errno is not None and error.errno > 0
+    return os.strerror(error.errno or 0) if known else error.strerror or str(error)
