@@ -85,11 +85,13 @@ async def _until(reached: Callable[[], bool]) -> None:
 
 async def _submit(client: Client, pods: int, node_of: Callable[[int], str] = lambda number: "") -> None:
     numbers = range(pods // GANG)
-    await _at_once(client.create(POD_GROUPS, _group(number), namespace="default") for number in numbers)
-    await _at_once(client.create(PODS, _pod(number, node_of(number)), namespace="default") for number in range(pods))
+    await at_once(client.create(POD_GROUPS, group_document(number), namespace="default") for number in numbers)
+    await at_once(
+        client.create(PODS, pod_document(number, node_of(number)), namespace="default") for number in range(pods)
+    )
 
 
-async def _at_once(requests: Iterable[Awaitable[Any]]) -> None:
+async def at_once(requests: Iterable[Awaitable[Any]]) -> None:
     """Make all requests, some at a time."""
     left = iter(requests)
 
@@ -100,15 +102,15 @@ async def _at_once(requests: Iterable[Awaitable[Any]]) -> None:
     await asyncio.gather(*(work() for _ in range(AT_ONCE)))
 
 
-def _group(number: int) -> dict[str, Any]:
+def group_document(number: int) -> dict[str, Any]:
     return {"metadata": {"name": f"gang-{number:06}"}, "spec": {"minMember": GANG, "queue": "default"}}
 
 
-def _pod(number: int, node: str = "") -> dict[str, Any]:
+def pod_document(number: int, node: str = "", *, scheduler: str = "stromboli") -> dict[str, Any]:
     gang = f"gang-{number // GANG:06}"
     request = {"cpu": f"{1 + number // GANG % 4}", "memory": "2Gi"}
     spec: dict[str, Any] = {
-        "schedulerName": "stromboli",
+        "schedulerName": scheduler,
         "containers": [{"name": "main", "image": "example/worker", "resources": {"requests": request}}],
     }
     if node:
@@ -151,9 +153,9 @@ async def _start(parameters: Parameters) -> Result:
             await create_nodes(client, node_documents(pool))
             names = [document["metadata"]["name"] for document in node_documents(pool)]
             await _submit(client, pods, lambda number: names[number % nodes])
-            await client.create(POD_GROUPS, _group(pods // GANG), namespace="default")
+            await client.create(POD_GROUPS, group_document(pods // GANG), namespace="default")
             for place in range(GANG):
-                await client.create(PODS, _pod(pods + place), namespace="default")
+                await client.create(PODS, pod_document(pods + place), namespace="default")
         return await _first_decision(connection, parameters)
 
 
@@ -181,7 +183,7 @@ def ingest(parameters: Parameters, runs: int) -> list[Result]:
 async def _ingest(parameters: Parameters) -> Result:
     tune_collection()
     number = parameters["events"]
-    with subprocess.Popen(  # noqa: S603 - our own interpreter and module
+    with subprocess.Popen(
         [sys.executable, "-m", "benchmarks.firehose", str(number)], stdout=subprocess.PIPE, text=True
     ) as sender:
         assert sender.stdout is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import living, worlds
+from benchmarks import living, real, worlds
 from benchmarks.measuring import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
@@ -153,5 +153,6 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "ingest": (living.ingest, {"events": 40_000}, "events of a watch, read into the cache"),
     "start": (living.start, {"nodes": 5_000, "pods": 50_000}, "from nothing to the first decision in a full cluster"),
     "idle": (living.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
+    "e2e": (real.e2e, {"nodes": 500, "pods": 3_000}, "a real API server, beside its own limit and kube-scheduler"),
     "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
 }

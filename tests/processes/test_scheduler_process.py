@@ -57,7 +57,7 @@ def test_a_stop_gives_the_lease_back(cluster: Cluster) -> None:
 def test_a_dump_can_be_replayed(cluster: Cluster, tmp_path: Path) -> None:
     dumps = tmp_path / "dumps"
     dumps.mkdir()
-    scheduler = cluster.start_scheduler(f"--cache-dump-dir={dumps}", "--no-leader-elect")
+    scheduler = cluster.start_scheduler(f"--cache-dump-dir={dumps}", "--leader-elect=false")
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
     scheduler.signal(signal.SIGUSR2)
@@ -72,7 +72,7 @@ def test_a_dump_can_be_replayed(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_endpoints_answer(cluster: Cluster) -> None:
     scheduler = cluster.start(
-        "scheduler", "--no-leader-elect", "--listen-address=127.0.0.1:0", "--healthz-address=127.0.0.1:0"
+        "scheduler", "--leader-elect=false", "--listen-address=127.0.0.1:0", "--healthz-address=127.0.0.1:0"
     )
     scheduler.says("readyz")
     metrics, health = re.findall(r"http://\S+", scheduler.output)
@@ -90,7 +90,7 @@ def page_at(url: str) -> str:
 def test_the_policy_is_read_again_when_its_file_changes(cluster: Cluster, tmp_path: Path) -> None:
     policy = tmp_path / "policy.conf"
     policy.write_text('actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n')
-    scheduler = cluster.start_scheduler(f"--scheduler-conf={policy}", "--no-leader-elect")
+    scheduler = cluster.start_scheduler(f"--scheduler-conf={policy}", "--leader-elect=false")
     scheduler.says("the configuration is in force")
     policy.write_text("actions: nonsense\ntiers: []\n")
     scheduler.says("the last good one stays")
@@ -112,7 +112,7 @@ def test_what_cannot_be_used_ends_the_command_with_a_sentence(cluster: Cluster, 
 
 def test_flags_of_volcano_that_change_nothing_are_accepted_with_a_word(cluster: Cluster) -> None:
     scheduler = cluster.start_scheduler(
-        "--no-leader-elect", "--percentage-nodes-to-find=20", "--enable-metrics", "-v=3", "--csi-storage=true"
+        "--leader-elect=false", "--percentage-nodes-to-find=20", "--enable-metrics", "-v=3", "--csi-storage=true"
     )
     for flag in ("--percentage-nodes-to-find", "--enable-metrics", "-v", "--csi-storage"):
         scheduler.says(f"{flag} changes nothing")

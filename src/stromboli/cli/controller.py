@@ -16,7 +16,7 @@ from stromboli.cli.settings import setting
 _EPILOG = """\b
 Examples:
   stromboli controller --kubeconfig ~/.kube/config
-  stromboli controller --no-leader-elect --log-format json
+  stromboli controller --leader-elect=false --log-format json
 
 \b
 Exit codes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from stromboli.cli.durations import DURATION
-from stromboli.cli.settings import setting
+from stromboli.cli.settings import setting, switch
 
 if TYPE_CHECKING:
     from stromboli.operations.leadership import Election
@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def election_options(lease: str) -> Callable[[Command], Command]:
     """The options of an election for the lease of this name, unless told otherwise."""
     options = (
-        setting("--leader-elect/--no-leader-elect", default=True, help="Do the work only while holding a lease."),
+        switch("--leader-elect", default=True, help="Do the work only while holding a lease."),
         setting("--leader-elect-resource-name", default=lease, metavar="NAME", help="The name of the lease."),
         setting("--leader-elect-resource-namespace", default="", metavar="NAME", help="Its namespace; else our own."),
         setting("--leader-elect-lease-duration", type=DURATION, default="15s", help="How long a lease holds."),

@@ -15,7 +15,7 @@ from stromboli.cli.election_options import election_of, election_options
 from stromboli.cli.ignored_flags import ignored_flags, warn_of_ignored
 from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
-from stromboli.cli.settings import setting
+from stromboli.cli.settings import setting, switch
 
 if TYPE_CHECKING:
     from stromboli.framework.registry import Registry
@@ -52,7 +52,7 @@ Exit codes:
     help="Schedule pods that name this scheduler. May be given several times.",
 )  # fmt: skip
 @setting("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
-@setting("--disable-default-scheduler-config", is_flag=True, help="End if the file cannot be used at the start.")
+@switch("--disable-default-scheduler-config", help="End if the file cannot be used at the start.")
 @setting("--schedule-period", type=Duration(0.01), default="1s", help="A cycle at least this often, if there is news.")
 @setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none.")
 @setting(
@@ -67,7 +67,7 @@ Exit codes:
     help="Members of a gang that one worker binds one after the other.",
 )  # fmt: skip
 @setting("--evict-workers", type=click.IntRange(1, 256), default=8, help="Evictions at a time.")
-@setting("--evict-by-delete", is_flag=True, help="Evict by deleting pods, past disruption budgets.")
+@switch("--evict-by-delete", help="Evict by deleting pods, past disruption budgets.")
 @setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
 @setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Status writes at a time.")
 @setting(
