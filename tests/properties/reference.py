@@ -362,7 +362,8 @@ class Reference:
         is_ready = job.count(*READY) + job.best_effort_waiting() >= job.minimum
         metadata = job.group.metadata
         key = f"{metadata.namespace}/{metadata.name}"
-        return -job.priority, is_ready, share, seconds(metadata.creation_timestamp), key
+        is_torn = bool(job.count(*READY)) and not is_ready
+        return -job.priority, not is_torn, is_ready, share, seconds(metadata.creation_timestamp), key
 
     def task_key(self, task: Task) -> tuple[Any, ...]:
         spec = task.pod.spec

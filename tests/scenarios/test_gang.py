@@ -43,6 +43,11 @@ WHOLE_OR_NOTHING = [
         "a member that runs already counts",
         nodes(4, 1), gang_of(pod(2, nodeName="a"), pod(2), phase="Inqueue"), binds="a", phases={"gang": "Running"},
     ),
+    Case(
+        "a gang with a part of its minimum comes before others, however much it holds",
+        nodes(4, 1), gang(1, cpu=2, name="first"),
+        gang_of(pod(2, nodeName="a"), pod(2), name="second", phase="Inqueue"), conf=STANDARD, binds="- a",
+    ),
     Case("members of different sizes are one gang", nodes(4, 2), gang_of(pod(3), pod(2), pod(2)), binds="abb"),
     Case("the last and largest breaks the gang", nodes(4, 2), gang_of(pod(2), pod(2), pod(2), pod(3)), binds="----"),
     Case(

@@ -10,6 +10,8 @@ from stromboli.model.job import Job, SubJob, role_pipelined, role_ready, valid_i
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
 
+_TORN, _WAITING, _READY = range(3)
+
 
 class Gang(Plugin):
     name = "gang"
@@ -34,7 +36,8 @@ class Gang(Plugin):
         return None
 
     def job_order(self, job: Job) -> Key:
-        return job.is_ready
+        """A gang with some of its minimum comes first: what it holds is of no use to anybody until it has the rest."""
+        return _READY if job.is_ready else _TORN if job.ready_count else _WAITING
 
     def sub_job_order(self, sub_job: SubJob) -> Key:
         return sub_job.is_ready
