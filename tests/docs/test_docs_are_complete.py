@@ -13,9 +13,10 @@ import pytest
 
 from benchmarks.workloads import WORKLOADS
 from stromboli.actions import ACTIONS
+from stromboli.cache.jobs import QUEUE_NAMES
 from stromboli.cli import main
 from stromboli.cli.ignored_flags import IGNORED
-from stromboli.controllers.podgroups import MIN_MEMBER, QUEUE_NAME, TOPOLOGY_MODE, TOPOLOGY_TIER
+from stromboli.controllers.podgroups import MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER
 from stromboli.controllers.queue_state import CLOSED_BY_PARENT
 from stromboli.embedded.standins.pod_life import EXIT_CODE, RUN_SECONDS, START_SECONDS, STOP_SECONDS
 from stromboli.embedded.standins.simulated_nodes import RACK, READY, SIMULATED
@@ -192,7 +193,10 @@ def test_benchmarks_have_a_row(workload: str) -> None:
     [
         *(("up.md", key) for key in (START_SECONDS, RUN_SECONDS, STOP_SECONDS, EXIT_CODE, READY, SIMULATED, RACK)),
         *(("scheduler.md", key) for key in (COMMIT, DECIDED)),
-        *(("controllers.md", key) for key in (QUEUE_NAME, MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER, CLOSED_BY_PARENT)),
+        *(
+            ("controllers.md", key)
+            for key in (*QUEUE_NAMES, MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER, CLOSED_BY_PARENT)
+        ),
     ],
 )
 def test_labels_and_annotations_are_told(page: str, key: str) -> None:

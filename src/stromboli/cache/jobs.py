@@ -18,6 +18,8 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 TASK_PRIORITY = "volcano.sh/task-priority"
 DEFAULT_QUEUE = "default"
+#: Where controllers that cannot fill `spec.queue` name the queue, as annotation or label; the first one counts.
+QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 
 _LONGEST_MEMBER_NAME = 128
 
@@ -53,6 +55,22 @@ def job_key_of(pod: kube.Pod) -> str | None:
     return f"{pod.metadata.namespace}/{name}" if name else None
 
 
+def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:
+    """The queue of a group. The definition of PodGroups fills in `default` where nothing is said, so that this word in
+    the spec does not outdo what an annotation or a label says.
+    """
+    given = group.spec.queue or ""
+    if given not in ("", DEFAULT_QUEUE):
+        return given
+    return queue_told(group.metadata.annotations or {}, group.metadata.labels or {}) or given or default_queue
+
+
+def queue_told(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """The queue that annotations or labels name; empty when they name none."""
+    told = (entries.get(name) for entries in (annotations, labels) for name in QUEUE_NAMES)
+    return next(filter(None, told), "")
+
+
 def is_true(text: str | None) -> bool:
     return (text or "").lower() == "true"
 
@@ -68,7 +86,7 @@ def job_spec(
         uid=metadata.uid,
         namespace=metadata.namespace,
         name=metadata.name,
-        queue=spec.queue or default_queue,
+        queue=queue_name_of(group, default_queue),
         min_available=spec.min_member or 0,
         min_task_member=dict(spec.min_task_member or {}),
         priority=priorities.of_group(group),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from stromboli import kube
     from stromboli.cache.cluster import Cluster
+from stromboli.cache.jobs import queue_name_of
 
 _COLOURS = {"Running": "green", "Completed": "dim", "Inqueue": "yellow", "Unknown": "red"}
 _PAUSE = 0.2
@@ -51,7 +52,7 @@ def _line(group: kube.PodGroup, pods: Iterable[kube.Pod]) -> GroupLine:
     phase = group.status.phase or "Pending"
     return GroupLine(
         key=group.key,
-        queue=group.spec.queue or "default",
+        queue=queue_name_of(group),
         phase=phase,
         minimum=group.spec.min_member or 0,
         pods=tuple(sorted(phases.items())),

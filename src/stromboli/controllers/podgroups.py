@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from stromboli import kube
-from stromboli.cache.jobs import GROUP_NAME
+from stromboli.cache.jobs import GROUP_NAME, queue_told
 from stromboli.cache.requests import pod_request
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
 from stromboli.kube.objects.volcano import NetworkTopology, PodGroupSpec
 from stromboli.model.resources import PODS, ResourceAxis
 
-QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
@@ -57,7 +56,7 @@ def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube
         ),
         spec=PodGroupSpec(
             min_member=1 if minimum is None else minimum,
-            queue=annotations.get(QUEUE_NAME) or labels.get("volcano.sh/queue-name") or "",
+            queue=queue_told(annotations, labels),
             priority_class_name=pod.spec.priority_class_name,
             min_resources=_requests(pod),
             network_topology=_topology(annotations),

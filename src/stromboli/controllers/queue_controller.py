@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from stromboli.cache.jobs import queue_name_of
 from stromboli.controllers.queue_state import (
     CLOSED_BY_PARENT,
     Standing,
@@ -19,7 +20,6 @@ from stromboli.controllers.queue_state import (
     next_standing,
     parent_of,
     phase_of,
-    queue_of,
     standing_of,
 )
 from stromboli.controllers.queues import standard_queues
@@ -81,7 +81,7 @@ class QueueController:
             self._count(*after, +1)
 
     def _place(self, group: PodGroup | None) -> tuple[str, str] | None:
-        return None if group is None else (queue_of(group, self._default_queue), phase_of(group))
+        return None if group is None else (queue_name_of(group, self._default_queue), phase_of(group))
 
     def _count(self, queue: str, phase: str, change: int) -> None:
         phases = self._phases.setdefault(queue, Counter())

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.kube.objects.volcano import PodGroup, Queue
 from stromboli.model.queue import ROOT
 
@@ -55,11 +54,6 @@ def parent_of(queue: Queue) -> str | None:
     if queue.metadata.name == ROOT:
         return None
     return queue.spec.parent or ROOT
-
-
-def queue_of(group: PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:
-    """The queue that a group is in."""
-    return group.spec.queue or default_queue
 
 
 def phase_of(group: PodGroup) -> str:
