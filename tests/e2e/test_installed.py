@@ -1,0 +1,298 @@
+"""An installation on a server of its own: what is printed and what Helm renders is taken without a word.
+
+The servers have nobody who would start the pods, so these stories end where the objects are accepted; that the accounts
+can do their work is shown by the other stories, which run as these accounts.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import helm_python
+import msgspec
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from charts.refresh import CHART
+from stromboli.cli import main
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.kubeconfig import load_kubeconfig
+from stromboli.kube.crds import crd_documents, install_crds
+from testbed.assets import NoAssets, assets
+from testbed.embedded import embedded_plane
+from testbed.plane import ControlPlane
+from testbed.real import real_plane
+from tests.conftest import SERVER
+from tests.install.image import Builder, stages
+
+PATIENCE = 90
+RIGHTS = pytest.mark.only("real", because="the embedded server lets everybody do everything")
+SECURITY = pytest.mark.only("real", because="the embedded server knows no Pod Security Standards")
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """kubectl as the administrator of a server."""
+
+    plane: ControlPlane
+
+    def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sysconfig.get_path("scripts")) / "kubectl"), *words]
+        kubeconfig = self.plane.kubeconfig
+        environment = {"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent), "KUBECONFIG": str(kubeconfig)}
+        return subprocess.run(
+            command, input=stdin, capture_output=True, text=True, timeout=PATIENCE, env=environment, check=False
+        )
+
+    def __call__(self, *words: str, stdin: str = "") -> str:
+        """What it says on both outputs; a warning is part of it."""
+        done = self.run(*words, stdin=stdin)
+        assert done.returncode == 0, f"kubectl {' '.join(words)}: {done.stderr}"
+        return done.stdout + done.stderr
+
+    def get(self, *words: str) -> Document:
+        found: Document = msgspec.json.decode(self("get", *words, "-o", "json"))
+        return found
+
+
+def fresh_plane() -> Iterator[ControlPlane]:
+    if SERVER == "embedded":
+        with embedded_plane(bare=True) as started:
+            yield started
+        return
+    try:
+        found = assets()
+    except NoAssets as missing:
+        pytest.skip(str(missing))
+    with real_plane(found) as started:
+        yield started
+
+
+def manifests(*options: str) -> str:
+    result = CliRunner().invoke(main, ["manifests", *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+APPLY = ("apply", "--server-side", "--validate=strict", "-f", "-")
+
+
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Kubectl]:
+    """A server on which the manifests were applied."""
+    for plane in fresh_plane():
+        kubectl = Kubectl(plane)
+        told = kubectl(*APPLY, stdin=manifests()).splitlines()
+        assert [line for line in told if not line.endswith(" serverside-applied")] == []
+        assert len(told) == len(list(yaml.safe_load_all(manifests())))
+        yield kubectl
+
+
+# -- plain YAML -------------------------------------------------------------------------------------------------------
+
+
+def versions(kubectl: Kubectl) -> dict[str, str]:
+    """By object, its version: whoever writes changes it."""
+    answer = msgspec.json.decode(kubectl("get", "-f", "-", "-o", "json", stdin=manifests()))
+    return {
+        f"{each['kind']} {each['metadata']['name']}": each["metadata"]["resourceVersion"] for each in answer["items"]
+    }
+
+
+def test_applying_again_changes_nothing(installed: Kubectl) -> None:
+    before = versions(installed)
+    assert len(before) == len(list(yaml.safe_load_all(manifests())))
+    installed(*APPLY, stdin=manifests())
+    assert versions(installed) == before
+
+
+def test_applying_in_the_old_way_works_as_well(installed: Kubectl) -> None:
+    told = installed(
+        "apply", "--dry-run=server", "-f", "-", stdin=manifests("--namespace", "default", "--only", "workloads")
+    )
+    assert "Warning" not in told
+    assert "deployment.apps/stromboli-scheduler created (server dry run)" in told
+
+
+def test_every_choice_is_accepted(installed: Kubectl) -> None:
+    chosen = ("--replicas", "1", "--scheduler-name", "night", "--evict-by-delete", "--image", "example.com/stromboli:1")
+    told = installed(*APPLY, "--dry-run=server", "--force-conflicts", stdin=manifests(*chosen))
+    assert "Warning" not in told
+
+
+def test_what_is_installed_can_be_taken_away_and_the_kinds_stay(installed: Kubectl) -> None:
+    told = installed("delete", "--dry-run=server", "-f", "-", stdin=manifests("--without-crds"))
+    assert "customresourcedefinition" not in told
+    assert told.count("(server dry run)") == len(list(yaml.safe_load_all(manifests("--without-crds"))))
+
+
+# -- pods -------------------------------------------------------------------------------------------------------------
+
+
+def pod_of(kubectl: Kubectl, deployment: str) -> Document:
+    """The pod that the Deployment would make."""
+    template: Document = kubectl.get("deployment", deployment, "--namespace", "stromboli-system")["spec"]["template"]
+    metadata = {**template["metadata"], "name": deployment, "namespace": "stromboli-system"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+CREATE = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
+
+
+@SECURITY
+@pytest.mark.parametrize("deployment", ["stromboli-scheduler", "stromboli-controller"])
+def test_pods_keep_to_the_restricted_standard(installed: Kubectl, deployment: str) -> None:
+    pod = pod_of(installed, deployment)
+    assert "Warning" not in installed(*CREATE, stdin=yaml.safe_dump(pod))
+    pod["spec"]["containers"][0]["securityContext"]["privileged"] = True
+    pod["spec"]["containers"][0]["securityContext"].pop("allowPrivilegeEscalation")
+    refusal = installed.run(*CREATE, stdin=yaml.safe_dump(pod))
+    assert 'violates PodSecurity "restricted:latest": privileged' in refusal.stderr
+
+
+# -- rights -----------------------------------------------------------------------------------------------------------
+
+SCHEDULER = "system:serviceaccount:stromboli-system:stromboli-scheduler"
+CONTROLLER = "system:serviceaccount:stromboli-system:stromboli-controller"
+
+CAN: list[tuple[str, str, bool]] = [
+    (SCHEDULER, "create pods --subresource=binding --namespace default", True),
+    (SCHEDULER, "create pods --subresource=eviction --namespace default", True),
+    (SCHEDULER, "patch podgroups.scheduling.volcano.sh --namespace default", True),
+    (SCHEDULER, "patch queues.scheduling.volcano.sh --subresource=status", True),
+    (SCHEDULER, "create leases.coordination.k8s.io --namespace stromboli-system", True),
+    (SCHEDULER, "patch leases.coordination.k8s.io/stromboli --namespace stromboli-system", True),
+    (SCHEDULER, "patch leases.coordination.k8s.io/stromboli-controller --namespace stromboli-system", False),
+    (SCHEDULER, "create leases.coordination.k8s.io --namespace default", False),
+    (SCHEDULER, "patch queues.scheduling.volcano.sh", False),
+    (SCHEDULER, "delete pods --namespace default", False),
+    (SCHEDULER, "patch nodes", False),
+    (SCHEDULER, "get secrets --namespace stromboli-system", False),
+    (SCHEDULER, "get configmaps --namespace stromboli-system", False),
+    (CONTROLLER, "create podgroups.scheduling.volcano.sh --namespace default", True),
+    (CONTROLLER, "patch pods --namespace default", True),
+    (CONTROLLER, "create queues.scheduling.volcano.sh", True),
+    (CONTROLLER, "get replicasets.apps --namespace default", True),
+    (CONTROLLER, "create pods --subresource=binding --namespace default", False),
+    (CONTROLLER, "create pods --subresource=eviction --namespace default", False),
+    (CONTROLLER, "delete podgroups.scheduling.volcano.sh --namespace default", False),
+    (CONTROLLER, "list nodes", False),
+]
+
+
+@RIGHTS
+@pytest.mark.parametrize(("account", "question", "answer"), CAN, ids=[f"{a.rpartition('-')[2]} {q}" for a, q, _ in CAN])
+def test_accounts_can_do_their_work_and_no_more(installed: Kubectl, account: str, question: str, answer: bool) -> None:
+    told = installed.run("auth", "can-i", *question.split(), f"--as={account}")
+    assert told.stdout.strip() == ("yes" if answer else "no"), told.stderr
+
+
+@RIGHTS
+def test_people_may_make_groups_where_they_may_edit(installed: Kubectl) -> None:
+    """The role is bound itself here: who joins roles together is not part of an API server."""
+    installed("create", "rolebinding", "jane", "--clusterrole=stromboli-edit", "--user=jane", "--namespace=default")
+
+    def may(*words: str) -> bool:
+        return installed.run("auth", "can-i", *words, "--as=jane").stdout.strip() == "yes"
+
+    assert may("create", "podgroups.scheduling.volcano.sh", "--namespace=default")
+    assert not may("create", "podgroups.scheduling.volcano.sh", "--namespace=stromboli-system")
+    assert not may("create", "queues.scheduling.volcano.sh")
+
+
+# -- Helm, in a cluster that has Volcano's kinds ----------------------------------------------------------------------
+
+GROUPS = "podgroups.scheduling.volcano.sh"
+
+
+def foreign_definition() -> Document:
+    """The kind of groups as somebody else defines it."""
+    (ours,) = [each for each in crd_documents() if each["metadata"]["name"] == GROUPS]
+    schema = {"type": "object", "description": "Not ours.", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {**ours, "spec": {**ours["spec"], "versions": [version]}}
+
+
+def description(kubectl: Kubectl) -> str:
+    (version,) = kubectl.get("crd", GROUPS)["spec"]["versions"]
+    return str(version["schema"]["openAPIV3Schema"]["description"])
+
+
+def kinds(kubectl: Kubectl) -> set[str]:
+    return {each["metadata"]["name"] for each in kubectl.get("crds")["items"]}
+
+
+@pytest.fixture
+def beside_volcano() -> Iterator[Kubectl]:
+    """A server that knows the kind of groups already."""
+    for plane in fresh_plane():
+        kubectl = Kubectl(plane)
+        kubectl("create", "-f", "-", stdin=yaml.safe_dump(foreign_definition()))
+        yield kubectl
+
+
+async def test_kinds_of_others_are_left_alone(beside_volcano: Kubectl) -> None:
+    async with Client(load_kubeconfig(str(beside_volcano.plane.kubeconfig))) as client:
+        await install_crds(client)
+    assert description(beside_volcano) == "Not ours."
+    assert kinds(beside_volcano) == {each["metadata"]["name"] for each in crd_documents()}
+
+
+@pytest.fixture
+def chart(tmp_path: Path) -> Iterator[helm_python.Chart]:
+    """The chart for any server: those that are built from source do not know their version."""
+    copy = shutil.copytree(CHART, tmp_path / "stromboli")
+    metadata = (copy / "Chart.yaml").read_text()
+    (copy / "Chart.yaml").write_text("".join(line for line in metadata.splitlines(True) if "kubeVersion" not in line))
+    with helm_python.Chart.load(copy) as loaded:
+        yield loaded
+
+
+def test_a_release_comes_is_upgraded_and_goes(beside_volcano: Kubectl, chart: helm_python.Chart) -> None:
+    """Kinds that are missing come with it, those of others stay as they are, and all stay when it goes."""
+    wanted = {each["metadata"]["name"] for each in crd_documents()}
+    with helm_python.Config(kubeconfig_path=beside_volcano.plane.kubeconfig, namespace="batch") as helm:
+        helm.install(chart, "night", {}, namespace="batch", create_namespace=True, timeout=PATIENCE)
+        assert (kinds(beside_volcano), description(beside_volcano)) == (wanted, "Not ours.")
+        helm.upgrade(chart, "night", {"scheduler": {"replicaCount": 3}}, namespace="batch", timeout=PATIENCE)
+        deployment = beside_volcano.get("deployment", "night-stromboli-scheduler", "--namespace", "batch")
+        assert deployment["spec"]["replicas"] == 3
+        assert (kinds(beside_volcano), description(beside_volcano)) == (wanted, "Not ours.")
+        helm.uninstall("night", timeout=PATIENCE)
+    left = beside_volcano("get", "deployments,services,roles,configmaps", "--namespace", "batch", "-o", "name")
+    assert "night" not in left
+    assert kinds(beside_volcano) == wanted
+
+
+def test_what_helm_renders_is_taken_without_a_word(installed: Kubectl, chart: helm_python.Chart) -> None:
+    values = {"custom": {"scheduler_name": "volcano"}, "scheduler": {"extraArgs": ["--seed=1"]}}
+    templates = chart.render(values, name="night", namespace="default")
+    text = "\n---\n".join(text for path, text in templates.items() if path.endswith(".yaml"))
+    told = installed(*APPLY, "--dry-run=server", "--force-conflicts", stdin=text)
+    assert [line for line in told.splitlines() if not line.endswith("serverside-applied (server dry run)")] == []
+
+
+# -- the image --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.only("real", because="it fetches every dependency, which takes a minute: the fast tests go without it")
+def test_the_commands_of_the_image_make_an_environment_that_works(tmp_path: Path) -> None:
+    """The stages are carried out below a folder, with a Python that stands for that of the base."""
+    python = tmp_path / "base" / "bin" / "python"
+    subprocess.run(["python3", "-m", "venv", str(tmp_path / "base")], check=True)
+    builder = Builder(tmp_path / "image", python)
+    for stage in stages()[:-1]:
+        builder.build(stage)
+    command = tmp_path / "image" / "opt" / "stromboli" / "bin" / "stromboli"
+    printed = subprocess.run([str(command), "manifests"], capture_output=True, text=True, check=True).stdout
+    assert printed == manifests()
