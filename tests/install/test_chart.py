@@ -12,6 +12,7 @@ import yaml
 
 from charts.refresh import CHART, copies
 from stromboli import __version__
+from stromboli.cli import COMMANDS
 from stromboli.kube.manifests.yaml import load_documents
 from tests.install.printing import Document, by_name, printed
 
@@ -37,7 +38,21 @@ def rendered(
     templates = chart.render(dict(values), name=name, namespace=namespace)
     texts = (text for path, text in sorted(templates.items()) if path.endswith(".yaml"))
     documents = [cast(Document, each) for text in texts for each in load_documents(text, "chart") if each]
+    for document in documents:
+        if document["kind"] == "Deployment":
+            understand(container(document)["args"])
     return by_name([_plain(document) for document in documents])
+
+
+def understand(words: list[str]) -> None:
+    """The process itself reads its arguments; whatever it does not know ends it."""
+    command, *arguments = words
+    COMMANDS[command].load().make_context(command, arguments)
+
+
+def container(deployment: Document) -> Document:
+    (found,) = deployment["spec"]["template"]["spec"]["containers"]
+    return cast(Document, found)
 
 
 def _plain(document: Document) -> Document:
@@ -113,11 +128,6 @@ def test_the_version_is_that_of_the_program(chart: helm_python.Chart) -> None:
 
 
 # -- what only the chart can do ---------------------------------------------------------------------------------------
-
-
-def container(deployment: Document) -> Document:
-    (found,) = deployment["spec"]["template"]["spec"]["containers"]
-    return cast(Document, found)
 
 
 def test_objects_are_called_after_the_release(chart: helm_python.Chart) -> None:
@@ -236,7 +246,7 @@ def test_one_replica_without_an_election_is_replaced_only_when_it_is_gone(chart:
     values = {"custom": {"leader_elect_enable": False, "scheduler_replicas": 1, "controller_replicas": 1}}
     deployment = rendered(chart, values)[SCHEDULER]
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}
-    assert "--no-leader-elect" in container(deployment)["args"]
+    assert "--leader-elect=false" in container(deployment)["args"]
 
 
 def test_marks_are_put_on_every_object_and_change_no_selector(chart: helm_python.Chart) -> None:

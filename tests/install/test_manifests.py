@@ -184,7 +184,7 @@ def test_evicting_by_delete_changes_the_process_and_its_role() -> None:
     usual, chosen = printed(), printed("--evict-by-delete")
     changed = {kind for kind in usual if usual[kind] != chosen[kind]}
     assert changed == {SCHEDULER, "ClusterRole stromboli-scheduler"}
-    assert "--evict-by-delete" in container(chosen[SCHEDULER])["args"]
+    assert "--evict-by-delete=true" in container(chosen[SCHEDULER])["args"]
 
 
 KINDS_OF_PARTS = {

@@ -100,7 +100,7 @@ spec:
         {{- end }}
         {{- end }}
         {{- else }}
-        - --no-leader-elect
+        - --leader-elect=false
         {{- end }}
         - --log-format=json
         {{- with .further }}

@@ -50,7 +50,7 @@ def scheduler(installation: Installation) -> Process:
             "--healthz-address=:11251",
             f"--leader-elect-resource-name={LEASES['scheduler']}",
             "--log-format=json",
-            *(("--evict-by-delete",) if installation.evict_by_delete else ()),
+            *(("--evict-by-delete=true",) if installation.evict_by_delete else ()),
         ),
         health_port=11251,
         metrics_port=METRICS_PORT,
