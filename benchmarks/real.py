@@ -28,6 +28,8 @@ from testbed.real import real_plane
 
 #: How many requests per second a scheduler may make; more than the server can answer.
 REQUESTS = 5000
+#: How long a scheduler may take for all pods, in seconds.
+LONGEST = 300.0
 _QUIET = 3.0
 
 
@@ -74,14 +76,14 @@ async def _raw(client: Client, pods: int, nodes: list[str]) -> float:
     """Bindings and nothing else, as many under way at a time as any scheduler has."""
     await _submit(client, "raw", "nobody", pods)
     created = (await client.list(PODS, namespace="raw")).items
-    began = time.perf_counter()
-    await at_once(
-        client.bind("raw", pod.metadata.name, pod.metadata.uid, nodes[number % len(nodes)])
-        for number, pod in enumerate(created)
-    )
-    took = time.perf_counter() - began
+    async with _watched(client, "raw") as times:
+        await at_once(
+            client.bind("raw", pod.metadata.name, pod.metadata.uid, nodes[number % len(nodes)])
+            for number, pod in enumerate(created)
+        )
+        await _until_all(times, pods)
     await _remove(client, "raw")
-    return pods / took
+    return _rate(times)
 
 
 async def _scheduled(plane: ControlPlane, client: Client, scheduler: str, pods: int) -> tuple[float, float]:
@@ -89,13 +91,21 @@ async def _scheduled(plane: ControlPlane, client: Client, scheduler: str, pods: 
     await _submit(client, scheduler, scheduler, pods)
     async with _watched(client, scheduler) as times:
         with _process(scheduler, plane) as process:
-            while len(times) < pods:
-                await asyncio.sleep(0.05)
-                assert process.poll() is None, _log(plane, scheduler).read_text()
+            await _until_all(times, pods)
             peak = _peak(process.pid)
             await asyncio.sleep(_QUIET)
     await _remove(client, scheduler)
-    return (pods - 1) / (times[-1] - times[0]), peak
+    return _rate(times), peak
+
+
+async def _until_all(times: list[float], pods: int) -> None:
+    async with asyncio.timeout(LONGEST):
+        while len(times) < pods:
+            await asyncio.sleep(0.05)
+
+
+def _rate(times: list[float]) -> float:
+    return (len(times) - 1) / (times[-1] - times[0])
 
 
 @contextlib.asynccontextmanager

@@ -116,7 +116,7 @@ class Reporting:
         message = wanted.condition.message if wanted.condition else ""
         fresh = _Told(mark, now + self._refresh, message)
         if told is None or (told.mark, told.message) != (mark, message):
-            self._wish_group(job.key, wanted)
+            self._wish_group(job, wanted)
         else:
             fresh.is_announced = told.is_announced
         stays = told is not None and told.mark == mark
@@ -126,7 +126,8 @@ class Reporting:
         self._report_pods(session, job)
         self._told[job.key] = fresh
 
-    def _wish_group(self, key: str, wanted: GroupStatus) -> None:
+    def _wish_group(self, job: Job, wanted: GroupStatus) -> None:
+        key = job.key
         group = self._cluster.groups[key]
         if group_patch(group, wanted, _now()) is None:
             self._writer.withdraw(POD_GROUPS, key)
@@ -139,8 +140,13 @@ class Reporting:
                 lambda entry: group_patch(entry, wanted, _now()),
                 done=lambda written: self._cluster.settle_phase(key),
                 failed=lambda: self._unwritten.setdefault(key, self._clock() + self._refresh),
+                urgent=not self._is_being_bound(job),
             )
         )
+
+    def _is_being_bound(self, job: Job) -> bool:
+        """Whether members are under way to their nodes: what is told about the group will soon be old."""
+        return any(uid in self._cluster.assumed for uid in job.tasks)
 
     def _announce(self, key: str, wanted: GroupStatus) -> None:
         condition = wanted.condition

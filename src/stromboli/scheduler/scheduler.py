@@ -76,9 +76,14 @@ class Scheduler:
         self.mirror = Mirror(self.cluster, self._changed, self._refused)
         self.alarm = Alarm(clock, debounce=options.debounce)
         self.feed = Feed(client, self.mirror)
-        self.recorder = EventRecorder(client, options.scheduler_names[0], rate=options.event_rate)
+        self.recorder = EventRecorder(
+            client, options.scheduler_names[0], rate=options.event_rate, yields=self._is_binding
+        )
         self.announcer = Announcer(self.recorder)
-        self.writer = StatusWriter(client, self.mirror, is_in_charge, self._not_written, workers=options.status_workers)
+        self.writer = StatusWriter(
+            client, self.mirror, is_in_charge, self._not_written,
+            workers=options.status_workers, yields=self._is_binding, clock=clock,
+        )  # fmt: skip
         self.reporting = Reporting(
             self.cluster, self.writer, self.announcer, refresh=options.status_refresh, clock=clock
         )
@@ -118,6 +123,10 @@ class Scheduler:
         self._stopping = asyncio.Event()
         self._others = self.cluster.doings_of_others
         self._adopted = False
+
+    def _is_binding(self) -> bool:
+        """Whether pods are on their way to their nodes; what is told about it comes after them."""
+        return self.binders.waiting > 0
 
     # -- life ---------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,15 @@
 
 A wish says what an object should say; the patch is made from it when its turn comes, against the object as it is
 known then. So ten wishes about one object are one write, and a wish that has come true meanwhile is none.
+
+What is told gives way to what is done: while `yields` says so, only urgent wishes are written, and those that have
+waited long enough.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +25,8 @@ from stromboli.kube.objects.resources import Resource
 
 #: Which object, and what about it.
 Place = tuple[str, str, str]
+#: How long a wish gives way to others, in seconds, and how often those who wait look again.
+LONGEST_YIELD, LOOK_AGAIN = 5.0, 0.1
 #: Makes the patch for an object as it is now; None when there is nothing to write.
 MakePatch = Callable[[Any], dict[str, Any] | None]
 
@@ -28,7 +34,7 @@ MakePatch = Callable[[Any], dict[str, Any] | None]
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What is to be written about an object, on one topic. `done` is told when it is written, needless, or given up;
-    `failed` when it was given up and ought to be wished again.
+    `failed` when it was given up and ought to be wished again. An urgent wish is one that somebody waits for.
     """
 
     resource: Resource[Any]
@@ -39,6 +45,7 @@ class Wish:
     subresource: str = ""
     done: Callable[[bool], None] = lambda written: None
     failed: Callable[[], object] = lambda: None
+    urgent: bool = False
 
 
 class StatusWriter:
@@ -53,6 +60,8 @@ class StatusWriter:
         *,
         workers: int = 8,
         patience: Patience | None = None,
+        yields: Callable[[], bool] = lambda: False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._mirror = mirror
@@ -60,7 +69,10 @@ class StatusWriter:
         self._problem = problem
         self._workers = max(workers, 1)
         self._patience = patience or Patience(attempts=6, shortest=0.2, longest=15.0)
-        self._wishes: OrderedDict[Place, Wish] = OrderedDict()
+        self._yields = yields
+        self._clock = clock
+        #: With when the first wish about it was made that is not written yet.
+        self._wishes: OrderedDict[Place, tuple[Wish, float]] = OrderedDict()
         #: The objects that are being written.
         self._under_way: set[tuple[str, str]] = set()
         self._work = asyncio.Event()
@@ -74,14 +86,16 @@ class StatusWriter:
 
     def want(self, wish: Wish) -> None:
         """Wish something; it takes the place of an earlier wish on the same topic."""
-        self._wishes[wish.resource.name, wish.key, wish.topic] = wish
+        place = wish.resource.name, wish.key, wish.topic
+        earlier = self._wishes.get(place)
+        self._wishes[place] = wish, earlier[1] if earlier else self._clock()
         self._work.set()
 
     def withdraw(self, resource: Resource[Any], key: str, topic: str = "status") -> None:
         """What was wished before is not wished any more, unless it is being written already."""
-        wish = self._wishes.pop((resource.name, key, topic), None)
-        if wish is not None:
-            wish.done(False)
+        withdrawn = self._wishes.pop((resource.name, key, topic), None)
+        if withdrawn is not None:
+            withdrawn[0].done(False)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -97,10 +111,9 @@ class StatusWriter:
         while True:
             place = self._next()
             if place is None:
-                self._work.clear()
-                await self._work.wait()
+                await self._wait_for_work()
                 continue
-            wish = self._wishes.pop(place)
+            wish, _ = self._wishes.pop(place)
             self._under_way.add(place[:2])
             try:
                 await self._write(wish)
@@ -108,9 +121,21 @@ class StatusWriter:
                 self._under_way.discard(place[:2])
                 self._work.set()
 
+    async def _wait_for_work(self) -> None:
+        self._work.clear()
+        try:
+            async with asyncio.timeout(LOOK_AGAIN if self._wishes else None):
+                await self._work.wait()
+        except TimeoutError:
+            return
+
     def _next(self) -> Place | None:
-        """The oldest wish about an object that nobody is writing just now."""
-        return next((place for place in self._wishes if place[:2] not in self._under_way), None)
+        """The oldest wish whose turn it is, about an object that nobody is writing just now."""
+        latest = self._clock() - LONGEST_YIELD if self._yields() else float("inf")
+        for place, (wish, since) in self._wishes.items():
+            if place[:2] not in self._under_way and (wish.urgent or since <= latest):
+                return place
+        return None
 
     async def _write(self, wish: Wish) -> None:
         attempt = 0

@@ -12,6 +12,7 @@ import platform
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import lru_cache
 from urllib.parse import urlencode
 
 import aiohttp
@@ -159,7 +160,7 @@ class Transport:
         return renewed
 
     def _url(self, path: str, params: Mapping[str, str] | None) -> URL:
-        query = f"?{urlencode(params)}" if params else ""
+        query = _query(tuple(params.items())) if params else ""
         return URL(f"{self._base}{path}{query}", encoded=True)
 
     def _open_session(self) -> aiohttp.ClientSession:
@@ -176,6 +177,12 @@ class Transport:
         if self.connection.socket:
             return aiohttp.UnixConnector(self.connection.socket, limit=MOST_CONNECTIONS)
         return aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ttl_dns_cache=60)
+
+
+@lru_cache
+def _query(params: tuple[tuple[str, str], ...]) -> str:
+    """Most requests say the same few things behind the question mark."""
+    return f"?{urlencode(params)}"
 
 
 async def _read(response: aiohttp.ClientResponse, largest: int) -> bytes:

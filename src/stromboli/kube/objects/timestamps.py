@@ -7,4 +7,4 @@ from datetime import UTC, datetime
 
 def now() -> str:
     """To the microsecond, as leases and events have it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"

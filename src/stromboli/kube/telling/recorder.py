@@ -2,7 +2,8 @@
 
 Telling must never hold up what is told: recording only takes note, and somebody else does the writing. So there are
 limits, each with a stated behaviour: what repeats becomes a count on one event, an object that never rests is heard
-less often, and when too much waits to be written the oldest is forgotten, and counted.
+less often, and when too much waits to be written the oldest is forgotten, and counted. While `yields` says that there
+is something better to do, nothing is written that is not already late.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ MOST_REMEMBERED = 10_000
 MOST_ATTEMPTS = 3
 BURST_PER_OBJECT, RATE_PER_OBJECT = 25, 1 / 60
 WRITERS = 4
+LONGEST_YIELD, LOOK_AGAIN = 5.0, 0.1
+"""How long an event gives way to others, and how often its turn is asked for, in seconds."""
 RATE, BURST = 50.0, 200
 """Events per second, and at once: what is told must not take the place of what is done."""
 
@@ -52,6 +55,7 @@ class EventRecorder:
         repeat_seconds: float = REPEAT_SECONDS,
         most_waiting: int = MOST_WAITING,
         rate: float = RATE,
+        yields: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         #: Events that nobody will hear of: too many at once, too many about one object, or refused by the server.
@@ -62,6 +66,7 @@ class EventRecorder:
         self._instance = instance or socket.gethostname()
         self._repeat_seconds = repeat_seconds
         self._most_waiting = most_waiting
+        self._yields = yields
         self._clock = clock
         self._backoff = Backoff()
         self._pace = TokenBucket(rate, BURST, clock)
@@ -131,9 +136,16 @@ class EventRecorder:
             if not self._waiting:
                 await self._await_news()
                 continue
+            if self._gives_way():
+                await asyncio.sleep(LOOK_AGAIN)
+                continue
             await self._pace.wait()
             if self._waiting:  # another writer may have been faster
                 await self._write_next()
+
+    def _gives_way(self) -> bool:
+        oldest = next(iter(self._waiting.values()))
+        return self._yields() and self._clock() - oldest.heard_at < LONGEST_YIELD
 
     async def _await_news(self) -> None:
         self._news.clear()
