@@ -1,0 +1,119 @@
+"""Whoever is in trouble types what the pages say: commands, options, metrics and words that exist."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from stromboli.cli import main
+from stromboli.model.reasons import Code
+from stromboli.operations.metrics import Metrics
+from stromboli.scheduler import announcer
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((DOCS / "troubleshooting").glob("*.md"))}
+PAGES["monitoring.md"] = (DOCS / "monitoring.md").read_text(encoding="utf-8")
+EVERY_PAGE = pytest.mark.parametrize("text", PAGES.values(), ids=PAGES)
+
+_FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"`([^`\n]+)`")
+_COMMAND = re.compile(r"(?:^|[$|`] ?|^ {8})stromboli ([a-z-][^|`\n]*)", re.MULTILINE)
+
+#: Words of Kubernetes and of Volcano that stand on objects.
+OF_KUBERNETES = {
+    "CrashLoopBackOff", "OOMKilled", "Terminating", "SchedulingGated", "AlwaysAllow", "PodScheduled", "SchedulerError",
+    "NotEnoughResources", "Pending", "Inqueue", "Insufficient", "Schedulable",
+}  # fmt: skip
+
+
+def alerts() -> set[str]:
+    groups = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yaml").read_text(encoding="utf-8"))["groups"]
+    return {rule["alert"] for group in groups for rule in group["rules"]}
+
+
+def known_words() -> set[str]:
+    events = set(re.findall(r'reason="(\w+)"', inspect.getsource(announcer)))
+    return {code.value for code in Code} | events | alerts() | OF_KUBERNETES
+
+
+def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that these words begin with, and the words behind it."""
+    command: click.Command = main
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(click.Context(command), words[0])
+        assert found is not None, f"there is no command {words[0]}"
+        command, words = found, words[1:]
+    return command, words
+
+
+def options_of(command: click.Command) -> set[str]:
+    parameters = [*command.params, *([command.get_help_option(click.Context(command))] if command.name else [])]
+    options = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
+    return {name for option in options for name in (*option.opts, *option.secondary_opts)}
+
+
+def all_options(command: click.Command = main) -> Iterator[str]:
+    yield from options_of(command)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from all_options(child)
+
+
+@EVERY_PAGE
+def test_commands_exist_with_these_options(text: str) -> None:
+    for line in _COMMAND.findall(text):
+        command, words = command_of(shlex.split(line))
+        given = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
+        assert given - options_of(command) == set(), line
+
+
+@EVERY_PAGE
+def test_options_exist(text: str) -> None:
+    named = {word.split()[0].partition("=")[0] for word in _INLINE.findall(_FENCE.sub("", text)) if word[:2] == "--"}
+    of_kubectl = {"--server-side", "--validate"}
+    assert named - set(all_options()) - of_kubectl == set()
+
+
+@EVERY_PAGE
+def test_metrics_exist(text: str) -> None:
+    families = {family.name for family in Metrics().registry.collect()}
+    named = {name.removesuffix("_total") for name in re.findall(r"\b(?:stromboli|volcano)_[a-z_]+[a-z]\b", text)}
+    assert named - families == set()
+
+
+@EVERY_PAGE
+def test_reasons_events_and_alerts_exist(text: str) -> None:
+    words = {word for word in _INLINE.findall(_FENCE.sub("", text)) if re.fullmatch(r"(?:[A-Z][a-z]+){2,}", word)}
+    assert words - known_words() == set()
+
+
+def test_the_index_leads_to_every_page() -> None:
+    rows = re.findall(r"^\| .+ \| \[.+\]\(([\w-]+\.md)\) \|$", PAGES["index.md"], re.MULTILINE)
+    assert sorted(rows) == sorted(PAGES.keys() - {"index.md", "monitoring.md"})
+
+
+WRONG = {
+    "a command": (test_commands_exist_with_these_options, "```\n$ stromboli dream\n```"),
+    "its option": (test_commands_exist_with_these_options, "see `stromboli replay FILE --backwards`"),
+    "an option": (test_options_exist, "raise `--dream-period`"),
+    "a metric": (test_metrics_exist, "`stromboli_dreams_total` grows"),
+    "a reason": (test_reasons_events_and_alerts_exist, "the reason `QueueAsleep`"),
+}
+
+
+@pytest.mark.parametrize(("check", "text"), WRONG.values(), ids=WRONG)
+def test_what_does_not_exist_is_found(check: object, text: str) -> None:
+    assert callable(check)
+    with pytest.raises(AssertionError):
+        check(text)
