@@ -237,7 +237,9 @@ def beside_volcano() -> Iterator[Kubectl]:
     """A server that knows the kind of groups already."""
     for plane in fresh_plane():
         kubectl = Kubectl(plane)
-        kubectl("create", "-f", "-", stdin=yaml.safe_dump(foreign_definition()))
+        kubectl(
+            "apply", "--server-side", "--field-manager=volcano", "-f", "-", stdin=yaml.safe_dump(foreign_definition())
+        )
         yield kubectl
 
 
@@ -246,6 +248,14 @@ async def test_kinds_of_others_are_left_alone(beside_volcano: Kubectl) -> None:
         await install_crds(client)
     assert description(beside_volcano) == "Not ours."
     assert kinds(beside_volcano) == {each["metadata"]["name"] for each in crd_documents()}
+
+
+def test_plain_yaml_stops_at_kinds_of_others_and_can_go_without_them(beside_volcano: Kubectl) -> None:
+    refusal = beside_volcano.run(*APPLY, stdin=manifests("--only", "crds"))
+    assert refusal.returncode != 0
+    assert 'conflict with "volcano"' in refusal.stderr
+    assert description(beside_volcano) == "Not ours."
+    assert "Warning" not in beside_volcano(*APPLY, stdin=manifests("--without-crds"))
 
 
 @pytest.fixture
