@@ -19,7 +19,9 @@ COPY requirements/runtime.lock requirements/runtime.lock
 RUN /opt/stromboli/bin/python -m pip install --no-cache-dir --require-hashes --only-binary :all: --requirement requirements/runtime.lock
 COPY --from=package /packages /packages
 RUN /opt/stromboli/bin/python -m pip install --no-cache-dir --no-index --no-deps /packages/*.whl
-# The bill of materials belongs here: it tells what is in /opt/stromboli.
+# The bill of materials tells what is in here, while the packages can still be asked.
+COPY tools/sbom.py tools/sbom.py
+RUN /opt/stromboli/bin/python tools/sbom.py > /opt/stromboli/sbom.cdx.json
 RUN /opt/stromboli/bin/python -m pip uninstall --yes pip setuptools
 RUN python -m compileall -q -f --invalidation-mode unchecked-hash /opt/stromboli/lib
 
