@@ -107,6 +107,15 @@ ACCEPTED: list[tuple[str, str, Document]] = [
         },
     ),
     ("a queue that says nothing", "Queue", {}),
+    (
+        "a queue as a program in Go writes it",
+        "Queue",
+        {
+            "metadata": {"name": "story", "creationTimestamp": None},
+            "spec": {"weight": 1, "guarantee": {}},
+            "status": {},
+        },
+    ),
     ("a queue below another", "Queue", {"spec": {"parent": "root", "weight": 65535, "reclaimable": False}}),
     ("root", "Queue", {"metadata": {"name": "root"}, "spec": {"weight": 1, "parent": ""}}),
     (
@@ -151,6 +160,18 @@ async def test_what_clients_of_volcano_send_comes_in(client: Client, kind: str, 
         kept = stored.get(part, {})
         for field, value in document.get(part, {}).items():
             assert kept.get(field) == value or field == "subGroupPolicy", f"{part}.{field}"
+
+
+NULLS = [
+    ("PodGroup", {"minResources": None, "minTaskMember": None, "networkTopology": None, "queue": None}),
+    ("Queue", {"capability": None, "deserved": None, "guarantee": {"resource": None}, "parent": None}),
+]
+
+
+@pytest.mark.parametrize(("kind", "spec"), NULLS)
+async def test_nothing_is_as_good_as_left_out(client: Client, kind: str, spec: Document) -> None:
+    stored = await create(client, kind, {"spec": spec})
+    assert None not in stored["spec"].values()
 
 
 async def test_the_phase_of_a_new_group_is_kept(client: Client) -> None:

@@ -45,7 +45,7 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
       {{- with .root.Values.priorityClassName }}
-      priorityClassName: {{ . }}
+      priorityClassName: {{ . | quote }}
       {{- end }}
       {{- with $settings.nodeSelector }}
       nodeSelector:
@@ -76,15 +76,15 @@ spec:
         {{- toYaml .root.Values.podSecurityContext | nindent 8 }}
       containers:
       - name: {{ .component }}
-        image: {{ include "stromboli.image" .root }}
+        image: {{ include "stromboli.image" .root | quote }}
         imagePullPolicy: {{ (.root.Values.basic | default dict).image_pull_policy | default .root.Values.image.pullPolicy }}
         args:
         - {{ .component }}
         {{- range $names }}
-        - --scheduler-name={{ . }}
+        - {{ printf "--scheduler-name=%s" . | quote }}
         {{- end }}
-        {{- range .arguments }}
-        - {{ . }}
+        {{- with .arguments }}
+        {{- toYaml . | nindent 8 }}
         {{- end }}
         {{- if $elects }}
         - --leader-elect-resource-name={{ include "stromboli.lease" . }}
