@@ -46,11 +46,17 @@ class Gauges:
             self._metrics.set_pending_work(name, length)
 
     def _show_watches(self, scheduler: Scheduler) -> None:
-        for reflector in scheduler.feed.reflectors:
-            name = reflector.resource.name
-            self._metrics.watch_events(name, self._news(name, "events", reflector.events))
-            self._metrics.relisted(name, self._news(name, "relists", reflector.relists))
-            self._metrics.watch_failed(name, self._news(name, "errors", reflector.errors))
+        reflectors = scheduler.feed.reflectors
+        events = Counter({reflector.resource.name: 0 for reflector in reflectors})
+        relists, errors = events.copy(), events.copy()
+        for reflector in reflectors:  # a resource may be followed in several versions
+            events[reflector.resource.name] += reflector.events
+            relists[reflector.resource.name] += reflector.relists
+            errors[reflector.resource.name] += reflector.errors
+        for name in events:
+            self._metrics.watch_events(name, self._news(name, "events", events[name]))
+            self._metrics.relisted(name, self._news(name, "relists", relists[name]))
+            self._metrics.watch_failed(name, self._news(name, "errors", errors[name]))
         now = time.monotonic()
         for reflector in scheduler.feed.required:
             is_up = reflector.synced.is_set() and not reflector.problem
