@@ -14,7 +14,7 @@ from tests.processes.conftest import POD, Cluster, Command
 from tests.processes.test_scheduler_process import page_at
 
 PASSWORD, OTHER, ENVIRONMENT = "c4n4ry-p4ssword-01", "c4n4ry-p4ssword-02", "c4n4ry-env1ronment"
-WRONG_TOKEN = "c4n4ry-t0ken-0123456789"
+REFUSED = "c4n4ry-t0ken-0123456789"
 POLICY = """actions: "enqueue, allocate"
 tiers: [{plugins: [{name: gang}, {name: predicates}]}]
 metrics:
@@ -69,9 +69,9 @@ def test_secrets_stay_inside(form: str, cluster: Cluster, tmp_path: Path) -> Non
 
 def test_a_token_that_is_refused_is_not_told(cluster: Cluster, tmp_path: Path) -> None:
     document = yaml.safe_load(Path(cluster.kubeconfig).read_text())
-    document["users"][0]["user"] = {"token": WRONG_TOKEN}
+    document["users"][0]["user"] = {"token": REFUSED}
     wrong = tmp_path / "wrong"
     wrong.write_text(yaml.safe_dump(document))
     scheduler, _ = listening(cluster, f"--kubeconfig={wrong}")
     scheduler.says("401")
-    assert WRONG_TOKEN not in scheduler.output
+    assert REFUSED not in scheduler.output
