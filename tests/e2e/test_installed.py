@@ -1,7 +1,7 @@
 """An installation on a server of its own: what is printed and what Helm renders is taken without a word.
 
-The servers have nobody who would start the pods, so these stories end where the objects are accepted; that the accounts
-can do their work is shown by the other stories, which run as these accounts.
+The servers have nobody who would start pods, so the containers are started here, as processes with the tokens of their
+accounts.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from click.testing import CliRunner
 
 from charts.refresh import CHART
 from stromboli.cli import main
+from stromboli.install.roles import LEASES, PROCESSES
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import crd_documents, install_crds
 from testbed.assets import NoAssets, assets
 from testbed.embedded import embedded_plane
-from testbed.plane import ControlPlane
+from testbed.plane import ControlPlane, write_kubeconfig
 from testbed.real import real_plane
 from tests.conftest import SERVER
+from tests.install.containers import running
 from tests.install.image import Builder, stages
 
 PATIENCE = 90
@@ -208,6 +210,44 @@ def test_people_may_make_groups_where_they_may_edit(installed: Kubectl) -> None:
     assert may("create", "podgroups.scheduling.volcano.sh", "--namespace=default")
     assert not may("create", "podgroups.scheduling.volcano.sh", "--namespace=stromboli-system")
     assert not may("create", "queues.scheduling.volcano.sh")
+
+
+# -- the processes ----------------------------------------------------------------------------------------------------
+
+
+def kubeconfig_of(kubectl: Kubectl, account: str, folder: Path) -> Path:
+    """What the pod's own token would let it do; a server without rights knows no accounts either."""
+    if kubectl.plane.kind == "embedded":
+        return kubectl.plane.kubeconfig
+    token = kubectl("create", "token", account, "--namespace", "stromboli-system").strip()
+    return write_kubeconfig(folder / account, kubectl.plane.url, token)
+
+
+def holder(kubectl: Kubectl, lease: str) -> str:
+    """Who holds a lease, if anybody does."""
+    words = ("get", "lease", lease, "--namespace", "stromboli-system", "--ignore-not-found", "-o", "json")
+    found = kubectl(*words)
+    return str(msgspec.json.decode(found)["spec"].get("holderIdentity", "")) if found else ""
+
+
+def queues(kubectl: Kubectl) -> set[str]:
+    return {each["metadata"]["name"] for each in kubectl.get("queues")["items"]}
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_processes_start_as_their_containers_do(installed: Kubectl, process: str, tmp_path: Path) -> None:
+    """With the rights of their accounts they become well, lead, and the controllers make the queues of everybody."""
+    (container,) = pod_of(installed, f"stromboli-{process}")["spec"]["containers"]
+    configuration = installed.get("configmap", "stromboli-scheduler-configmap", "--namespace", "stromboli-system")
+    for name, text in configuration["data"].items():
+        (tmp_path / name).write_text(text)
+    kubeconfig = kubeconfig_of(installed, f"stromboli-{process}", tmp_path)
+    with running(container, tmp_path, kubeconfig, "stromboli-system") as started:
+        started.until(started.is_well, "the probes are answered")
+        started.until(lambda: bool(holder(installed, LEASES[process])), "somebody leads")
+        if process == "controller":
+            started.until(lambda: queues(installed) == {"root", "default"}, "the queues are made")
+    assert "orbidden" not in started.log.read_text()
 
 
 # -- Helm, in a cluster that has Volcano's kinds ----------------------------------------------------------------------

@@ -1,0 +1,81 @@
+"""A container of a Deployment as a process of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sysconfig
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A process, and where its probes look."""
+
+    process: subprocess.Popen[bytes]
+    probes: frozenset[str]
+    log: Path
+
+    def until(self, reached: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not reached():
+            assert self.process.poll() is None, f"it ended: {self.log.read_text()}"
+            assert time.monotonic() < deadline, f"waited in vain: {what}\n{self.log.read_text()}"
+            time.sleep(0.2)
+
+    def is_well(self) -> bool:
+        """Whether all probes are answered as a kubelet wants it."""
+        return all(_answers(probe) for probe in self.probes)
+
+
+@contextlib.contextmanager
+def running(container: dict[str, Any], folder: Path, kubeconfig: Path, namespace: str) -> Iterator[Running]:
+    """The arguments are those of the container; only ports, and the folder of its files, are of this machine."""
+    arguments, ports = list(container["args"]), {}
+    for port in container["ports"]:
+        ports[port["name"]] = ours = _free_port()
+        arguments = [each.replace(f"=:{port['containerPort']}", f"=127.0.0.1:{ours}") for each in arguments]
+    for mount in container.get("volumeMounts", ()):
+        arguments = [each.replace(f"={mount['mountPath']}/", f"={folder}/") for each in arguments]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "STROMBOLI_KUBECONFIG": str(kubeconfig),
+        "STROMBOLI_LEADER_ELECT_RESOURCE_NAMESPACE": namespace,
+    }
+    command = [str(Path(sysconfig.get_path("scripts")) / "stromboli"), *arguments]
+    log = folder / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+    probes = [container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
+    addresses = frozenset(f"http://127.0.0.1:{ports[probe['port']]}{probe['path']}" for probe in probes)
+    try:
+        yield Running(process, addresses, log)
+        process.terminate()
+        assert process.wait(PATIENCE) == 0, log.read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(address: str) -> bool:
+    with (
+        contextlib.suppress(OSError),
+        urllib.request.urlopen(address, timeout=5) as answer,  # noqa: S310 - an address of ours
+    ):
+        return bool(answer.status == 200)
+    return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
