@@ -270,17 +270,69 @@ def test_the_prometheus_operator_is_told_where_to_look(chart: helm_python.Chart)
     assert document["spec"]["endpoints"] == [{"port": service["spec"]["ports"][0]["name"], "interval": "5s"}]
 
 
+#: The values of Volcano's chart that people are most likely to have in a file, as it comes with them.
+VOLCANO: Values = {
+    "basic": {
+        "controller_image_name": "volcanosh/vc-controller-manager",
+        "scheduler_image_name": "volcanosh/vc-scheduler",
+        "admission_secret_name": "volcano-admission-secret",
+        "scheduler_config_file": "config/volcano-scheduler.conf",
+        "image_pull_secret": "",
+        "image_pull_policy": "Always",
+        "image_tag_version": "latest",
+        "admission_port": 8443,
+        "image_registry": "docker.io",
+    },
+    "custom": {
+        "admission_enable": True,
+        "controller_enable": True,
+        "controller_replicas": 1,
+        "controller_worker_threads": 3,
+        "scheduler_enable": True,
+        "scheduler_replicas": 1,
+        "scheduler_metrics_enable": True,
+        "scheduler_plugins_dir": "",
+        "scheduler_name": None,
+        "leader_elect_enable": False,
+        "scheduler_kube_api_qps": 2000,
+        "scheduler_kube_api_burst": 2000,
+        "scheduler_schedule_period": "1s",
+        "scheduler_node_worker_threads": 20,
+        "scheduler_config_override": None,
+        "default_affinity": None,
+        "default_tolerations": None,
+        "default_sc": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "default_ns": None,
+        "scheduler_resources": None,
+        "scheduler_log_level": 3,
+    },
+    "service": {"ipFamilyPolicy": "", "ipFamilies": []},
+}
+
+
+def test_the_values_that_volcano_comes_with_work_here(chart: helm_python.Chart) -> None:
+    found = rendered(chart, VOLCANO)
+    for name in SCHEDULER, CONTROLLER:
+        assert found[name]["spec"]["replicas"] == 1
+        assert container(found[name])["image"] == f"docker.io/stromboli:{__version__}"
+        assert container(found[name])["imagePullPolicy"] == "Always"
+        assert "--leader-elect=false" in container(found[name])["args"]
+    assert "--kube-api-burst=2000" in container(found[SCHEDULER])["args"]
+
+
 def test_notes_name_the_values_that_change_nothing(chart: helm_python.Chart) -> None:
     values = {
         "schedulerNames": ["night", "day"],
         "basic": {"image_tag_version": "v1.15.0"},
         "custom": {"admission_enable": True, "colocation_enable": False, "scheduler_replicas": 2},
+        "service": {"ipFamilyPolicy": "SingleStack"},
     }
     notes = chart.render(values, name="stromboli", namespace="batch")["stromboli/templates/NOTES.txt"]
     assert "spec.schedulerName night or day" in notes
-    assert re.findall(r"^  ((?:basic|custom)\.\w+)$", notes, re.MULTILINE) == [
+    assert re.findall(r"^  ((?:basic|custom|service)\.\w+)$", notes, re.MULTILINE) == [
         "basic.image_tag_version",
         "custom.admission_enable",
+        "service.ipFamilyPolicy",
     ]
 
 
@@ -355,7 +407,7 @@ def leaves(values: Values, place: str = "") -> Iterator[str]:
 def test_every_value_is_told() -> None:
     told = set(re.findall(r"`([\w.]+)`", README))
     names = {name.removeprefix("scheduler.").removeprefix("controller.") for name in leaves(VALUES)}
-    assert names - told == {"basic", "custom"}
+    assert names - told == {"basic", "custom", "service"}
 
 
 def test_every_value_of_volcano_that_means_something_is_told(chart: helm_python.Chart) -> None:

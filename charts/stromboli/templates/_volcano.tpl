@@ -52,4 +52,9 @@ basic.{{ $key }}
 custom.{{ $key }}
 {{- end -}}
 {{- end -}}
+{{- range $key, $value := .Values.service | default dict -}}
+{{- if $value }}
+service.{{ $key }}
+{{- end -}}
+{{- end -}}
 {{- end -}}
