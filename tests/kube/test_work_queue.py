@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from stromboli.kube.access.api_errors import Unreachable
+import pytest
+
+from stromboli.kube.access.api_errors import ApiError, RequestFailed, Unreachable
 from stromboli.kube.watching.work_queue import WorkQueue
 
 
@@ -105,3 +108,31 @@ async def test_a_look_may_ask_for_another() -> None:
         await until(lambda: len(looks) == 3)
         await until(lambda: queue.is_idle)
     assert looks == ["a"] * 3
+
+
+TOLD = [
+    (
+        "not allowed",
+        ApiError(403, "Forbidden", "podgroups is forbidden"),
+        ["test: a: 403 Forbidden: podgroups is forbidden"],
+    ),
+    ("makes no sense", ApiError(422, "Invalid", "spec.queue"), ["test: a: 422 Invalid: spec.queue"]),
+    ("passes", ApiError(409, "Conflict", "changed"), []),
+    ("no answer", Unreachable("refused", sent=False), []),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), [case[1:] for case in TOLD], ids=[case[0] for case in TOLD])
+async def test_what_waits_for_a_person_is_said_once(
+    error: RequestFailed, words: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = [error, error, error]
+
+    async def look(key: str) -> None:
+        if failures:
+            raise failures.pop()
+
+    async with running(WorkQueue[str](look, name="test", workers=1, first_pause=0.001)) as queue:
+        queue.add("a")
+        await until(lambda: queue.done == 1)
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == words

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from stromboli.kube.access.api_errors import RequestFailed
+from stromboli.kube.access.api_errors import ApiError, RequestFailed
 
 K = TypeVar("K")
 
@@ -112,7 +112,7 @@ class WorkQueue(Generic[K]):
         try:
             again = await self._look(key)
         except RequestFailed as error:
-            _log.debug("%s: %s: %s", self._name, key, error)
+            self._tell(key, error)
         except Exception:
             _log.exception("%s: %s: a mistake of ours", self._name, key)
         else:
@@ -122,6 +122,11 @@ class WorkQueue(Generic[K]):
         self.failed += 1
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         return min(self._first_pause * 2.0 ** min(failures - 1, 30), self._longest_pause)
+
+    def _tell(self, key: K, error: RequestFailed) -> None:
+        """Most failures pass. What is not allowed, or makes no sense to the server, waits for a person: said once."""
+        stays = isinstance(error, ApiError) and (error.is_denied or error.is_invalid) and key not in self._failures
+        _log.log(logging.WARNING if stays else logging.DEBUG, "%s: %s: %s", self._name, key, error)
 
     async def _next(self) -> K:
         while not self._waiting:
