@@ -8,11 +8,14 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 
 from stromboli.embedded.server import ApiServer
+from stromboli.kube.access.connection import Connection
+from stromboli.kube.access.kubeconfig import load_kubeconfig
+from testbed.plane import ControlPlane
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
@@ -20,6 +23,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+NAMESPACES = "/api/v1/namespaces"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
@@ -48,9 +52,21 @@ class Reply:
 class HttpApi:
     """Requests with the right token, and the events of watches as they come."""
 
-    def __init__(self, server: ApiServer, session: aiohttp.ClientSession) -> None:
-        self.server = server
+    #: The definitions that a server has which many share: to make one takes it some seconds.
+    shared_definitions: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, url: str, session: aiohttp.ClientSession, server: ApiServer | None = None) -> None:
+        self.url = url
         self._session = session
+        self._server = server
+        #: The paths of what came into being here, oldest first.
+        self.created: list[str] = []
+
+    @property
+    def server(self) -> ApiServer:
+        """The embedded server itself, for stories that only it can tell."""
+        assert self._server is not None, "mark this story: only the embedded server can tell it"
+        return self._server
 
     async def call(
         self,
@@ -64,10 +80,13 @@ class HttpApi:
     ) -> Reply:
         data = None if body is None else io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
         headers = {"Content-Type": media, **({"Accept": accept} if accept else {})}
-        url = self.server.url + path
-        async with self._session.request(method, url, data=data, headers=headers, params=query) as response:
-            text = await response.read()
-            return Reply(response.status, _parsed(text), response.headers)
+        async with self._session.request(method, self.url + path, data=data, headers=headers, params=query) as response:
+            reply = Reply(response.status, _parsed(await response.read()), response.headers)
+        if reply.status == 201 and path != CRDS and (name := _name(reply.body)):
+            self.created.append(f"{path}/{name}" if method == "POST" else path)
+        if method in ("PATCH", "DELETE") and path.startswith(CRDS):
+            self.shared_definitions.pop(path.removeprefix(f"{CRDS}/"), None)
+        return reply
 
     async def get(self, path: str, **query: Any) -> Reply:
         return await self.call("GET", path, **query)
@@ -84,21 +103,73 @@ class HttpApi:
     async def put(self, path: str, body: Any, **query: Any) -> Reply:
         return await self.call("PUT", path, body, **query)
 
+    async def define(self, document: dict[str, Any]) -> None:
+        """See to it that there is this definition, and that its kinds are served."""
+        name, spec = document["metadata"]["name"], document["spec"]
+        if self._server is None and self.shared_definitions.get(name) == document:
+            return
+        if (await self.delete(f"{CRDS}/{name}")).status == 200:
+            await self.until(f"{CRDS}/{name}", 404)
+        reply = await self.post(CRDS, document)
+        assert reply.status == 201, reply.message
+        for version in spec["versions"]:
+            await self.until(f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}", 200)
+        if self._server is None:
+            self.shared_definitions[name] = document
+
+    async def until(self, path: str, status: int) -> Reply:
+        """Wait until a path is answered like this."""
+        async with asyncio.timeout(DEADLINE):
+            while (reply := await self.get(path)).status != status:
+                await asyncio.sleep(0.05)
+        return reply
+
     @asynccontextmanager
     async def watch(self, path: str, **query: Any) -> AsyncIterator[WatchEvents]:
-        url = self.server.url + path
         params = {"watch": "true", **query}
-        async with self._session.get(url, params=params) as response:
+        async with self._session.get(self.url + path, params=params) as response:
             assert response.status == 200, await response.text()
             yield WatchEvents(response)
 
 
 @asynccontextmanager
 async def connected(server: ApiServer) -> AsyncIterator[HttpApi]:
-    connector = aiohttp.TCPConnector(ssl=server.connection.ssl)
-    headers = {"Authorization": f"Bearer {server.token}"}
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-        yield HttpApi(server, session)
+    async with _entered(server.connection) as session:
+        yield HttpApi(server.url, session, server)
+
+
+@asynccontextmanager
+async def guest_of(plane: ControlPlane) -> AsyncIterator[HttpApi]:
+    """On a server that others use after this; what was created is taken away again."""
+    async with _entered(load_kubeconfig(str(plane.kubeconfig))) as session:
+        api = HttpApi(plane.url, session)
+        try:
+            yield api
+        finally:
+            await _clean_up(api)
+
+
+@asynccontextmanager
+async def _entered(connection: Connection) -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(ssl=connection.ssl or True)
+    headers = await connection.credentials.headers()
+    timeout = aiohttp.ClientTimeout(total=DEADLINE)
+    async with aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout) as session:
+        yield session
+
+
+async def _clean_up(api: HttpApi) -> None:
+    """The newest goes first: objects before their namespace. Definitions stay."""
+    for path in reversed(api.created):
+        reply = await api.delete(path, {"gracePeriodSeconds": 0})
+        found = reply.body
+        if reply.status == 404:
+            continue
+        if path.rpartition("/")[0] == NAMESPACES:
+            await api.put(f"{path}/finalize", {"metadata": found["metadata"], "spec": {}})
+        elif isinstance(found, dict) and "finalizers" in found.get("metadata", {}):
+            await api.patch(path, {"metadata": {"finalizers": None}})
+        await api.until(path, 404)
 
 
 class WatchEvents:
@@ -135,6 +206,12 @@ class WatchEvents:
         return events
 
 
+def _name(body: Any) -> str:
+    """Of the object that a request has created; nothing for questions and for what is done with an object."""
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return str(metadata.get("name", "")) if metadata and "uid" in metadata else ""
+
+
 def _parsed(text: bytes) -> Any:
     try:
         return json.loads(text)
@@ -147,8 +224,13 @@ def pod(name: str = "p", **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
-def binding(node: str = "n1", **metadata: Any) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": {"kind": "Node", "name": node}}
+def binding(node: str = "n1", name: str = "p", **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, **metadata},
+        "target": {"kind": "Node", "name": node},
+    }
 
 
 def definition(plural: str, kind: str, schema: dict[str, Any], **version: Any) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from stromboli.embedded.faults import (
 )
 from tests.embedded.http_api import CONFIG_MAPS, PODS, HttpApi, binding, pod
 
+pytestmark = pytest.mark.only("embedded", because="they are its own faults")
+
 CREATE = Match(verb="create", plural="configmaps")
 WATCH = Match(verb="watch", plural="configmaps")
 
@@ -51,11 +53,11 @@ async def test_faults_hit_what_they_are_meant_for(api: HttpApi) -> None:
     await api.post(PODS, pod("q-1"))
     match = Match(plural="pods", subresource="binding", name="p-*")
     fault = api.server.faults.add(match, Answer(500, "InternalError"), times=None)
-    assert (await api.post(f"{PODS}/p-1/binding", binding())).status == 500
-    assert (await api.post(f"{PODS}/q-1/binding", binding())).status == 201
+    assert (await api.post(f"{PODS}/p-1/binding", binding(name="p-1"))).status == 500
+    assert (await api.post(f"{PODS}/q-1/binding", binding(name="q-1"))).status == 201
     assert (await api.get(f"{PODS}/p-1")).status == 200
     api.server.faults.remove(fault)
-    assert (await api.post(f"{PODS}/p-1/binding", binding())).status == 201
+    assert (await api.post(f"{PODS}/p-1/binding", binding(name="p-1"))).status == 201
 
 
 async def test_a_lost_answer_is_a_done_deed(api: HttpApi) -> None:

@@ -43,6 +43,7 @@ async def test_the_pages_of_a_list_show_one_moment(api: HttpApi) -> None:
     assert "continue" not in third["metadata"]
 
 
+@pytest.mark.only("embedded", because="nobody can make the real server forget at once")
 async def test_pages_expire(api: HttpApi) -> None:
     await five(api)
     token = (await api.get(CONFIG_MAPS, limit="2")).body["metadata"]["continue"]
@@ -109,7 +110,7 @@ async def test_field_selectors(api: HttpApi, selector: str, wanted: str) -> None
     specs: dict[str, dict[str, Any]] = {"a": {}, "b": {"schedulerName": "volcano"}, "c": {}}
     for name, spec in specs.items():
         await api.post(PODS, pod(name, **spec))
-    await api.post(f"{PODS}/a/binding", binding("n1"))
+    await api.post(f"{PODS}/a/binding", binding("n1", "a"))
     await api.patch(f"{PODS}/c/status", {"status": {"phase": "Running"}})
     assert await names(api, PODS, fieldSelector=selector) == list(wanted)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +28,8 @@ from tests.embedded.http_api import (
     definition,
     pod,
 )
+
+pytestmark = pytest.mark.only("embedded", because="it looks into the server itself")
 
 THINGS = "/apis/test.dev/v1/namespaces/default/things"
 SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
@@ -105,13 +108,16 @@ VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4), max_leaves=12
 )
 
+THING = {"apiVersion": "test.dev/v1", "kind": "Thing"}
+
 
 def furnished() -> DirectApi:
     api = DirectApi()
     assert api.ask("POST", CRDS, definition("things", "Thing", SCHEMA)) == 201
     assert api.ask("POST", PODS, pod("a")) == 201
-    for collection in (NODES, CONFIG_MAPS, THINGS):
+    for collection in (NODES, CONFIG_MAPS):
         assert api.ask("POST", collection, {"metadata": {"name": "a"}}) == 201
+    assert api.ask("POST", THINGS, {**THING, "metadata": {"name": "a"}}) == 201
     assert api.ask("POST", BUDGETS, {"metadata": {"name": "a"}, "spec": {"selector": {}}}) == 201
     assert api.ask("POST", CLASSES, {"metadata": {"name": "a"}, "value": 1}) == 201
     return api
@@ -169,13 +175,13 @@ REQUESTS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("PATCH", f"{PODS}/a", MERGE, {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}),
     ("PATCH", f"{PODS}/a", STRATEGIC, SPLICED),
     ("PATCH", f"{PODS}/a/status", STRATEGIC, {"status": RICH_POD["status"]}),
-    ("POST", f"{PODS}/a/binding", "application/json", binding("n1", annotations={"a": "b"}, labels={"c": "d"})),
+    ("POST", f"{PODS}/a/binding", "application/json", binding("n1", "a", annotations={"a": "b"}, labels={"c": "d"})),
     ("POST", f"{PODS}/a/eviction", "application/json", EVICTION),
     ("POST", BUDGETS, "application/json", BUDGET),
     ("POST", CLASSES, "application/json", {"metadata": {"name": "b"}, "value": 1, "globalDefault": True}),
     ("POST", CRDS, "application/json", RICH_DEFINITION),
     ("PATCH", f"{CRDS}/things.test.dev", MERGE, definition("things", "Thing", RICH_SCHEMA)),
-    ("POST", THINGS, "application/json", {"metadata": {"name": "b"}, "spec": {"size": 1}}),
+    ("POST", THINGS, "application/json", {**THING, "metadata": {"name": "b"}, "spec": {"size": 1}}),
     ("PATCH", f"{NODES}/a/status", MERGE, {"status": {"allocatable": {"cpu": "1"}, "conditions": [{"type": "Ready"}]}}),
     ("DELETE", f"{PODS}/a", "application/json", EVICTION["deleteOptions"]),
     ("POST", "/api/v1/namespaces", "application/json", {"metadata": {"name": "b"}, "spec": {"finalizers": ["a"]}}),
@@ -240,7 +246,7 @@ def play(api: DirectApi, step: tuple[str, str, int]) -> None:
         case "label":
             api.ask("PATCH", f"{PODS}/{name}", {"metadata": {"labels": {"team": str(value)}}}, MERGE)
         case "bind":
-            api.ask("POST", f"{PODS}/{name}/binding", binding(f"n{value}"))
+            api.ask("POST", f"{PODS}/{name}/binding", binding(f"n{value}", name))
         case "delete":
             api.ask("DELETE", f"{PODS}/{name}")
         case "kill":

@@ -7,6 +7,8 @@ import pytest
 from stromboli.embedded import store as store_module
 from stromboli.embedded.store import Collection, Store
 
+pytestmark = pytest.mark.only("embedded", because="it is about its own store")
+
 
 @pytest.fixture
 def short_memory(monkeypatch: pytest.MonkeyPatch) -> tuple[Store, Collection]:

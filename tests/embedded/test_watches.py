@@ -64,6 +64,7 @@ async def test_a_streamed_list_ends_with_a_mark(api: HttpApi) -> None:
     assert (await api.get(CONFIG_MAPS, watch="true", sendInitialEvents="true")).status == 422
 
 
+@pytest.mark.only("embedded", because="the real one sends them once a minute")
 async def test_bookmarks_come_when_nothing_else_does() -> None:
     async with (
         ApiServer(bookmark_interval=0.05) as server,
@@ -84,6 +85,7 @@ async def test_a_watch_ends_when_its_time_is_up(api: HttpApi) -> None:
         assert await events.all() == []
 
 
+@pytest.mark.only("embedded", because="nobody can make the real server forget at once")
 async def test_forgotten_history_is_said_in_the_stream(api: HttpApi) -> None:
     version = await version_of(api)
     await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
@@ -98,6 +100,7 @@ async def test_forgotten_history_is_said_in_the_stream(api: HttpApi) -> None:
         assert await events.take(1) == [("ADDED", "b")]
 
 
+@pytest.mark.only("embedded", because="nobody can make the real server forget at once")
 async def test_watches_under_way_do_not_notice_that_history_is_forgotten(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS) as events:
         await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
@@ -108,6 +111,7 @@ async def test_watches_under_way_do_not_notice_that_history_is_forgotten(api: Ht
         assert await events.take(1) == [("ADDED", "b")]
 
 
+@pytest.mark.only("embedded", because="the real one waits in silence for the future to come")
 async def test_the_future_is_not_known(api: HttpApi) -> None:
     reply = await api.get(CONFIG_MAPS, watch="true", resourceVersion="999999")
     assert (reply.status, reply.reason) == (504, "Timeout")
@@ -134,6 +138,7 @@ async def test_a_watch_of_one_namespace(api: HttpApi) -> None:
         assert await events.take(1) == [("ADDED", "here")]
 
 
+@pytest.mark.only("embedded", because="the real one cannot be told to drop them")
 async def test_dropped_watches_end(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS) as events:
         await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
@@ -142,6 +147,7 @@ async def test_dropped_watches_end(api: HttpApi) -> None:
         assert await events.is_cut()
 
 
+@pytest.mark.only("embedded", because="the real one does not say who watches")
 async def test_nobody_is_remembered_who_has_left(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS):
         assert api.server.open_watches == 1

@@ -87,7 +87,7 @@ REFUSED = [
     ("others", SETS, named(template=TEMPLATE, selector={"matchLabels": {"a": "b"}}), 422, "does not match template"),
     ("no containers", SETS, named(template={"metadata": TEMPLATE["metadata"]}, selector=SELECTOR), 422, "containers"),
     ("runs once", SETS, named(template=ONCE, selector=SELECTOR), 422, 'supported values: "Always"'),
-    ("no spec", SETS, {"metadata": {"name": "x"}}, 400, "spec"),
+    ("no spec", SETS, {"metadata": {"name": "x"}}, 422, "spec.selector: Required value"),
     ("no pod", SETS, named(template={"spec": {"containers": 3}}, selector=SELECTOR), 400, "containers"),
     ("no number at all", DEPLOYMENTS, named(template=TEMPLATE, selector=SELECTOR, replicas="two"), 400, "replicas"),
 ]  # fmt: skip

@@ -9,12 +9,13 @@ from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.deletion import DeleteOptions
 from stromboli.embedded.kinds.bindings import bind
 from stromboli.embedded.kinds.scales import scale_of, with_scale
-from stromboli.embedded.refusals import Refused, bad_request, details_of, method_not_allowed, no_such_path, success
+from stromboli.embedded.refusals import Refused, details_of, method_not_allowed, no_such_path, success, unrecognized
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.selectors import Matcher, matcher
 from stromboli.embedded.serving.bodies import APPLY_PATCH, applied_configuration, decoded, patched
 from stromboli.embedded.serving.calls import Call
 from stromboli.embedded.serving.forms import WholeForm, form_of
+from stromboli.embedded.serving.request_options import check_options
 from stromboli.embedded.serving.reviews import reviewed
 from stromboli.embedded.store import Entry, Object, encode
 from stromboli.embedded.versions import collection_of, served_form
@@ -92,6 +93,7 @@ class Api:
     def answer(self, asked: Asked) -> Reply:
         """Everything except watches."""
         call = asked.call
+        check_options(call, is_apply=asked.content_type == APPLY_PATCH)
         if call.verb == "create" and call.name:
             return self._act(asked)
         serve = self._verbs.get(call.verb)
@@ -100,6 +102,7 @@ class Api:
         return serve(asked)
 
     def watch(self, asked: Asked) -> Watch:
+        check_options(asked.call, is_apply=False)
         form = self._form(asked)
         return Watch(self._plane.store, form, asked.call, self._matcher(asked))
 
@@ -135,8 +138,9 @@ class Api:
     def _create(self, asked: Asked) -> Reply:
         body = decoded(asked.body, asked.content_type)
         if "list" not in asked.resource.verbs:
-            return Reply(201, encode(reviewed(asked.resource.plural, _object(body))))
-        entry = self._plane.writes.create(asked.resource, asked.call.namespace, _object(body), asked.options())
+            return Reply(201, encode(reviewed(asked.resource.plural, _object(asked.resource, body))))
+        given = _object(asked.resource, body)
+        entry = self._plane.writes.create(asked.resource, asked.call.namespace, given, asked.options())
         return self._shown(asked, entry, 201)
 
     def _act(self, asked: Asked) -> Reply:
@@ -152,7 +156,7 @@ class Api:
         return Reply(201, encode(success(201)))
 
     def _update(self, asked: Asked) -> Reply:
-        body = _object(decoded(asked.body, asked.content_type))
+        body = _object(asked.resource, decoded(asked.body, asked.content_type))
         if asked.call.subresource == "scale":
             return self._scale(asked, body)
         entry = self._plane.writes.update(asked.resource, self._entry(asked), body, asked.options())
@@ -206,7 +210,7 @@ def _allowed(resource: ServedResource, call: Call) -> tuple[str, ...]:
     return _PART_VERBS.get(call.subresource, _ORDINARY_PART_VERBS) if call.subresource else resource.verbs
 
 
-def _object(body: Any) -> Object:
+def _object(resource: ServedResource, body: Any) -> Object:
     if not isinstance(body, dict):
-        raise bad_request("the body of the request is not an object")
+        raise unrecognized(resource, "couldn't get version/kind; json parse error: it is not an object")
     return body

@@ -46,9 +46,8 @@ class Applies:
 
 
 def _check(resource: ServedResource, call: Call, applied: Object) -> None:
-    if not call.query.get("fieldManager"):
-        cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
-        raise invalid(resource, call.name, [cause])
+    if not applied.get("kind") or not applied.get("apiVersion"):
+        raise bad_request(f"invalid object type: {applied.get('apiVersion') or '/'}, Kind={applied.get('kind') or ''}")
     check_kind(resource, applied)
     metadata = metadata_of(applied)
     if metadata.setdefault("name", call.name) != call.name:

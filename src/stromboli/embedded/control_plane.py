@@ -10,7 +10,13 @@ from stromboli.embedded.kinds.custom_resources import CRD_GROUP, CustomStrategy,
 from stromboli.embedded.kinds.events_api import EVENTS_GROUP
 from stromboli.embedded.kinds.evictions import Evictions
 from stromboli.embedded.kinds.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
-from stromboli.embedded.kinds.plain_kinds import EventStrategy, NodeStrategy, RoleStrategy
+from stromboli.embedded.kinds.plain_kinds import (
+    ConditionalStrategy,
+    EventStrategy,
+    LeaseStrategy,
+    NodeStrategy,
+    RoleStrategy,
+)
 from stromboli.embedded.kinds.pods import PodStrategy
 from stromboli.embedded.kinds.priorities import PriorityClassStrategy, system_classes
 from stromboli.embedded.kinds.stored_data import DataStrategy, SecretStrategy
@@ -21,6 +27,12 @@ from stromboli.embedded.registry import Registry, ServedResource
 from stromboli.embedded.store import Entry, Object, Store
 from stromboli.embedded.writes import WriteOptions, Writes
 
+_CONDITIONAL = (
+    ("policy", "poddisruptionbudgets"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "volumeattachments"),
+)
 _RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 
@@ -53,6 +65,8 @@ class ControlPlane:
             ("", "secrets"): SecretStrategy(),
             ("", "events"): EventStrategy(self.store),
             (EVENTS_GROUP, "events"): EventStrategy(self.store),
+            ("coordination.k8s.io", "leases"): LeaseStrategy(),
+            **dict.fromkeys(_CONDITIONAL, ConditionalStrategy()),
             ("", "namespaces"): NamespaceStrategy(),
             ("scheduling.k8s.io", "priorityclasses"): PriorityClassStrategy(self.store),
             (CRD_GROUP, "customresourcedefinitions"): DefinitionStrategy(self.store, self.registry),

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from stromboli.embedded.clock import seconds_from_now
 from stromboli.embedded.kinds.action_types import DeleteOptionsTypes
+from stromboli.embedded.kinds.causes import one_of, wrong
 from stromboli.embedded.kinds.strategies import Strategies
 from stromboli.embedded.kinds.typed import check_type
-from stromboli.embedded.refusals import bad_request, conflict
+from stromboli.embedded.refusals import Cause, bad_request, invalid_options, precondition_failed
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object
 from stromboli.embedded.writes import WriteOptions, Writes
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _FINALIZERS = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
-_POLICIES = ("", "Background", *_FINALIZERS)
+_POLICIES = ("Foreground", "Background", "Orphan", "nil")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +42,32 @@ class DeleteOptions:
             "orphanDependents", {"true": True, "false": False}.get(query.get("orphanDependents", ""))
         )
         propagation = document.get("propagationPolicy") or query.get("propagationPolicy") or ""
-        if propagation not in _POLICIES:
-            raise bad_request(f"invalid propagationPolicy {propagation!r}: expected Orphan, Background or Foreground")
-        if orphans is not None and not propagation:
+        dry_run = document.get("dryRun") or ()
+        if causes := [*_propagation_causes(propagation, orphans), *_dry_run_causes(dry_run)]:
+            raise invalid_options("DeleteOptions", causes)
+        if orphans is not None:
             propagation = "Orphan" if orphans else "Background"
         return cls(
             grace_period=_seconds(grace),
             uid=preconditions.get("uid") or "",
             resource_version=preconditions.get("resourceVersion") or "",
             propagation=propagation,
-            dry_run="All" in (document.get("dryRun") or ()) or query.get("dryRun") == "All",
+            dry_run="All" in dry_run or query.get("dryRun") == "All",
         )
+
+
+def _propagation_causes(propagation: str, orphans: bool | None) -> Iterator[Cause]:
+    if propagation and orphans is not None:
+        yield wrong("propagationPolicy", propagation, "orphanDependents and deletionPropagation cannot be both set")
+    elif propagation:
+        yield from one_of("propagationPolicy", propagation, _POLICIES)
+
+
+def _dry_run_causes(wanted: Iterable[str]) -> Iterator[Cause]:
+    for each in wanted:
+        if each != "All":
+            why = f'Unsupported value: ["{each}"]: supported values: "All"'
+            yield Cause("FieldValueNotSupported", why, "dryRun")
 
 
 def _seconds(found: Any) -> int | None:
@@ -110,13 +126,13 @@ def check_preconditions(resource: ServedResource, entry: Entry, options: DeleteO
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({found['uid']}). "
             "The object might have been deleted and then recreated"
         )
-        raise conflict(resource, entry.key[1], why)
+        raise precondition_failed(resource, entry.key[1], why)
     if options.resource_version and options.resource_version != found["resourceVersion"]:
         why = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({found['resourceVersion']}). The object might have been modified"
         )
-        raise conflict(resource, entry.key[1], why)
+        raise precondition_failed(resource, entry.key[1], why)
 
 
 def _finalizers(found: list[str], propagation: str) -> list[str]:

@@ -61,7 +61,7 @@ class Lists:
             return self._continued(token, limit)
         self._check_version(call)
         found = _selected(collection.entries(call.namespace), matches)
-        if limit <= 0:
+        if limit <= 0 or call.query.get("resourceVersion") == "0":  # whoever is content with any state gets it whole
             return Page(list(found), self._store.version)
         entries = list(found)
         return self._first(_Snapshot(entries, self._store.version, matches is not None), limit)

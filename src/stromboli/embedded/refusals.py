@@ -70,6 +70,11 @@ def bad_request(message: str) -> Refused:
     return Refused(400, "BadRequest", message)
 
 
+def unrecognized(resource: ServedResource, why: str) -> Refused:
+    """The body is not even an object of some kind."""
+    return bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): {why}")
+
+
 def unauthorized() -> Refused:
     return Refused(401, "Unauthorized", "Unauthorized")
 
@@ -110,6 +115,13 @@ def conflict(resource: ServedResource, name: str, why: str, *, subresource: str 
     return Refused(409, "Conflict", f'Operation cannot be fulfilled on {named} "{name}": {why}', details=details)
 
 
+def precondition_failed(resource: ServedResource, name: str, why: str) -> Refused:
+    """The object is not the one that the caller means. It is named by its kind here."""
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    details = {**details_of(resource, name), "kind": resource.kind}
+    return Refused(409, "Conflict", f'Operation cannot be fulfilled on {kind} "{name}": {why}', details=details)
+
+
 def modified(resource: ServedResource, name: str) -> Refused:
     """Somebody else wrote since the caller read."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
@@ -124,6 +136,11 @@ def too_large(limit: int) -> Refused:
     return Refused(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
+def not_acceptable() -> Refused:
+    """The client wants to read what nobody here writes."""
+    return Refused(406, "NotAcceptable", "only the following media types are accepted: application/json")
+
+
 def unsupported_media_type(supported: Iterable[str]) -> Refused:
     listed = ", ".join(supported)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
@@ -134,11 +151,28 @@ def invalid(resource: ServedResource, name: str, causes: Iterable[Cause]) -> Ref
     """The object was understood and breaks the rules of its kind."""
     found = list(causes)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    sentences = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in found]
-    joined = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     details = {**details_of(resource, name), "kind": resource.kind}
     details["causes"] = [cause.document() for cause in found]
-    return Refused(422, "Invalid", f'{kind} "{name}" is invalid: {joined}', details=details)
+    return Refused(422, "Invalid", f'{kind} "{name}" is invalid: {_sentence(found)}', details=details)
+
+
+def invalid_options(kind: str, causes: Iterable[Cause]) -> Refused:
+    """What the caller wants done with the object is not understood."""
+    found = list(causes)
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.document() for cause in found]}
+    return Refused(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_sentence(found)}', details=details)
+
+
+def _sentence(causes: list[Cause]) -> str:
+    sentences = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
+    return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+
+
+def version_missing(resource: ServedResource, name: str) -> Refused:
+    """Whoever replaces an object of this kind must say which version he has seen."""
+    cause = Cause("FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion")
+    details = {**details_of(resource, name), "causes": [cause.document()]}
+    return Refused(422, "Invalid", f'{resource.name} "{name}" is invalid: {_sentence([cause])}', details=details)
 
 
 def patch_failed() -> Refused:

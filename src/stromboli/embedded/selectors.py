@@ -50,7 +50,6 @@ _FIELDS["", "events"] = (
 )
 _FIELDS["events.k8s.io", "events"] = (
     *(f"regarding.{part}" for part in _REFERENCE),
-    *(f"involvedObject.{part}" for part in _REFERENCE),
     "reason",
     "type",
     "reportingController",

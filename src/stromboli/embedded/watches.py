@@ -6,17 +6,13 @@ import asyncio
 from collections.abc import Iterator
 
 from stromboli.embedded.lists import too_new
-from stromboli.embedded.refusals import Refused, bad_request, expired
+from stromboli.embedded.refusals import expired
 from stromboli.embedded.selectors import Matcher
 from stromboli.embedded.serving.calls import Call
 from stromboli.embedded.serving.forms import WholeForm
 from stromboli.embedded.store import ADDED, DELETED, MODIFIED, Change, Entry, Store
 
 _FROM_NOW = ("", "0")
-_MATCH_NEEDED = (
-    'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting '
-    "resourceVersionMatch to NotOlderThan"
-)
 
 
 class Watch:
@@ -33,16 +29,12 @@ class Watch:
         self._streams_list = call.flag("sendInitialEvents")
         is_said = "sendInitialEvents" in call.query
         self._starts_with_state = self._streams_list if is_said else call.query.get("resourceVersion", "") in _FROM_NOW
-        if is_said and call.query.get("resourceVersionMatch") != "NotOlderThan":
-            raise Refused(422, "Invalid", _MATCH_NEEDED)
         self.place = self._start(call)
         self._is_known_too_late = not self._starts_with_state and self.place < self._collection.forgotten
         self._initial = self._there() if self._starts_with_state else []
 
     def _start(self, call: Call) -> int:
         wanted = call.query.get("resourceVersion", "")
-        if wanted and not wanted.isdigit():
-            raise bad_request(f"invalid resource version {wanted!r}")
         if wanted and int(wanted) > self._store.version:
             raise too_new(int(wanted), self._store.version)
         if self._starts_with_state or wanted in _FROM_NOW:
@@ -58,7 +50,7 @@ class Watch:
         """What there was, for a watch that did not say what it knows already. To be asked for once."""
         initial, self._initial = self._initial, []
         yield from map(self._form.initial, initial)
-        if self._streams_list:
+        if self._streams_list and self.wants_bookmarks:
             yield self._form.bookmark(self.place, initial_events_end=True)
 
     def news(self) -> list[Change]:

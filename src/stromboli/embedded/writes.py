@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stromboli.embedded.clock import now
+from stromboli.embedded.kinds.causes import wrong
 from stromboli.embedded.kinds.metadata import check_kind, metadata_causes, metadata_of, ordered
 from stromboli.embedded.kinds.schemas import unknown_fields
 from stromboli.embedded.kinds.settled_amounts import settle_amounts
@@ -27,6 +28,7 @@ from stromboli.embedded.refusals import (
     invalid,
     modified,
     not_found,
+    version_missing,
 )
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Collection, Entry, Key, Object, Store
@@ -73,7 +75,7 @@ class Writes:
         strategy.default(resource, body)
         strategy.start_status(resource, body)
         _refuse_invalid(resource, strategy, body)
-        self._check_namespace(resource, namespace)
+        self._check_namespace(resource, namespace, key[1])
         strategy.protect(resource, body)
         strategy.admit(resource, body)
         if collection.get(key) is not None:
@@ -104,7 +106,7 @@ class Writes:
             metadata["generation"] = 1
         return namespace, str(metadata.get("name") or "")
 
-    def _check_namespace(self, resource: ServedResource, namespace: str) -> None:
+    def _check_namespace(self, resource: ServedResource, namespace: str, name: str) -> None:
         if not resource.namespaced:
             return
         home = self._store.collection("", "namespaces").get(("", namespace))
@@ -114,7 +116,7 @@ class Writes:
         if "deletionTimestamp" in home.metadata:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
-            raise forbidden(resource, "", why, [cause])
+            raise forbidden(resource, name, why, [cause])
 
     def existing(self, resource: ServedResource, namespace: str, name: str) -> Entry:
         entry = collection_of(self._store, resource).get((namespace, name))
@@ -137,6 +139,7 @@ class Writes:
         strategy = self._strategies(resource)
         _check_identity(resource, entry, metadata, options)
         _check_version(resource, strategy, entry, metadata)
+        _check_departure(resource, entry, metadata)
         collection = collection_of(self._store, resource)
         return self.replace(resource, entry, stored_form(resource, collection, body), options)
 
@@ -254,8 +257,7 @@ def _check_version(resource: ServedResource, strategy: Strategy, entry: Entry, m
     wanted = metadata.get("resourceVersion")
     name = entry.key[1]
     if not wanted and not strategy.unconditional_update:
-        why = "Invalid value: 0: must be specified for an update"
-        raise invalid(resource, name, [Cause("FieldValueInvalid", why, "metadata.resourceVersion")])
+        raise version_missing(resource, name)
     if wanted and wanted != str(entry.version):
         raise modified(resource, name)
 
@@ -274,9 +276,17 @@ def _check_identity(resource: ServedResource, entry: Entry, metadata: Object, op
         return
     if metadata.get("resourceVersion") not in (None, "", str(entry.version)):
         raise modified(resource, name)
-    raise invalid(
-        resource, name, [Cause("FieldValueInvalid", f'Invalid value: "{uid}": field is immutable', "metadata.uid")]
-    )
+    raise invalid(resource, name, [wrong("metadata.uid", uid, "field is immutable")])
+
+
+def _check_departure(resource: ServedResource, entry: Entry, metadata: Object) -> None:
+    """Only a deletion says when an object goes."""
+    if causes := [
+        wrong(f"metadata.{field}", value, "field is immutable")
+        for field in ("deletionTimestamp", "deletionGracePeriodSeconds")
+        if (value := metadata.get(field)) is not None and value != entry.metadata.get(field)
+    ]:
+        raise invalid(resource, entry.key[1], causes)
 
 
 def _kept_metadata(old: Object, new: Object) -> Object:

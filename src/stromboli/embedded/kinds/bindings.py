@@ -8,7 +8,7 @@ from stromboli.embedded.kinds.action_types import BindingTypes
 from stromboli.embedded.kinds.pods import with_condition
 from stromboli.embedded.kinds.topology_labels import topology_labels, with_labels
 from stromboli.embedded.kinds.typed import check_type
-from stromboli.embedded.refusals import Cause, conflict, invalid
+from stromboli.embedded.refusals import Refused, bad_request, conflict
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object, Store
 from stromboli.embedded.writes import WriteOptions, Writes
@@ -21,8 +21,9 @@ def bind(
 ) -> Entry:
     """Assign the pod, and put the binding's annotations and labels on it in the same write."""
     check_type(binding, BindingTypes, "Binding")
-    node = _target(pods, entry.key[1], binding.get("target") or {})
     metadata = binding.get("metadata") or {}
+    _check_place(entry, metadata)
+    node = _target(binding.get("target") or {})
     _check(pods, entry, metadata)
     pod = entry.body
     body = {
@@ -34,12 +35,19 @@ def bind(
     return writes.store_marked(pods, entry, body, options)
 
 
-def _target(pods: ServedResource, pod: str, target: Object) -> str:
+def _check_place(entry: Entry, metadata: Object) -> None:
+    if metadata.get("name") != entry.key[1]:
+        raise bad_request("name in URL does not match name in Binding object")
+    if metadata.get("namespace") not in (None, "", entry.key[0]):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def _target(target: Object) -> str:
     if target.get("kind") not in (None, "", "Node"):
         why = f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
-        raise invalid(pods, pod, [Cause("FieldValueNotSupported", why, "target.kind")])
+        raise Refused(500, "", f"target.kind: {why}")
     if not target.get("name"):
-        raise invalid(pods, pod, [Cause("FieldValueRequired", "Required value", "target.name")])
+        raise Refused(500, "", "target.name: Required value")
     return str(target["name"])
 
 

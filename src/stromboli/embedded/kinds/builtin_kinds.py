@@ -121,6 +121,8 @@ def _resource(
         subresources=parts,
         status_subresource="status" in parts,
     )
+    if kind == "Namespace":
+        return replace(served, verbs=tuple(verb for verb in served.verbs if verb != "deletecollection"))
     return _asked_only(served) if asked_only else served
 
 

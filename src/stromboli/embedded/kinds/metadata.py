@@ -7,7 +7,7 @@ from typing import Any
 
 from stromboli.embedded.kinds.causes import wrong
 from stromboli.embedded.kinds.naming import qualified_problem, subdomain_problem, value_problem
-from stromboli.embedded.refusals import Cause, bad_request
+from stromboli.embedded.refusals import Cause, bad_request, invalid, unrecognized
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Object
 
@@ -28,15 +28,28 @@ def metadata_of(body: Object) -> dict[str, Any]:
 def check_kind(resource: ServedResource, body: Any) -> None:
     """The body must be of the kind that the path names; what it leaves out is filled in."""
     if not isinstance(body, dict):
-        raise bad_request("the body of the request is not an object")
+        raise unrecognized(resource, "couldn't get version/kind; json parse error: it is not an object")
+    if resource.is_custom:
+        _check_custom_kind(resource, body)
     version, kind = body.get("apiVersion") or resource.api_version, body.get("kind") or resource.kind
-    if version != resource.api_version:
+    if version != resource.api_version and (resource.is_custom or kind == "Event"):
         raise bad_request(
             f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
         )
-    if kind != resource.kind:
-        raise bad_request(f"{kind} in version {version!r} cannot be handled as a {resource.kind}")
+    if version != resource.api_version or kind != resource.kind:
+        why = f'no kind "{kind}" is registered for version "{version}"'
+        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
     body["apiVersion"], body["kind"] = version, kind
+
+
+def _check_custom_kind(resource: ServedResource, body: Object) -> None:
+    """Nobody fills in for custom resources what they are."""
+    for field, label in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not body.get(field):
+            raise unrecognized(resource, f"Object '{label}' is missing")
+    if body["kind"] != resource.kind and body["apiVersion"] == resource.api_version:
+        name = str((body.get("metadata") or {}).get("name") or "")
+        raise invalid(resource, name, [wrong("kind", body["kind"], f"must be {resource.kind}")])
 
 
 def ordered(body: Object) -> Object:
@@ -79,13 +92,14 @@ def _owner_causes(owners: Any) -> Iterator[Cause]:
     for owner in owners or ():
         for part in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(part):
-                why = f'Invalid value: "": {part} must not be empty'
-                yield Cause("FieldValueInvalid", why, f"metadata.ownerReferences.{part}")
+                why = "version must not be empty" if part == "apiVersion" else "must not be empty"
+                yield wrong(f"metadata.ownerReferences.{part}", "", why)
         if owner.get("controller"):
             controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
     if len(controllers) > 1:
-        why = f'Only one reference can have Controller set to true. Found "true" in {" and ".join(controllers[:2])}'
-        yield Cause("FieldValueInvalid", f"Invalid value: {why}", "metadata.ownerReferences")
+        found = " and ".join(controllers[:2])
+        why = f'Only one reference can have Controller set to true. Found "true" in references for {found}'
+        yield wrong("metadata.ownerReferences", owners, why)
 
 
 def _is_list_of(found: Any, kind: type) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from stromboli.embedded.kinds.causes import wrong
 from stromboli.embedded.kinds.strategies import Strategy
-from stromboli.embedded.refusals import forbidden
+from stromboli.embedded.refusals import Cause, forbidden
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Object
 
@@ -21,6 +24,11 @@ class NamespaceStrategy(Strategy):
         labels = metadata.get("labels") or {}
         if labels.get(_NAME_LABEL) != metadata.get("name"):
             metadata["labels"] = {**labels, _NAME_LABEL: metadata.get("name")}
+
+    def check(self, resource: ServedResource, body: Object) -> Iterator[Cause]:
+        name = body["metadata"].get("name") or ""
+        if "." in name:
+            yield wrong("metadata.name", name, "must not contain dots")
 
     def start_status(self, resource: ServedResource, body: Object) -> None:
         body["spec"] = {"finalizers": ["kubernetes"]}

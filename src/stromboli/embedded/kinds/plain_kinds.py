@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from stromboli.embedded.clock import seconds_from_now
+from stromboli.embedded.kinds.event_checks import changed_causes, event_causes, namespace_causes, series_causes
+from stromboli.embedded.kinds.events_api import to_core_event
+from stromboli.embedded.kinds.micro_times import check_moment
 from stromboli.embedded.kinds.strategies import Strategy
+from stromboli.embedded.refusals import Cause
 from stromboli.embedded.registry import ServedResource
-from stromboli.embedded.store import Entry, Store
+from stromboli.embedded.store import Entry, Object, Store
 
 _EVENTS_LAST_SECONDS = 3600
+_MACHINE = (
+    "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
+    "kubeProxyVersion", "operatingSystem", "architecture",
+)  # fmt: skip
+#: What a node says of itself when it says nothing.
+_NODE_STATUS: Object = {
+    "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+    "nodeInfo": dict.fromkeys(_MACHINE, ""),
+}
 
 
 class NodeStrategy(Strategy):
     """Nodes register with their status in one write."""
 
     status_at_creation = True
+
+    def start_status(self, resource: ServedResource, body: Object) -> None:
+        body["status"] = {**_NODE_STATUS, **(body.get("status") or {})}
 
 
 class RoleStrategy(Strategy):
@@ -22,11 +40,39 @@ class RoleStrategy(Strategy):
     free_names = True
 
 
+class ConditionalStrategy(Strategy):
+    """Kinds that several write at the same time: whoever replaces an object must say which version he has seen."""
+
+    unconditional_update = False
+
+
+class LeaseStrategy(ConditionalStrategy):
+    """Leases say to the microsecond when they were taken."""
+
+    def default(self, resource: ServedResource, body: Object) -> None:
+        spec = body.get("spec") or {}
+        for field in ("acquireTime", "renewTime"):
+            check_moment(resource.kind, spec.get(field))
+
+
 class EventStrategy(Strategy):
     """Events go after an hour, or they would fill the memory of a server that runs for days."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def default(self, resource: ServedResource, body: Object) -> None:
+        check_moment(resource.kind, body.get("eventTime"))
+        check_moment(resource.kind, (body.get("series") or {}).get("lastObservedTime"))
+
+    def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
+        if not resource.group:
+            return namespace_causes(body)
+        is_new = body["apiVersion"] == resource.api_version  # a changed one comes as it is kept
+        return event_causes(to_core_event(body)) if is_new else series_causes(body.get("series"))
+
+    def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
+        return changed_causes(old, new) if resource.group else ()
 
     def written(self, resource: ServedResource, entry: Entry, previous: Entry | None) -> None:
         if previous is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stromboli.embedded.clock import now
+from stromboli.embedded.kinds.causes import wrong
 from stromboli.embedded.kinds.container_checks import CONTAINER_LISTS
 from stromboli.embedded.kinds.pod_checks import pod_spec_causes
 from stromboli.embedded.kinds.pod_defaults import defaulted_spec, quality_of_service
@@ -26,6 +27,7 @@ _IMMUTABLE = (
 #: Parts of the spec that have rules of their own.
 _JUDGED_APART = ("containers", "initContainers", "tolerations", "schedulingGates", "activeDeadlineSeconds")
 #: While a pod is gated, whoever gates it may still steer it.
+_DEADLINE = "spec.activeDeadlineSeconds"
 _STEERABLE = ("nodeSelector", "affinity")
 
 
@@ -62,7 +64,8 @@ class PodStrategy(Strategy):
             case "":
                 yield from _spec_causes(old["spec"], new["spec"])
             case "resize":
-                yield from _part_causes(old["spec"], new["spec"], "resources")
+                if (before := quality_of_service(old["spec"])) != quality_of_service(new["spec"]):
+                    yield wrong("spec", before, "Pod QOS Class may not change as a result of resizing")
             case "ephemeralcontainers":
                 if _rest(old["spec"], ("ephemeralContainers",)) != _rest(new["spec"], ("ephemeralContainers",)):
                     yield Cause("FieldValueForbidden", "Forbidden: only ephemeral containers may be added", "spec")
@@ -71,6 +74,8 @@ class PodStrategy(Strategy):
         """What admission decided stays decided when a caller sends the manifest again without it."""
         merged = super().touch(resource, old, new, subresource)
         spec = merged.get("spec")
+        if subresource == "resize":
+            return {**merged, "spec": _resized(old["spec"], spec or {})}
         if subresource or not isinstance(spec, dict):
             return merged
         decided = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
@@ -103,6 +108,7 @@ def _spec_causes(old: Object, new: Object) -> Iterator[Cause]:
     apart = _JUDGED_APART + (_STEERABLE if old.get("schedulingGates") else ())
     if _rest(old, apart) != _rest(new, apart) or _containers(old, "image") != _containers(new, "image"):
         yield Cause("FieldValueForbidden", _IMMUTABLE, "spec")
+    yield from _deadline_causes(old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds"))
     if _lost(old.get("tolerations"), new.get("tolerations")):
         yield Cause(
             "FieldValueForbidden",
@@ -114,14 +120,28 @@ def _spec_causes(old: Object, new: Object) -> Iterator[Cause]:
         yield Cause("FieldValueForbidden", why, "spec.schedulingGates")
 
 
+def _deadline_causes(old: int | None, new: int | None) -> Iterator[Cause]:
+    """Time that was given can only become less."""
+    if old is None or new == old:
+        return
+    if new is None:
+        yield wrong(_DEADLINE, None, "must not update from a positive integer to nil value")
+    elif new > old:
+        yield wrong(_DEADLINE, new, "must be less than or equal to previous value")
+
+
+def _resized(old: Object, new: Object) -> Object:
+    """The old spec with what the containers of the new one ask for: nothing else of it is heard."""
+    sized = dict(old)
+    for part in CONTAINER_LISTS:
+        sizes = {each.get("name"): each["resources"] for each in new.get(part) or () if "resources" in each}
+        if old.get(part):
+            sized[part] = [{**each, "resources": sizes.get(each["name"], each["resources"])} for each in old[part]]
+    return sized
+
+
 def _rest(spec: Object, apart: tuple[str, ...]) -> Object:
     return {key: value for key, value in spec.items() if key not in apart}
-
-
-def _part_causes(old: Object, new: Object, part: str) -> Iterator[Cause]:
-    """Only one part of the containers may become another."""
-    if _rest(old, CONTAINER_LISTS) != _rest(new, CONTAINER_LISTS) or _containers(old, part) != _containers(new, part):
-        yield Cause("FieldValueForbidden", f"Forbidden: only `{part}` of containers may be changed here", "spec")
 
 
 def _containers(spec: Object, part: str) -> list[Object]:

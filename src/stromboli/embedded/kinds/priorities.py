@@ -10,6 +10,7 @@ from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Object, Store
 
 _GROUP = "scheduling.k8s.io"
+_RESERVED = "system-"
 _HIGHEST_OF_USERS = 1_000_000_000
 SYSTEM_CLASSES = (
     ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster."),
@@ -70,6 +71,11 @@ class PriorityClassStrategy(Strategy):
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def delete_begins(self, resource: ServedResource, body: Object) -> None:
+        name = body["metadata"]["name"]
+        if name.startswith(_RESERVED):
+            raise forbidden(resource, name, "this is a system priority class and cannot be deleted")
 
     def default(self, resource: ServedResource, body: Object) -> None:
         body.setdefault("preemptionPolicy", "PreemptLowerPriority")

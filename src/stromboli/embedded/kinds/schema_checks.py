@@ -58,7 +58,7 @@ def _has_type(schema: Schema, value: Any) -> bool:
 
 
 def _type_cause(schema: Schema, value: Any, path: str) -> Cause:
-    wanted = "integer or string" if schema.get(_INT_OR_STRING) else schema.get("type", "")
+    wanted = "integer,string" if schema.get(_INT_OR_STRING) else schema.get("type", "")
     found = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
     name = found.get(type(value), "null")
     message = f'Invalid value: "{name}": {path} in body must be of type {wanted}: "{name}"'

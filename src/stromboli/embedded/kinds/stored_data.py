@@ -34,6 +34,8 @@ class DataStrategy(Strategy):
             for key in body.get(part) or {}:
                 if not _KEY.fullmatch(key):
                     yield wrong(f"{part}[{key}]", key, _KEY_RULE)
+        for key in (body.get("data") or {}).keys() & (body.get("binaryData") or {}).keys():
+            yield wrong(f"data[{key}]", key, "duplicate of key present in binaryData")
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterator[Cause]:
         if not old.get("immutable"):

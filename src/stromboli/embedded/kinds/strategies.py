@@ -26,6 +26,18 @@ _INITIAL_STATUS: dict[str, Object] = {
     "persistentvolumes": {"phase": "Pending"},
     "persistentvolumeclaims": {"phase": "Pending"},
     "services": {"loadBalancer": {}},
+    "ingresses": {"loadBalancer": {}},
+    "volumeattachments": {"attached": False},
+    "replicasets": {"replicas": 0},
+    "replicationcontrollers": {"replicas": 0},
+    "statefulsets": {"replicas": 0, "availableReplicas": 0},
+    "daemonsets": {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+    **{plural: {} for plural in ("deployments", "jobs", "cronjobs", "resourcequotas", "resourceclaims")},
     "poddisruptionbudgets": {
         "currentHealthy": 0,
         "desiredHealthy": 0,
@@ -83,7 +95,7 @@ class Strategy:
         """A kind with a status subresource begins without the status that the caller sent."""
         if resource.status_subresource and not self.status_at_creation:
             body.pop("status", None)
-            if status := _INITIAL_STATUS.get(resource.plural):
+            if not resource.is_custom and (status := _INITIAL_STATUS.get(resource.plural)) is not None:
                 body["status"] = dict(status)
 
     def touch(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Object:

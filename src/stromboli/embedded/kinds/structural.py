@@ -47,7 +47,7 @@ def _type_causes(schema: dict[str, Any], field: str) -> Iterator[Cause]:
         yield Cause("FieldValueNotSupported", why, f"{field}.type")
     if found == "array" and "items" not in schema:
         yield Cause("FieldValueRequired", "Required value: must be specified", f"{field}.items")
-    if "properties" in schema and "additionalProperties" in schema:
+    if schema.get("properties") and "additionalProperties" in schema:
         why = "Forbidden: additionalProperties and properties are mutual exclusive"
         yield Cause("FieldValueForbidden", why, f"{field}.additionalProperties")
 

@@ -31,7 +31,7 @@ class _TemplateStrategy(Strategy):
     """What all have in common: a template whose labels the selector matches, and numbers that are not negative."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
-        spec = body.get("spec")
+        spec = body.get("spec") or {}
         if not isinstance(spec, dict):
             raise bad_request("spec: must be a map of keys and values")
         check_type(spec.get("template") or {}, Pod, resource.kind, resource.version)

@@ -83,7 +83,7 @@ def apply(
     subresource: str = "",
 ) -> dict[str, Any]:
     """The object after the apply: `live` itself when that changes nothing. Raises `ApplyConflict`."""
-    if (applied.get("metadata") or {}).get("managedFields"):
+    if (applied.get("metadata") or {}).get("managedFields") is not None:
         raise ApplyRejected("metadata.managedFields must be nil")
     wanted, shape = _applicable(applied, resource, subresource), shape_of(resource)
     problems = list(list_problems(wanted, shape))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
-from stromboli.embedded.refusals import Refused
-
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_TRUE = ("true", "1", "True")
+_FALSE = ("false", "0")
 #: What is below a namespace's own path and is not a resource inside the namespace.
 _NAMESPACE_PARTS = ("status", "finalize")
 
@@ -29,7 +27,7 @@ class Call:
     query: dict[str, str] = field(default_factory=dict)
 
     def flag(self, parameter: str) -> bool:
-        return self.query.get(parameter) in _TRUE
+        return _is_set(self.query, parameter)
 
     def number(self, parameter: str) -> int | None:
         """The parameter as a whole number; None when it is absent or is none."""
@@ -38,12 +36,8 @@ class Call:
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing is to be written. A wish that is not understood must not end in a write, so it is refused."""
-        wanted = self.query.get("dryRun", "")
-        if wanted not in ("", "All"):
-            why = f'dryRun: Unsupported value: "{wanted}": supported values: "All"'
-            raise Refused(422, "Invalid", f'Options.meta.k8s.io "" is invalid: {why}')
-        return wanted == "All"
+        """Whether nothing is to be written."""
+        return self.query.get("dryRun") == "All"
 
 
 def split_target(target: str) -> tuple[str, str]:
@@ -71,6 +65,11 @@ def parse_call(method: str, path: str, query: str) -> Call | None:
 
 
 def _verb(method: str, name: str, query: dict[str, str]) -> str:
-    if method == "GET" and query.get("watch") in _TRUE:
+    if method == "GET" and not name and _is_set(query, "watch"):
         return "watch"
     return (_OBJECT_VERBS if name else _COLLECTION_VERBS).get(method, "")
+
+
+def _is_set(query: dict[str, str], parameter: str) -> bool:
+    """Whatever does not say no means yes."""
+    return parameter in query and query[parameter].lower() not in _FALSE

@@ -7,11 +7,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from stromboli.embedded.describing.tables import table, wants_table
+from stromboli.embedded.refusals import bad_request, not_acceptable
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Change, Collection, Entry, encode, event_line
 from stromboli.embedded.versions import served_bytes, served_form
 
 ListMetadata = dict[str, Any]
+#: What an `Accept` header may name; those who prefer the binary form get JSON too.
+_WRITTEN = ("application/json", "*/*", "application/*", "application/yaml", "application/vnd.kubernetes.protobuf")
+_INCLUDED = ("", "Metadata", "Object", "None")
 
 
 class WholeForm:
@@ -109,6 +113,11 @@ class TableForm(WholeForm):
 
 def form_of(resource: ServedResource, collection: Collection, accept: str, include_object: str) -> WholeForm:
     """The form that a client's `Accept` header asks for."""
+    if accept and not any(kind in accept for kind in _WRITTEN):
+        raise not_acceptable()
+    if include_object not in _INCLUDED:
+        why = f"""Invalid value: "{include_object}": must be 'Metadata', 'Object', 'None', or empty"""
+        raise bad_request(f"Unable to convert to Table as requested: includeObject: {why}")
     if "as=" in accept:
         if wants_table(accept):
             return TableForm(resource, collection, include_object)

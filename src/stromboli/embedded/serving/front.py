@@ -18,6 +18,7 @@ from stromboli.embedded.faults import Answer, CutConnection, Delay, Faults, Garb
 from stromboli.embedded.refusals import Refused, internal_error, too_large, unauthorized
 from stromboli.embedded.serving.calls import Call, parse_call, split_target
 from stromboli.embedded.serving.documents import Documents, is_public
+from stromboli.embedded.serving.strangers import closed_to_strangers
 from stromboli.embedded.serving.streams import Streams
 from stromboli.embedded.store import encode
 
@@ -60,9 +61,10 @@ class HttpFront:
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         path, query = split_target(request.raw_path)
-        if not self._is_known(request) and not is_public(path):
-            raise unauthorized()
         call = parse_call(request.method, path, query)
+        if not self._is_known(request) and not is_public(path):
+            is_liar = "Authorization" in request.headers
+            raise unauthorized() if is_liar else closed_to_strangers(request.method, path, call)
         if call is None or not call.plural:
             return _response(self._documents.answer(path, request.headers.get("Accept", ""), request.host))
         if not self._faults:
