@@ -57,6 +57,11 @@ class Leadership:
         return self._elector.epoch if self._elector else 0
 
     @property
+    def renewed_at(self) -> float:
+        """When the last renewal that succeeded was sent, by the monotonic clock."""
+        return self._elector.renewed_at if self._elector else float("-inf")
+
+    @property
     def leader(self) -> str:
         return self._elector.leader if self._elector else ""
 
@@ -67,6 +72,12 @@ class Leadership:
 
     def start(self) -> None:
         self._thread.start()
+
+    def renew_now(self) -> None:
+        """Ask the server at once whether we still lead. May be called from any thread."""
+        if self._loop is not None and self._elector is not None:
+            with contextlib.suppress(RuntimeError):  # the loop may have ended by itself
+                self._loop.call_soon_threadsafe(self._elector.renew_now)
 
     def stop(self, timeout: float = 5.0) -> None:
         """Give the lease back and end the thread."""

@@ -30,6 +30,12 @@ def commit_annotations(name: str, size: int, decided: str, *, is_gang: bool) -> 
     return {COMMIT: f"{name}/{size}", DECIDED: decided} if is_gang else {}
 
 
+def term_of(pod: kube.Pod) -> int | None:
+    """The term of the leader that bound a member of a gang: the name of a commit begins with it."""
+    term = _annotation(pod, COMMIT).partition(".")[0]
+    return int(term) if term.isdecimal() and len(term) < 9 else None
+
+
 @dataclass(slots=True)
 class HalfBound:
     """A gang below its minimum, the pods to be evicted if it stays so, and since when."""

@@ -23,6 +23,7 @@ from stromboli.scheduler.dumping import Dumping
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
+from stromboli.scheduler.succession import Succession
 
 #: A loop that has not come round for so long, in seconds, is stuck.
 STUCK = 120.0
@@ -63,6 +64,7 @@ class Process:
         self.endpoints: Endpoints | None = None
         self._ending = Ending.STOPPED
         self._leadership: Leadership | None = None
+        self._succession: Succession | None = None
         self._running: asyncio.Task[None] | None = None
 
     async def run(self) -> Ending:
@@ -99,7 +101,8 @@ class Process:
     # -- leadership ---------------------------------------------------------------------------------------------
 
     def _is_in_charge(self) -> bool:
-        return self._leadership is None or self._leadership.is_leading
+        """Without an election, always."""
+        return self._succession is None or self._succession.is_in_charge()
 
     def _epoch(self) -> int:
         return self._leadership.epoch if self._leadership else 0
@@ -118,6 +121,8 @@ class Process:
             won=lambda: loop.call_soon_threadsafe(self._lead, scheduler),
             lost=lambda: loop.call_soon_threadsafe(self._leave),
         )
+        self._succession = Succession(self._leadership, time.monotonic)
+        scheduler.saw_term = self._succession.saw
         self._leadership.start()
         try:
             yield

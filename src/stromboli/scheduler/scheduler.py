@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
+from stromboli import kube
 from stromboli.binder.binding import Binding
 from stromboli.binder.evictions import Evictor, EvictWorkers
 from stromboli.binder.orders import EvictOrder
@@ -31,7 +32,7 @@ from stromboli.scheduler.confidence import Confidence
 from stromboli.scheduler.cycles import CycleResult, Cycles
 from stromboli.scheduler.feed import Feed
 from stromboli.scheduler.gauges import Gauges
-from stromboli.scheduler.healing import UNWOUND, Healing, left_behind, with_followers
+from stromboli.scheduler.healing import UNWOUND, Healing, left_behind, term_of, with_followers
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.outcomes import Outcomes
 from stromboli.scheduler.policy import Policy
@@ -115,6 +116,8 @@ class Scheduler:
         self.observers: list[Callable[[CycleResult], None]] = []
         #: Told every time the loop comes round.
         self.turned: Callable[[], None] = lambda: None
+        #: Told the term of the leader that bound a pod, whenever one is heard of.
+        self.saw_term: Callable[[int], None] = lambda term: None
         #: Keeps the state for those who look for the cause of something.
         self.dump: Callable[[], None] = lambda: None
         self._has_news = True
@@ -246,6 +249,8 @@ class Scheduler:
 
     def _changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         self._has_news = True
+        if isinstance(entry, kube.Pod) and (term := term_of(entry)) is not None:
+            self.saw_term(term)
         others, self._others = self._others, self.cluster.doings_of_others
         if matters(entry, before) and (others != self._others or not confirms(entry, before)):
             self.alarm.ring()

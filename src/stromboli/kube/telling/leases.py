@@ -11,6 +11,7 @@ Every write carries the version of the record it is based on, so of two that rea
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
 import time
@@ -61,12 +62,22 @@ class LeaderElector:
         self._observed: Lease | None = None
         self._observed_at = 0.0
         self._renewed_at = float("-inf")
+        self._hurry = asyncio.Event()
         self._terms = 0
 
     @property
     def is_leading(self) -> bool:
         """Whether nobody else can be leading now. Ask before every write that only the leader may do."""
         return self._clock() < self._renewed_at + self._renew_deadline
+
+    @property
+    def renewed_at(self) -> float:
+        """When the last renewal that succeeded was sent."""
+        return self._renewed_at
+
+    def renew_now(self) -> None:
+        """Do not wait for the next renewal: something has called our leadership into question."""
+        self._hurry.set()
 
     async def acquire(self) -> None:
         """Returns as the leader."""
@@ -76,10 +87,16 @@ class LeaderElector:
     async def keep(self) -> None:
         """Renews the lease; returns when it is lost."""
         while self.is_leading:
-            await asyncio.sleep(min(self._retry_period, self._left()))
+            await self._pause(min(self._retry_period, self._left()))
             if self.is_leading and not await self._attempt() and self._is_taken():
                 break
         self._renewed_at = float("-inf")
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+        self._hurry.clear()
 
     async def release(self) -> None:
         """Gives the lease away, so that the next one need not wait until it runs out. Never raises RequestFailed."""
