@@ -14,9 +14,10 @@ ROOT = Path(__file__).parents[1]
 
 
 @contextlib.contextmanager
-def embedded_plane(*, bare: bool = False) -> Iterator[ControlPlane]:
+def embedded_plane(*, bare: bool = False, native_groups: bool = False) -> Iterator[ControlPlane]:
     """Start it; it is gone when this ends. A bare one does not know Volcano's kinds."""
-    command = [sys.executable, "-m", "testbed.embedded_server", *(["--bare"] if bare else [])]
+    flags = {"--bare": bare, "--native-groups": native_groups}
+    command = [sys.executable, "-m", "testbed.embedded_server", *(flag for flag, given in flags.items() if given)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         assert server.stdout is not None
         try:

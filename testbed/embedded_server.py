@@ -1,6 +1,7 @@
 """An embedded API server with Volcano's kinds and the standard queues, in a process of its own.
 
-It prints where its kubeconfig is. With --bare it has neither kinds nor queues.
+It prints where its kubeconfig is. With --bare it has neither kinds nor queues, with --native-groups it also has the
+groups of Kubernetes' own.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from stromboli.kube.crds import install_crds
 from stromboli.kube.objects.catalogue import QUEUES
 
 
-async def main(*, bare: bool) -> None:
+async def main(*, bare: bool, native_groups: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with ApiServer() as server:
+        async with ApiServer(native_groups=native_groups) as server:
             if not bare:
                 await _furnish(server)
             path = Path(folder) / "kubeconfig"
@@ -36,4 +37,4 @@ async def _furnish(server: ApiServer) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(bare="--bare" in sys.argv))
+    asyncio.run(main(bare="--bare" in sys.argv, native_groups="--native-groups" in sys.argv))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,7 @@ import yaml
 ADMINISTRATOR = "administrator"
 NAMESPACE = "stromboli-system"
 #: The accounts of our processes, by their short names.
-ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in ("scheduler", "controllers")}
+ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in ("scheduler", "controller")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,13 @@ class Asked:
     account: str
     verb: str
     group: str
+    #: With the part of it behind a slash, as roles name it.
     resource: str
-    name: str
-    namespace: str
     status: int
+
+
+#: What our accounts have asked of servers that are gone.
+ASKED_BEFORE: set[Asked] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +54,13 @@ class ControlPlane:
         """What a process of ours uses; a server without rights of its own lets everybody in as the administrator."""
         return self.kubeconfigs.get(account, self.kubeconfig)
 
-    def asked(self) -> Iterator[Asked]:
-        """What our accounts have asked for so far; nothing where nobody writes it down."""
+    def asked(self) -> Counter[Asked]:
+        """What our accounts have asked for so far, and how often; nothing where nobody writes it down."""
         if self.audit_log is None or not self.audit_log.exists():
-            return
+            return Counter()
         accounts = {user: name for name, user in ACCOUNTS.items()}
         with self.audit_log.open("rb") as lines:
-            for line in lines:
-                yield _asked(msgspec.json.decode(line), accounts)
+            return Counter(_asked(msgspec.json.decode(line), accounts) for line in lines if line.endswith(b"\n"))
 
 
 def _asked(record: dict[str, Any], accounts: Mapping[str, str]) -> Asked:
@@ -68,8 +71,6 @@ def _asked(record: dict[str, Any], accounts: Mapping[str, str]) -> Asked:
         verb=record["verb"],
         group=about.get("apiGroup", ""),
         resource=about.get("resource", "") + subresource,
-        name=about.get("name", ""),
-        namespace=about.get("namespace", ""),
         status=record.get("responseStatus", {}).get("code", 0),
     )
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from testbed.assets import Assets
-from testbed.plane import ACCOUNTS, ADMINISTRATOR, ControlPlane, write_kubeconfig
+from testbed.plane import ACCOUNTS, ADMINISTRATOR, ASKED_BEFORE, ControlPlane, write_kubeconfig
 
 TOKENS = {who: f"token-of-{who}" for who in (ADMINISTRATOR, *ACCOUNTS)}
 STARTS_WITHIN = 60.0
@@ -37,7 +37,11 @@ def real_plane(assets: Assets, *flags: str) -> Iterator[ControlPlane]:
         _wait_until_ready(secure, log)
         url = f"https://127.0.0.1:{secure}"
         kubeconfigs = {who: write_kubeconfig(folder / who, url, token) for who, token in TOKENS.items()}
-        yield ControlPlane("real", kubeconfigs, folder / "audit.log")
+        plane = ControlPlane("real", kubeconfigs, folder / "audit.log")
+        try:
+            yield plane
+        finally:
+            ASKED_BEFORE.update(plane.asked())
 
 
 def _store_flags(folder: Path, store: str, peer: int) -> list[str]:

@@ -31,17 +31,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "only(server, because): a story that only this API server, real or embedded, can tell"
     )
+    config.addinivalue_line("markers", "last: a story about all the others, so it is told after them")
     if SERVER not in ("embedded", "real"):
         raise pytest.UsageError(f"STROMBOLI_API_SERVER is {SERVER!r}; it can be 'embedded' or 'real'")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the server at hand cannot tell."""
+    """Leave out what the server at hand cannot tell, and keep the last for the end."""
     markers = [(item, item.get_closest_marker("only")) for item in items]
     foreign = [item for item, marker in markers if marker is not None and marker.args[0] != SERVER]
     if foreign:
         config.hook.pytest_deselected(items=foreign)
         items[:] = [item for item in items if item not in set(foreign)]
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,8 +9,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
-import msgspec
-
 from stromboli import kube
 from stromboli.actions import ACTIONS
 from stromboli.cache.auditor import audit
@@ -28,7 +26,8 @@ from stromboli.plugins import PLUGINS
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
-from testbed.plane import ACCOUNTS, ADMINISTRATOR, ControlPlane
+from testbed.plane import ADMINISTRATOR, ControlPlane
+from tests.e2e.rights import admit
 
 NAMES = ("stromboli", "volcano")
 DEADLINE = 40.0
@@ -102,11 +101,10 @@ async def running_cluster(plane: ControlPlane) -> AsyncIterator[Cluster]:
     async with contextlib.AsyncExitStack() as stack:
         ours, stand_ins, controllers, scheduler = [
             await stack.enter_async_context(Client(load_kubeconfig(str(plane.kubeconfig_of(account)))))
-            for account in (ADMINISTRATOR, ADMINISTRATOR, "controllers", "scheduler")
+            for account in (ADMINISTRATOR, ADMINISTRATOR, "controller", "scheduler")
         ]
         await install_crds(ours)
-        if plane.kind == "real":
-            await _admit(ours)
+        await admit(plane, ours)
         runs = Scheduler(scheduler, Policy(Registry(PLUGINS, ACTIONS)), Options(period=0.1, heal=2.0))
         namespace = f"story-{next(_NUMBERS)}"
         await ours.create(NAMESPACES, {"metadata": {"name": namespace}})
@@ -130,19 +128,6 @@ async def _running(scheduler: Scheduler, *parts: Coroutine[Any, Any, None]) -> A
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _admit(client: Client) -> None:
-    """Give our accounts their rights."""
-    path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-    subjects = [{"kind": "User", "name": user} for user in ACCOUNTS.values()]
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
-    binding = {"metadata": {"name": "stories"}, "subjects": subjects, "roleRef": role}
-    try:
-        await client.request("POST", path, body=msgspec.json.encode(binding))
-    except ApiError as error:
-        if error.status != 409:
-            raise
 
 
 async def _empty(client: Client, namespace: str) -> None:
