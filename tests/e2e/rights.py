@@ -1,0 +1,20 @@
+"""Our processes come with the rights that we install, and with no others."""
+
+from __future__ import annotations
+
+from stromboli.install.roles import PROCESSES, role_documents
+from stromboli.kube.access.client import Client
+from stromboli.kube.applying import Applier
+from testbed.plane import NAMESPACE, ControlPlane
+
+_ADMITTED: set[str] = set()
+
+
+async def admit(plane: ControlPlane, client: Client) -> None:
+    """Give the accounts of our processes their roles, once on every server that knows roles."""
+    if plane.kind != "real" or plane.url in _ADMITTED:
+        return
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    roles = [document for process in PROCESSES for document in role_documents(process, NAMESPACE)]
+    await Applier(client).apply([namespace, *roles])
+    _ADMITTED.add(plane.url)

@@ -1,0 +1,46 @@
+"""What all other stories have asked for is what we install: nothing was forbidden, and no right is there in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from stromboli.install.rights import Right, lease_rights
+from stromboli.install.roles import LEASES, PROCESSES, rights_of
+from testbed.plane import ASKED_BEFORE, Asked, ControlPlane
+
+Use = tuple[str, str, str, str]
+
+pytestmark = [
+    pytest.mark.last,
+    pytest.mark.only("real", because="the embedded server lets everybody do everything"),
+]
+
+
+@pytest.fixture
+def asked(plane: ControlPlane) -> set[Asked]:
+    return ASKED_BEFORE | set(plane.asked())
+
+
+def granted() -> Iterator[tuple[str, Right]]:
+    for process in PROCESSES:
+        for right in (*rights_of(process), *lease_rights(LEASES[process])):
+            yield process, right
+
+
+def test_nothing_was_forbidden(asked: set[Asked]) -> None:
+    assert asked, "nobody has asked for anything"
+    refused = {(each.account, each.verb, each.group, each.resource) for each in asked if each.status == 403}
+    assert sorted(refused) == []
+
+
+def test_no_right_is_there_in_vain(asked: set[Asked]) -> None:
+    used = {(each.account, each.verb, each.group, each.resource) for each in asked if each.status != 403}
+    unused = {
+        (process, verb, right.group, right.resource)
+        for process, right in granted()
+        for verb in right.verbs
+        if (process, verb, right.group, right.resource) not in used
+    }
+    assert sorted(unused) == []
