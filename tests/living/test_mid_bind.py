@@ -72,8 +72,12 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
         await world.cycles()
         assert await world.bound("gang") == []
         assert world.binds.total() == 1
-        told = [*await world.events("gang-task-0"), *await world.events("gang-task-1")]
-        assert any("another member of the gang cannot be bound" in (event.note or "") for event in told)
+
+        async def is_told() -> bool:
+            told = [*await world.events("gang-task-0"), *await world.events("gang-task-1")]
+            return any("another member of the gang cannot be bound" in (event.note or "") for event in told)
+
+        await world.until(is_told, "an event tells a member why it was not bound")
         await check(world)
 
 

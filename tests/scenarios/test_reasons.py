@@ -105,6 +105,12 @@ CONDITIONS = [
         nodes(4, 1), gang(3, cpu=2, minimum=2), "Scheduled", "tasks in gang are ready to be scheduled", "",
     ),
     (
+        "held back by a gate",
+        nodes(4, 1), gang(1, gated=True), "Unschedulable", "NotEnoughResources",
+        "1/1 tasks in gang unschedulable: pod group is not ready, 1 Pending, 1 minAvailable; Pending: 1 Unschedulable. "
+        "Origin reason is scheduling gates hold back 1 pod",
+    ),
+    (
         "short of room",
         nodes(4, 1), gang(3, cpu=2), "Unschedulable", "NotEnoughResources",
         "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; Pending: 2 Schedulable, "

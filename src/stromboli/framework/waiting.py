@@ -91,7 +91,8 @@ def fit_error(session: Session, job: Job) -> str:
         text += "; Pending: " + histogram([(unschedulable, "Unschedulable"), (schedulable, "Schedulable")])
     refusal = session.refusals.get(job.key)
     if refusal is None:
-        return text
+        held = [reason.detail for reason in (_gated(session, job), _resting(session, job)) if reason]
+        return f"{text}. Origin reason is {'; '.join(held)}" if held else text
     if refusal.tasks:
         root = next(iter(refusal.tasks.values()))
         return f"{text}. Origin reason is {root.task}: {root.nodes or root.reason}"
