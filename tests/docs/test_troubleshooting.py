@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import shlex
@@ -98,6 +99,23 @@ def test_reasons_events_and_alerts_exist(text: str) -> None:
     assert words - known_words() == set()
 
 
+def logged() -> Iterator[str]:
+    """What the package can write into its log, as patterns: every message, with anything where a value goes."""
+    for path in (ROOT / "src" / "stromboli").rglob("*.py"):
+        for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(part, ast.Call) and ast.unparse(part.func).startswith(("log.", "_log.")) and part.args:
+                message = part.args[0]
+                if isinstance(message, ast.Constant) and re.search(r"[a-z]{3}", str(message.value)):
+                    yield re.sub(r"%[sdr]", ".+", re.escape(str(message.value)).replace("\\%", "%"))
+
+
+@EVERY_PAGE
+def test_lines_of_the_log_are_those_that_are_written(text: str) -> None:
+    patterns = [re.compile(rf"{pattern}(?: \w+=.*)?") for pattern in logged()]
+    for line in re.findall(r"^(?:INFO|WARNING|ERROR) +stromboli\.\w+: (.+)$", text, re.MULTILINE):
+        assert any(pattern.fullmatch(line) for pattern in patterns), line
+
+
 def test_the_index_leads_to_every_page() -> None:
     rows = re.findall(r"^\| .+ \| \[.+\]\(([\w-]+\.md)\) \|$", PAGES["index.md"], re.MULTILINE)
     assert sorted(rows) == sorted(PAGES.keys() - {"index.md", "monitoring.md"})
@@ -108,6 +126,10 @@ WRONG = {
     "its option": (test_commands_exist_with_these_options, "see `stromboli replay FILE --backwards`"),
     "an option": (test_options_exist, "raise `--dream-period`"),
     "a metric": (test_metrics_exist, "`stromboli_dreams_total` grows"),
+    "a line of the log": (
+        test_lines_of_the_log_are_those_that_are_written,
+        "```\nERROR   stromboli.policy: the configuration is asleep\n```",
+    ),
     "a reason": (test_reasons_events_and_alerts_exist, "the reason `QueueAsleep`"),
 }
 
