@@ -139,7 +139,7 @@ async def test_a_lease_counts_from_when_it_was_asked_for(world: World) -> None:
     assert not one.is_leading
 
 
-async def test_a_lease_is_lost_when_it_cannot_be_renewed(world: World) -> None:
+async def test_a_lease_is_lost_when_it_cannot_be_renewed(world: World, caplog: pytest.LogCaptureFixture) -> None:
     one = world.candidate("one")
     await soon(one.acquire())
     world.server.play(tricks.answer(503, "ServiceUnavailable", "away"), times=None)
@@ -150,6 +150,7 @@ async def test_a_lease_is_lost_when_it_cannot_be_renewed(world: World) -> None:
         world.pass_time(10)
         await keeping
     assert not one.is_leading
+    assert caplog.text.count("cannot be taken or renewed: 503 ServiceUnavailable: away") == 1
 
 
 async def test_a_server_that_hangs_cannot_hold_up_the_loss() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 import random
 import time
@@ -25,6 +26,8 @@ from stromboli.kube.objects.catalogue import LEASES
 from stromboli.kube.objects.lease import Lease
 
 JITTER = 1.2
+
+_log = logging.getLogger("stromboli.election")
 
 
 class LeaderElector:
@@ -129,15 +132,23 @@ class LeaderElector:
             async with asyncio.timeout(self._left() if self.is_leading else self._renew_deadline):
                 lease = await self._take()
         except (RequestFailed, TimeoutError) as error:
-            self.problem = str(error) or "no answer in time"
+            self._tell(str(error) or "no answer in time")
             return False
-        self.problem = ""
+        self._tell("")
         if lease is None:
             return False
         self._observe(lease)
         self._renewed_at = began
         self.epoch = lease.spec.lease_transitions or 0
         return True
+
+    def _tell(self, problem: str) -> None:
+        """Keep the problem for those who ask, and log it once."""
+        if problem and not self.problem:
+            _log.warning("the lease %s/%s cannot be taken or renewed: %s", self._namespace, self._name, problem)
+        elif self.problem and not problem:
+            _log.info("the lease %s/%s answers again", self._namespace, self._name)
+        self.problem = problem
 
     async def _take(self) -> Lease | None:
         """The lease in our hands, or None if another holds it."""
