@@ -7,7 +7,10 @@ import contextlib
 import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
+
+import msgspec
 
 from stromboli import kube
 from stromboli.actions import ACTIONS
@@ -19,6 +22,7 @@ from stromboli.embedded.standins.standins import StandIns
 from stromboli.framework.registry import Registry
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
+from stromboli.kube.access.connection import Connection
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import install_crds
 from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS
@@ -56,6 +60,11 @@ class Cluster:
         pod = {"metadata": metadata, "spec": {"schedulerName": "volcano", "containers": [container]}}
         await self.client.create(PODS, pod, namespace=self.namespace)
 
+    async def create_raw(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """An object of a kind that our client does not know; answers what became of it."""
+        answer = await self.client.request("POST", path, body=msgspec.json.encode(body))
+        return cast(dict[str, Any], msgspec.json.decode(answer))
+
     async def group(self, name: str) -> kube.PodGroup:
         return await self.client.get(POD_GROUPS, name, namespace=self.namespace)
 
@@ -76,7 +85,12 @@ class Cluster:
 
     async def until_phase(self, name: str, phase: str) -> None:
         async def reached() -> bool:
-            return (await self.group(name)).status.phase == phase
+            try:
+                return (await self.group(name)).status.phase == phase
+            except ApiError as error:
+                if error.is_missing:
+                    return False
+                raise
 
         await self.until(reached, f"{name} is {phase}")
 
@@ -93,16 +107,19 @@ class Cluster:
 
 
 @contextlib.asynccontextmanager
-async def running_cluster(plane: ControlPlane) -> AsyncIterator[Cluster]:
+async def running_cluster(plane: ControlPlane, through: str = "") -> AsyncIterator[Cluster]:
     """Nodes, stand-ins for what else a cluster has, and our processes with their own accounts.
 
-    The books of the scheduler are in order when the story is over.
+    Our processes talk to the server `through` a proxy, where one is given. The books of the scheduler are in order when
+    the story is over.
     """
     async with contextlib.AsyncExitStack() as stack:
         ours, stand_ins, controllers, scheduler = [
-            await stack.enter_async_context(Client(load_kubeconfig(str(plane.kubeconfig_of(account)))))
-            for account in (ADMINISTRATOR, ADMINISTRATOR, "controller", "scheduler")
-        ]
+            await stack.enter_async_context(Client(_connection(plane, account, proxy)))
+            for account, proxy in (
+                (ADMINISTRATOR, ""), (ADMINISTRATOR, ""), ("controller", through), ("scheduler", through)
+            )
+        ]  # fmt: skip
         await install_crds(ours)
         await admit(plane, ours)
         runs = Scheduler(scheduler, Policy(Registry(PLUGINS, ACTIONS)), Options(period=0.1, heal=2.0))
@@ -115,6 +132,11 @@ async def running_cluster(plane: ControlPlane) -> AsyncIterator[Cluster]:
         await create_nodes(ours, node_documents(Pool(3, resources={"cpu": "4", "memory": "8Gi"})))
         yield Cluster(plane, ours, runs, namespace)
         assert audit(runs.cluster) == []
+
+
+def _connection(plane: ControlPlane, account: str, proxy: str) -> Connection:
+    connection = load_kubeconfig(str(plane.kubeconfig_of(account)))
+    return replace(connection, server=proxy) if proxy else connection
 
 
 @contextlib.asynccontextmanager

@@ -11,10 +11,10 @@ _ADMITTED: set[str] = set()
 
 
 async def admit(plane: ControlPlane, client: Client) -> None:
-    """Give the accounts of our processes their roles, once on every server that knows roles."""
-    if plane.kind != "real" or plane.url in _ADMITTED:
+    """Make our namespace and give the accounts of our processes their roles, once; the embedded server knows none."""
+    if plane.url in _ADMITTED:
         return
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     roles = [document for process in PROCESSES for document in role_documents(process, NAMESPACE)]
-    await Applier(client).apply([namespace, *roles])
+    await Applier(client).apply([namespace, *(roles if plane.kind == "real" else [])])
     _ADMITTED.add(plane.url)

@@ -43,4 +43,4 @@ def test_no_right_is_there_in_vain(asked: set[Asked]) -> None:
         for verb in right.verbs
         if (process, verb, right.group, right.resource) not in used
     }
-    assert sorted(unused) == []
+    assert not unused, "\n".join(" ".join(each) for each in sorted(unused))
