@@ -275,6 +275,22 @@ def event(namespace: str, version: str, kind: str, uid: str) -> Document:
     }
 
 
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_beginning_of_a_name_must_be_the_beginning_of_a_name(server: Server) -> None:
+    named = {"spec": {"minMember": 1}}
+    made = await server.client.create(
+        POD_GROUPS, {**named, "metadata": {"generateName": "begun-"}}, namespace=server.namespace
+    )
+    assert made.metadata.name.startswith("begun-")
+    with pytest.raises(ApiError, match=r"metadata\.generateName: Invalid value: \"begun\.\"") as refused:
+        await server.client.create(
+            POD_GROUPS, {**named, "metadata": {"generateName": "begun."}}, namespace=server.namespace
+        )
+    assert refused.value.status == 422
+
+
 # -- definitions of kinds ---------------------------------------------------------------------------------------------
 
 #: A schema that generators of schemas like to write, and what a server says to it.

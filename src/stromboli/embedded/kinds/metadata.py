@@ -59,7 +59,9 @@ def ordered(body: Object) -> Object:
 
 
 def metadata_causes(metadata: dict[str, Any], *, free_names: bool, is_custom: bool = False) -> Iterator[Cause]:
-    name = metadata.get("name")
+    name, prefix = metadata.get("name"), metadata.get("generateName")
+    if isinstance(prefix, str) and prefix and not free_names and (problem := subdomain_problem(_begun(prefix))):
+        yield wrong("metadata.generateName", prefix, problem)
     if not isinstance(name, str) or not name:
         yield Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
     elif free_names:
@@ -71,6 +73,11 @@ def metadata_causes(metadata: dict[str, Any], *, free_names: bool, is_custom: bo
     yield from _annotation_causes(metadata.get("annotations"))
     yield from _owner_causes(metadata.get("ownerReferences"))
     yield from _finalizer_causes(metadata.get("finalizers"), is_custom)
+
+
+def _begun(prefix: str) -> str:
+    """The beginning of a name as a name: a dash at its end will be followed by something."""
+    return f"{prefix[:-1]}a" if prefix.endswith("-") else prefix
 
 
 def _finalizer_causes(finalizers: Any, is_custom: bool) -> Iterator[Cause]:
