@@ -128,10 +128,14 @@ async def test_the_controllers_work_while_they_hold_their_lease(plane: ControlPl
         kubeconfig = str(plane.kubeconfig_of("controller"))
         environment = {"HOME": str(tmp_path), "STROMBOLI_KUBECONFIG": kubeconfig}
         place = f"--leader-elect-resource-namespace={NAMESPACE}"
-        command = Command("controller", place, "--healthz-address=", environment=environment, folder=tmp_path)
+        often = "--leader-elect-retry-period=200ms"
+        command = Command("controller", place, often, "--healthz-address=", environment=environment, folder=tmp_path)
         try:
             await asyncio.to_thread(command.says, "leading")
-            lease = await client.get(LEASES, "stromboli-controller", namespace=NAMESPACE)
-            assert lease.spec.holder_identity
+            taken = await client.get(LEASES, "stromboli-controller", namespace=NAMESPACE)
+            assert taken.spec.holder_identity
+            async with asyncio.timeout(30.0):
+                while await client.get(LEASES, "stromboli-controller", namespace=NAMESPACE) == taken:
+                    await asyncio.sleep(0.05)
         finally:
             command.kill()
