@@ -24,7 +24,7 @@ test: setup  ## run the tests
 
 e2e: setup  ## run the stories against a real API server, which is built with Go the first time
 	@$(BIN)/python -m testbed.assets
-	@STROMBOLI_API_SERVER=real $(BIN)/pytest tests/e2e tests/kubectl
+	@STROMBOLI_API_SERVER=real $(BIN)/pytest $(E2E_FLAGS) tests/embedded tests/kubectl tests/living tests/e2e
 
 check: setup  ## lint, formatting, types and the import rules of the design
 	@$(BIN)/ruff check .

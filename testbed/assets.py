@@ -76,5 +76,13 @@ def _build(name: str, place: Path) -> None:
     unfinished.rename(place)
 
 
+def main() -> None:
+    """Have the binaries ready before the stories begin; where they cannot be had, the stories say so."""
+    try:
+        assets()
+    except NoAssets as missing:
+        print(missing, file=sys.stderr)
+
+
 if __name__ == "__main__":
-    assets()
+    main()
