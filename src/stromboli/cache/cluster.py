@@ -14,9 +14,11 @@ from stromboli.cache.constraints import asks_about_namespaces
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
 from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, same_demands
+from stromboli.cache.native_groups import NativeGroup, as_group
 from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
+from stromboli.kube.objects import native
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.job import Counts, role_ready, surely_ready
 from stromboli.model.resources import ResourceAxis
@@ -75,6 +77,8 @@ class Cluster:
             self._apply_pod(given)
         elif isinstance(given, kube.PodGroup):
             self._apply_group(given)
+        elif isinstance(given, native.PodGroup):
+            self._apply_group(as_group(given))
         elif isinstance(given, kube.Namespace):
             self.reading.apply_namespace(given)
         else:
@@ -85,9 +89,9 @@ class Cluster:
         if isinstance(given, kube.Pod):
             self._forget_pod(given.metadata.uid)
         elif isinstance(given, kube.PodGroup):
-            self.groups.pop(given.key, None)
-            self.decisions.forget_group(given.key)
-            self.books.changes.groups.add(given.key)
+            self._forget_group(given.key)
+        elif isinstance(given, native.PodGroup):
+            self._forget_group(as_group(given).key)
         elif isinstance(given, kube.Namespace):
             self.reading.remove_namespace(given.key)
         else:
@@ -104,13 +108,23 @@ class Cluster:
         key, held = group.key, self.decisions.held_phases
         known = self.groups.get(key)
         self.groups[key] = group
-        if key not in held or (known and known.metadata.uid != group.metadata.uid):
+        is_another = known is not None and known.metadata.uid != group.metadata.uid
+        if is_another or not (key in held or self._phase_is_ours_alone(group)):
             held.discard(key)
             self._enter_phase(key, _phase_of(group))
         if known is None or not same_demands(known, group):
             self.books.changes.groups.add(key)
             # The axis must know every resource before columns are made.
             job_spec(group, self.axis, self.structure.priorities, self.default_queue)
+
+    def _phase_is_ours_alone(self, group: kube.PodGroup) -> bool:
+        """A native group cannot say its phase: what was decided about it stands until it is another one."""
+        return isinstance(group, NativeGroup) and group.key in self.decisions.phases
+
+    def _forget_group(self, key: str) -> None:
+        self.groups.pop(key, None)
+        self.decisions.forget_group(key)
+        self.books.changes.groups.add(key)
 
     def _apply_pod(self, pod: kube.Pod) -> None:
         uid, records = pod.metadata.uid, self.membership.records
@@ -213,8 +227,9 @@ class Cluster:
     def settle_phase(self, key: str) -> None:
         """The decision about a phase is written, or given up: from now on the object says it."""
         self.decisions.held_phases.discard(key)
-        if key in self.groups:
-            self._enter_phase(key, _phase_of(self.groups[key]))
+        group = self.groups.get(key)
+        if group is not None and not self._phase_is_ours_alone(group):
+            self._enter_phase(key, _phase_of(group))
 
     def phase(self, key: str) -> str:
         return self.decisions.phases.get(key, "")
@@ -228,7 +243,8 @@ class Cluster:
 
     def objects(self) -> list[TopLevel]:
         """All objects as they came, without those that were passed over."""
-        return [*self.structure.objects(), *self.reading.namespaces.values(), *self.groups.values(), *self.pods()]
+        groups = (group.origin if isinstance(group, NativeGroup) else group for group in self.groups.values())
+        return [*self.structure.objects(), *self.reading.namespaces.values(), *groups, *self.pods()]
 
     def pods(self) -> list[kube.Pod]:
         """All pods that count, ours and others'."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from stromboli import kube
 from stromboli.cache.constraints import selector_of
+from stromboli.cache.native_groups import NativeGroup, is_native, native_key, refuse_what_cannot_be_kept
 from stromboli.cache.requests import refuse_many
 from stromboli.cache.times import seconds_of
 from stromboli.kube.objects import volcano
@@ -37,6 +38,9 @@ class Priorities:
         return (self._values, self._default) == (other._values, other._default)
 
     def of_group(self, group: kube.PodGroup) -> int:
+        """By the class that the group names; of a native one the server may have found the value already."""
+        if isinstance(group, NativeGroup) and group.origin.spec.priority is not None:
+            return group.origin.spec.priority
         return self._values.get(group.spec.priority_class_name or "", self._default)
 
     def of_pod(self, pod: kube.Pod) -> int:
@@ -50,9 +54,18 @@ class Priorities:
 
 
 def job_key_of(pod: kube.Pod) -> str | None:
-    """The PodGroup a pod belongs to, always in the pod's own namespace."""
-    name = (pod.metadata.annotations or {}).get(GROUP_NAME)
-    return f"{pod.metadata.namespace}/{name}" if name else None
+    """The group a pod belongs to, always in the pod's own namespace: the one it is annotated with, or a native one."""
+    namespace = pod.metadata.namespace
+    if name := (pod.metadata.annotations or {}).get(GROUP_NAME):
+        return f"{namespace}/{name}"
+    native = native_group_name(pod)
+    return native_key(namespace, native) if native else None
+
+
+def native_group_name(pod: kube.Pod) -> str:
+    """The native group that a pod names; empty for none."""
+    group = pod.spec.scheduling_group
+    return (group.pod_group_name or "") if group is not None else ""
 
 
 def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:
@@ -97,6 +110,7 @@ def job_spec(
         topology=_topology(spec.network_topology),
     )
     try:
+        refuse_what_cannot_be_kept(group)
         _complete(result, spec, axis)
     except ValueError as error:
         result.fault = f"PodGroup {group.key}: {error}"
@@ -115,7 +129,8 @@ def _identity(metadata: kube.ObjectMeta) -> tuple[object, ...]:
 def missing_group(key: str) -> JobSpec:
     """The job of pods that name a PodGroup which does not exist."""
     namespace, _, name = key.partition("/")
-    fault = f"PodGroup {key}: does not exist, but pods name it; create it or correct their annotation"
+    remedy = "create it" if is_native(key) else "create it or correct their annotation"
+    fault = f"PodGroup {key}: does not exist, but pods name it; {remedy}"
     return JobSpec(key, key, namespace, name, "", fault=fault)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from stromboli import kube
-from stromboli.cache.jobs import GROUP_NAME, queue_told
+from stromboli.cache.jobs import GROUP_NAME, job_key_of, queue_told
 from stromboli.cache.requests import pod_request
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
 from stromboli.kube.objects.volcano import NetworkTopology, PodGroupSpec
@@ -21,9 +21,8 @@ TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 
 
 def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:
-    """Whether a pod is ours to schedule and names no group."""
-    annotations = pod.metadata.annotations or {}
-    return pod.spec.scheduler_name in scheduler_names and not annotations.get(GROUP_NAME)
+    """Whether a pod is ours to schedule and names no group, neither by annotation nor one of Kubernetes' own."""
+    return pod.spec.scheduler_name in scheduler_names and job_key_of(pod) is None
 
 
 def controlling_owner(pod: kube.Pod) -> OwnerReference | None:

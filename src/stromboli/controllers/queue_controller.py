@@ -8,11 +8,13 @@ alone.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from stromboli.cache.jobs import queue_name_of
+from stromboli.cache.native_groups import as_group
 from stromboli.controllers.queue_state import (
     CLOSED_BY_PARENT,
     Standing,
@@ -24,6 +26,7 @@ from stromboli.controllers.queue_state import (
 )
 from stromboli.controllers.queues import standard_queues
 from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import QUEUES
 from stromboli.kube.objects.volcano import PodGroup, Queue
 from stromboli.kube.watching.informer import Informer
@@ -37,9 +40,18 @@ COUNTS_WITHIN = 0.1
 
 
 class QueueController:
-    def __init__(self, client: Client, queues: Informer[Queue], groups: Informer[PodGroup], default_queue: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        queues: Informer[Queue],
+        groups: Informer[PodGroup],
+        default_queue: str,
+        native_groups: Sequence[Informer[native.PodGroup]] = (),
+    ) -> None:
         self._client = client
-        self._queues, self._groups = queues, groups
+        self._queues, self._groups, self._native_groups = queues, groups, native_groups
+        #: By key, where native groups are counted: a server may tell of one in several versions.
+        self._native_places: dict[str, tuple[str, str]] = {}
         self._default_queue = default_queue
         self._standard = {queue.metadata.name: queue for queue in standard_queues(default_queue)}
         self._phases: dict[str, Counter[str]] = {}
@@ -49,11 +61,15 @@ class QueueController:
         self.status_writes = 0
         queues.listen(self._queue_changed)
         groups.listen(self._group_changed)
+        for informer in native_groups:
+            informer.listen(self._native_group_changed)
 
     async def run(self) -> None:
         """Until cancelled."""
         await self._queues.synced.wait()
         await self._groups.synced.wait()
+        for informer in self._native_groups:
+            await informer.synced.wait()
         for name in self._standard:
             self.work.add(name)
         await self.work.run()
@@ -72,7 +88,16 @@ class QueueController:
                 self.work.add(other.metadata.name)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        before, after = self._place(old), self._place(new)
+        self._move(self._place(old), self._place(new))
+
+    def _native_group_changed(self, old: native.PodGroup | None, new: native.PodGroup | None) -> None:
+        key = (new or old or native.PodGroup()).key
+        before, after = self._native_places.pop(key, None), self._place(as_group(new) if new else None)
+        if after is not None:
+            self._native_places[key] = after
+        self._move(before, after)
+
+    def _move(self, before: tuple[str, str] | None, after: tuple[str, str] | None) -> None:
         if before == after:
             return
         if before is not None:

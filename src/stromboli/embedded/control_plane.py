@@ -10,6 +10,7 @@ from stromboli.embedded.kinds.custom_resources import CRD_GROUP, CustomStrategy,
 from stromboli.embedded.kinds.events_api import EVENTS_GROUP
 from stromboli.embedded.kinds.evictions import Evictions
 from stromboli.embedded.kinds.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
+from stromboli.embedded.kinds.native_groups import NATIVE_GROUPS, NativeGroupStrategy
 from stromboli.embedded.kinds.plain_kinds import (
     ConditionalStrategy,
     EventStrategy,
@@ -37,11 +38,13 @@ _RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 
 class ControlPlane:
-    """A cluster's objects and the rules for them, without any network."""
+    """A cluster's objects and the rules for them, without any network. Native groups are served on request, as they
+    are elsewhere: `kubectl get podgroups` means them then, and not Volcano's.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, native_groups: bool = False) -> None:
         self.store = Store()
-        self.registry = Registry(builtin_resources())
+        self.registry = Registry([*builtin_resources(), *([NATIVE_GROUPS] if native_groups else [])])
         for resource in self.registry:
             self.store.add_collection(resource.group, resource.plural, resource.api_version)
         self._special = self._strategies()
@@ -69,6 +72,7 @@ class ControlPlane:
             **dict.fromkeys(_CONDITIONAL, ConditionalStrategy()),
             ("", "namespaces"): NamespaceStrategy(),
             ("scheduling.k8s.io", "priorityclasses"): PriorityClassStrategy(self.store),
+            (NATIVE_GROUPS.group, NATIVE_GROUPS.plural): NativeGroupStrategy(self.store),
             (CRD_GROUP, "customresourcedefinitions"): DefinitionStrategy(self.store, self.registry),
             **workload_strategies(),
             **{("rbac.authorization.k8s.io", plural): RoleStrategy() for plural in _RBAC},

@@ -41,11 +41,12 @@ class ApiServer:
         token: str | None = None,
         faults: Faults | None = None,
         bookmark_interval: float = 60.0,
+        native_groups: bool = False,
     ) -> None:
         self._port = port
         self.token = token or secrets.token_urlsafe(24)
         self.faults = faults if faults is not None else Faults()
-        self._plane = ControlPlane()
+        self._plane = ControlPlane(native_groups=native_groups)
         self._front = HttpFront(self._plane, Api(self._plane), self.faults, self.token, bookmark_interval)
         self._certificates = make_certificates(ADDRESS)
         self._runner: web.ServerRunner | None = None

@@ -14,6 +14,7 @@ from stromboli.kube.objects.catalogue import (
     EVENTS,
     JOBS,
     LEASES,
+    NATIVE_POD_GROUPS,
     POD_GROUPS,
     PODS,
     QUEUES,
@@ -39,11 +40,12 @@ class Right:
 
 
 def _followed(resources: Iterable[Resource[Any]], why: str) -> tuple[Right, ...]:
-    return tuple(Right(each.group, each.plural, FOLLOWED, why) for each in resources)
+    """A resource in several versions is one right."""
+    return tuple(dict.fromkeys(Right(each.group, each.plural, FOLLOWED, why) for each in resources))
 
 
 _ALWAYS = "what every decision rests upon"
-_WHERE_SERVED = "where the cluster has it: quotas, volumes, devices and the shape of the network"
+_WHERE_SERVED = "where the cluster has it: quotas, volumes, devices, the shape of the network, native groups"
 _OWNERS = "the owner of a pod may say how large its group is"
 
 _SCHEDULER = (
@@ -55,6 +57,8 @@ _SCHEDULER = (
     Right(
         POD_GROUPS.group, "podgroups", ("get", "patch"), "groups say how far they have come; they have no status part"
     ),
+    Right(NATIVE_POD_GROUPS.group, "podgroups", ("get",), "a native group is read again when somebody else wrote it"),
+    Right(NATIVE_POD_GROUPS.group, "podgroups/status", ("patch",), "native groups say whether they were scheduled"),
     Right(QUEUES.group, "queues", ("get",), "a queue is read again when somebody else wrote to it"),
     Right(QUEUES.group, "queues/status", ("patch",), "queues say what they hold"),
     Right(EVENTS.group, "events", ("create", "patch"), "what happens to pods and groups is told, and counted"),
@@ -66,6 +70,7 @@ EVICTS_BY_DELETE = Right(PODS.group, "pods", ("delete",), "the same past disrupt
 _CONTROLLER = (
     Right(PODS.group, "pods", (*FOLLOWED, "patch"), "pods without a group are found, and told the name of theirs"),
     Right(POD_GROUPS.group, "podgroups", (*FOLLOWED, "create"), "groups for plain pods are made, and groups counted"),
+    *_followed((NATIVE_POD_GROUPS,), "native groups are counted, too"),
     Right(
         QUEUES.group,
         "queues",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
 from stromboli.cache.mirror import Quarantined
+from stromboli.cache.native_groups import NativeGroup
 from stromboli.kube.objects.event import ObjectReference
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.volcano import GROUP
@@ -86,8 +87,10 @@ class Announcer:
 
 def reference(entry: TopLevel) -> ObjectReference:
     """Which object is meant."""
+    if isinstance(entry, NativeGroup):
+        entry = entry.origin
     metadata, kind = entry.metadata, type(entry)
-    version = {"": "v1", GROUP: _GROUP_VERSION}.get(kind.group, f"{kind.group}/v1")
+    version = entry.api_version or {"": "v1", GROUP: _GROUP_VERSION}.get(kind.group, f"{kind.group}/v1")
     return ObjectReference(
         api_version=version,
         kind=kind.__name__,

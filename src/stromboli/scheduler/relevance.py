@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from stromboli import kube
 from stromboli.cache.jobs import same_demands
+from stromboli.cache.native_groups import as_group
 from stromboli.cache.pods import says_the_same, status_of
+from stromboli.kube.objects import native
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.task import TaskStatus
 
@@ -30,6 +32,8 @@ def matters(entry: TopLevel, before: TopLevel | None) -> bool:
         return not says_the_same(before, entry) or _stage(before) != _stage(entry)
     if isinstance(entry, kube.PodGroup) and isinstance(before, kube.PodGroup):
         return not same_demands(before, entry) or before.status.phase != entry.status.phase
+    if isinstance(entry, native.PodGroup) and isinstance(before, native.PodGroup):
+        return not same_demands(as_group(before), as_group(entry)) or before.spec != entry.spec
     if isinstance(entry, kube.Node) and isinstance(before, kube.Node):
         return _node_facts(before) != _node_facts(entry)
     if isinstance(entry, kube.Queue) and isinstance(before, kube.Queue):

@@ -18,12 +18,13 @@ from stromboli.framework.session import Session
 from stromboli.framework.status import JobStatus
 from stromboli.framework.waiting import pod_condition
 from stromboli.kube.access.client import PatchKind
-from stromboli.kube.objects.catalogue import POD_GROUPS, PODS, QUEUES
+from stromboli.kube.objects.catalogue import PODS, QUEUES
 from stromboli.kube.telling.series import shortened
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code
 from stromboli.model.task import Task, TaskStatus
 from stromboli.scheduler.announcer import Announcer
+from stromboli.scheduler.group_places import place_of
 from stromboli.scheduler.statuses import (
     CLAIMED,
     EVICTED,
@@ -31,9 +32,7 @@ from stromboli.scheduler.statuses import (
     GroupCondition,
     GroupStatus,
     PodWaits,
-    condition_patch,
     eviction_condition,
-    group_patch,
     pod_patch,
     queue_patch,
 )
@@ -128,16 +127,19 @@ class Reporting:
 
     def _wish_group(self, job: Job, wanted: GroupStatus) -> None:
         key = job.key
-        group = self._cluster.groups[key]
-        if group_patch(group, wanted, _now()) is None:
-            self._writer.withdraw(POD_GROUPS, key)
+        place = place_of(self._cluster.groups[key])
+        if place.status(place.entry, wanted, _now()) is None:
+            self._writer.withdraw(place.resource, place.key)
+            self._cluster.set_phase(key, wanted.phase)
             return
         self._cluster.set_phase(key, wanted.phase, hold=True)
         self._writer.want(
             Wish(
-                POD_GROUPS,
-                key,
-                lambda entry: group_patch(entry, wanted, _now()),
+                place.resource,
+                place.key,
+                lambda entry: place.status(entry, wanted, _now()),
+                kind=place.kind,
+                subresource=place.subresource,
                 done=lambda written: self._cluster.settle_phase(key),
                 failed=lambda: self._unwritten.setdefault(key, self._clock() + self._refresh),
                 urgent=not self._is_being_bound(job),
@@ -169,8 +171,12 @@ class Reporting:
         for (key, kind), victims in told.items():
             if key in self._cluster.groups:
                 condition = eviction_condition(kind, victims)
-                make = partial(condition_patch, wanted=condition, now=_now())
-                self._writer.want(Wish(POD_GROUPS, key, make, topic=kind))
+                place = place_of(self._cluster.groups[key])
+                make = partial(place.condition, wanted=condition, now=_now())
+                wish = Wish(
+                    place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource
+                )
+                self._writer.want(wish)
 
     # -- pods ---------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ def decode_page(resource: Resource[T], raw: bytes) -> Page[T]:
         page = _page_decoder(resource.type).decode(raw)
     except msgspec.ValidationError:
         return _decode_one_by_one(resource, raw)
-    return _page(page.metadata, page.items or [], [])
+    return _page(resource, page.metadata, page.items or [], [])
 
 
 def unreadable(raw: bytes | msgspec.Raw, error: Exception) -> Unreadable:
@@ -101,10 +101,13 @@ def _decode_one_by_one(resource: Resource[T], raw: bytes) -> Page[T]:
             items.append(decode_object(resource, item))
         except ObjectError as error:
             refused.append(unreadable(item, error))
-    return _page(page.metadata, items, refused)
+    return _page(resource, page.metadata, items, refused)
 
 
-def _page(metadata: ListMeta, items: list[T], refused: list[Unreadable]) -> Page[T]:
+def _page(resource: Resource[T], metadata: ListMeta, items: list[T], refused: list[Unreadable]) -> Page[T]:
+    """Servers say only of the list what kind its items are; they say as much of themselves as those from a watch."""
+    for item in items:
+        item.api_version, item.kind = resource.api_version, resource.kind
     return Page(items, refused, metadata.resource_version or "", metadata.continuation or "")
 
 

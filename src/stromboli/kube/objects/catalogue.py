@@ -1,5 +1,6 @@
 """The resources that are used here, each in the version it is asked for in."""
 
+from stromboli.kube.objects import native
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from stromboli.kube.objects.cluster import ConfigMap, Namespace, Node, PodDisruptionBudget, PriorityClass, ResourceQuota
 from stromboli.kube.objects.definitions import CustomResourceDefinition
@@ -52,6 +53,10 @@ QUEUES = Resource(Queue, "v1beta1", "queues")
 HYPER_NODES = Resource(HyperNode, "v1alpha1", "hypernodes")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
 
+#: Kubernetes' own groups, in the versions that may be served; a server that has both tells the same twice.
+NATIVE_POD_GROUPS = Resource(native.PodGroup, "v1beta1", "podgroups")
+EARLY_NATIVE_POD_GROUPS = Resource(native.PodGroup, "v1alpha2", "podgroups")
+
 LEASES = Resource(Lease, "v1", "leases")
 EVENTS = Resource(Event, "v1", "events")
 CRDS = Resource(CustomResourceDefinition, "v1", "customresourcedefinitions")
@@ -73,6 +78,8 @@ WATCHED_OPTIONAL = (
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     DEVICE_CLASSES,
+    NATIVE_POD_GROUPS,
+    EARLY_NATIVE_POD_GROUPS,
 )
 """A server may not serve these, or not to us; then what depends on them is as if there were none."""
 

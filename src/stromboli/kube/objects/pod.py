@@ -76,6 +76,12 @@ class SchedulingGate(Wire):
     name: str | None = None
 
 
+class SchedulingGroup(Wire):
+    """The group of Kubernetes' own that the pod belongs to."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(Wire):
     """What the pod asks for."""
 
@@ -98,6 +104,7 @@ class PodSpec(Wire):
     active_deadline_seconds: Int64 | None = None
     termination_grace_period_seconds: Int64 | None = None
     resource_claims: list[PodResourceClaim] | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class ContainerStatus(Wire):

@@ -1,0 +1,41 @@
+"""Where and how the status of a group is written: a matter of which kind it came as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli import kube
+from stromboli.cache.native_groups import NativeGroup
+from stromboli.kube.access.client import PatchKind
+from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS, NATIVE_POD_GROUPS, POD_GROUPS
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
+from stromboli.scheduler.native_statuses import disruption_patch, scheduled_patch
+from stromboli.scheduler.statuses import condition_patch, group_patch
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlace:
+    """A group on the server. `status` makes the patch of what a cycle says about it, `condition` of what happened."""
+
+    resource: Resource[Any]
+    entry: TopLevel
+    status: Callable[..., dict[str, Any] | None]
+    condition: Callable[..., dict[str, Any] | None]
+    kind: PatchKind = PatchKind.MERGE
+    subresource: str = ""
+
+    @property
+    def key(self) -> str:
+        """As the server knows it."""
+        return self.entry.key
+
+
+def place_of(group: kube.PodGroup) -> GroupPlace:
+    if not isinstance(group, NativeGroup):
+        return GroupPlace(POD_GROUPS, group, group_patch, condition_patch)
+    is_early = group.origin.api_version == EARLY_NATIVE_POD_GROUPS.api_version
+    resource = EARLY_NATIVE_POD_GROUPS if is_early else NATIVE_POD_GROUPS
+    return GroupPlace(resource, group.origin, scheduled_patch, disruption_patch, PatchKind.STRATEGIC, "status")
