@@ -6,6 +6,7 @@ accounts.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -32,7 +33,7 @@ from testbed.embedded import embedded_plane
 from testbed.plane import ControlPlane, write_kubeconfig
 from testbed.real import real_plane
 from tests.conftest import SERVER
-from tests.install.containers import running
+from tests.install.containers import Running, running
 from tests.install.image import Builder, stages
 
 PATIENCE = 90
@@ -67,7 +68,8 @@ class Kubectl:
         return found
 
 
-def fresh_plane() -> Iterator[ControlPlane]:
+def fresh_plane(*flags: str) -> Iterator[ControlPlane]:
+    """A server of one's own; a real one is started with these further flags."""
     if SERVER == "embedded":
         with embedded_plane(bare=True) as started:
             yield started
@@ -76,7 +78,7 @@ def fresh_plane() -> Iterator[ControlPlane]:
         found = assets()
     except NoAssets as missing:
         pytest.skip(str(missing))
-    with real_plane(found) as started:
+    with real_plane(found, *flags) as started:
         yield started
 
 
@@ -234,20 +236,54 @@ def queues(kubectl: Kubectl) -> set[str]:
     return {each["metadata"]["name"] for each in kubectl.get("queues")["items"]}
 
 
+@contextlib.contextmanager
+def container_of(kubectl: Kubectl, process: str, folder: Path) -> Iterator[Running]:
+    """The container of a process, started with the rights of its account."""
+    (container,) = pod_of(kubectl, f"stromboli-{process}")["spec"]["containers"]
+    configuration = kubectl.get("configmap", "stromboli-scheduler-configmap", "--namespace", "stromboli-system")
+    for name, text in configuration["data"].items():
+        (folder / name).write_text(text)
+    kubeconfig = kubeconfig_of(kubectl, f"stromboli-{process}", folder)
+    with running(container, folder, kubeconfig, "stromboli-system") as started:
+        yield started
+    assert "orbidden" not in started.log.read_text()
+
+
 @pytest.mark.parametrize("process", PROCESSES)
 def test_processes_start_as_their_containers_do(installed: Kubectl, process: str, tmp_path: Path) -> None:
-    """With the rights of their accounts they become well, lead, and the controllers make the queues of everybody."""
-    (container,) = pod_of(installed, f"stromboli-{process}")["spec"]["containers"]
-    configuration = installed.get("configmap", "stromboli-scheduler-configmap", "--namespace", "stromboli-system")
-    for name, text in configuration["data"].items():
-        (tmp_path / name).write_text(text)
-    kubeconfig = kubeconfig_of(installed, f"stromboli-{process}", tmp_path)
-    with running(container, tmp_path, kubeconfig, "stromboli-system") as started:
+    """They become well, they lead, and the controllers make the queues that everybody expects."""
+    with container_of(installed, process, tmp_path) as started:
         started.until(started.is_well, "the probes are answered")
         started.until(lambda: bool(holder(installed, LEASES[process])), "somebody leads")
         if process == "controller":
             started.until(lambda: queues(installed) == {"root", "default"}, "the queues are made")
-    assert "orbidden" not in started.log.read_text()
+
+
+OWNERS = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
+
+
+@pytest.mark.only("real", because="the embedded server protects no owners")
+def test_groups_are_made_where_owners_are_protected(tmp_path: Path) -> None:
+    """Some clusters let nobody hold up the deletion of an owner who may not change that owner."""
+    for plane in fresh_plane(OWNERS):
+        _make_a_group(Kubectl(plane), tmp_path)
+
+
+def _make_a_group(kubectl: Kubectl, folder: Path) -> None:
+    kubectl(*APPLY, stdin=manifests())
+    kubectl("create", "job", "owner", "--image=example.com/job")
+    owner = kubectl.get("job", "owner")["metadata"]["uid"]
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "owner", "uid": owner, "controller": True}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "owned", "ownerReferences": [reference | {"blockOwnerDeletion": True}]},
+        "spec": {"schedulerName": "stromboli", "containers": [{"name": "main", "image": "example.com/job"}]},
+    }
+    kubectl("create", "-f", "-", stdin=yaml.safe_dump(pod))
+    with container_of(kubectl, "controller", folder) as started:
+        group = f"podgroup/podgroup-{owner}"
+        started.until(lambda: bool(kubectl("get", group, "--ignore-not-found", "-o", "name")), "a group is made")
 
 
 # -- Helm, in a cluster that has Volcano's kinds ----------------------------------------------------------------------

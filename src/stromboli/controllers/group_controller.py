@@ -19,6 +19,7 @@ from stromboli.controllers.owners import owner_annotations
 from stromboli.controllers.podgroups import group_for, group_name, is_plain, with_group
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
+from stromboli.kube.objects.meta import OwnerReference
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.volcano import PodGroup
@@ -120,7 +121,7 @@ class GroupController:
                 "name": metadata.name,
                 "annotations": metadata.annotations or {},
                 "labels": metadata.labels or {},
-                "ownerReferences": msgspec.to_builtins(metadata.owner_references),
+                "ownerReferences": [_without_a_veto(owner) for owner in metadata.owner_references or ()],
             },
             "spec": msgspec.to_builtins(spec),
         }
@@ -145,6 +146,12 @@ class GroupController:
         self.pods_annotated += 1
         if self._pods.get(key, {}).get(pod.key) is pod:
             self._pods[key][pod.key] = with_group(pod, name)
+
+
+def _without_a_veto(owner: OwnerReference) -> dict[str, Any]:
+    """A group does not hold up the deletion of its owner: saying so takes the right to change the owner."""
+    reference: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(owner, block_owner_deletion=None))
+    return reference
 
 
 def _group_key(pod: Pod) -> str:
