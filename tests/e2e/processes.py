@@ -32,7 +32,7 @@ from tests.processes.conftest import Command
 
 DEADLINE = 60.0
 #: How long a lease lasts in these stories, in seconds.
-LEASE = 2.0
+LEASE = 4.0
 POOL = "stromboli.dev/pool"
 _LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stromboli"
 _NUMBERS = itertools.count(1)
@@ -55,7 +55,7 @@ class Ground:
     # -- processes ----------------------------------------------------------------------------------------------
 
     def start(self, *arguments: str, elects: bool = False) -> Command:
-        """A scheduler of this story's pods; one that elects fights for a lease of two seconds."""
+        """A scheduler of this story's pods; one that elects fights for a short lease."""
         environment = {
             "HOME": str(self.folder),
             "PATH": os.environ["PATH"],
@@ -75,7 +75,7 @@ class Ground:
             "--healthz-address=",
             f"--leader-elect-resource-namespace={NAMESPACE}",
             f"--leader-elect-lease-duration={LEASE:g}s",
-            "--leader-elect-renew-deadline=1500ms",
+            "--leader-elect-renew-deadline=3s",
             "--leader-elect-retry-period=200ms",
             *arguments,
             environment=environment,

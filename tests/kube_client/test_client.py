@@ -406,3 +406,25 @@ async def test_requests_keep_to_the_rate(server: LittleServer) -> None:
         began = time.monotonic()
         await asyncio.gather(*(client.get(PODS, "a") for _ in range(15)))
     assert time.monotonic() - began >= 0.1
+
+
+# -- who may write ----------------------------------------------------------------------------------------------
+
+
+async def test_what_must_not_be_written_any_more_is_not_sent(server: LittleServer) -> None:
+    """It was allowed when it was asked for; opening the connection took its time."""
+    allowed = True
+
+    def forbid() -> None:
+        nonlocal allowed
+        allowed = False
+
+    async with Client(server.connection, timeout=5, may_write=lambda: allowed) as client:
+        asyncio.get_running_loop().call_soon(forbid)
+        error = await failure(client.create(PODS, {"metadata": {"name": "a", "namespace": "d"}}))
+        assert "not in charge any more" in str(error)
+        assert (error.outcome_unknown, server.requests) == (False, [])
+        await client.list(PODS)
+        allowed = True
+        await client.create(PODS, {"metadata": {"name": "a", "namespace": "d"}})
+    assert [request.method for request in server.requests] == ["GET", "POST"]

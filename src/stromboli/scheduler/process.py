@@ -69,7 +69,8 @@ class Process:
 
     async def run(self) -> Ending:
         settings = self.settings
-        async with Client(settings.connect(), qps=settings.api_rate, burst=settings.api_burst) as client:
+        rate, burst = settings.api_rate, settings.api_burst
+        async with Client(settings.connect(), qps=rate, burst=burst, may_write=self._is_in_charge) as client:
             scheduler = Scheduler(
                 client,
                 self.policy,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import platform
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import lru_cache
 from urllib.parse import urlencode
@@ -24,6 +24,7 @@ from stromboli.kube.access.api_errors import ApiError, RequestFailed, Unreachabl
 from stromboli.kube.access.connection import Connection
 from stromboli.kube.access.credentials import CredentialsProblem
 from stromboli.kube.access.lines import Lines, LineTooLong
+from stromboli.kube.access.permission import Permitted, was_not_allowed
 from stromboli.kube.access.rate import TokenBucket
 
 USER_AGENT = f"stromboli/{__version__} ({platform.system().lower()}/{platform.machine()})"
@@ -47,11 +48,14 @@ class Transport:
         burst: int = 0,
         timeout: float = 30.0,
         largest_answer: int = LARGEST_ANSWER,
+        may_write: Callable[[], bool] | None = None,
     ) -> None:
+        """`may_write` is asked at the last moment before a write is sent."""
         self.connection = connection
         self._user_agent = user_agent
         self._timeout = timeout
         self._largest_answer = largest_answer
+        self._may_write = may_write
         self._rate = TokenBucket(qps, burst)
         self._session: aiohttp.ClientSession | None = None
         self._base = connection.server.rstrip("/")
@@ -136,7 +140,7 @@ class Transport:
             response = await self._open_session().request(
                 method,
                 url,
-                data=body,
+                data=body if body is None or self._may_write is None else Permitted(body, self._may_write),
                 headers={**headers, **identity},
                 timeout=limits,
                 allow_redirects=False,
@@ -223,10 +227,13 @@ def _told(method: str, path: str) -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientError, OSError, TimeoutError, LineTooLong) as error:
-        raise Unreachable(f"{method} {path}: {_in_words(error)}", sent=not isinstance(error, _NOT_SENT)) from error
+        sent = not isinstance(error, _NOT_SENT) and not was_not_allowed(error)
+        raise Unreachable(f"{method} {path}: {_in_words(error)}", sent=sent) from error
 
 
 def _in_words(error: Exception) -> str:
+    if was_not_allowed(error):
+        return "we are not in charge any more"
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
