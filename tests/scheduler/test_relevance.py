@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import Node
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
@@ -17,6 +18,7 @@ POD = {"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [{"name": "
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4"}, "conditions": [
     {"type": "Ready", "status": "True", "lastHeartbeatTime": "1"}]}}  # fmt: skip
 GROUP = {"metadata": {"name": "g"}, "spec": {"minMember": 2}, "status": {"phase": "Pending"}}
+NATIVE = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
 QUEUE = {"metadata": {"name": "q"}, "spec": {"weight": 1}, "status": {"state": "Open"}}
 
 
@@ -46,10 +48,16 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     "a minimum": (PodGroup, GROUP, {"spec": {"minMember": 3}}, True),
     "a group is let in": (PodGroup, GROUP, {"status": {"phase": "Inqueue"}}, True),
     "a group is told something": (PodGroup, GROUP, {"status": {"running": 1}}, False),
+    "a minimum of a native group": (
+        native.PodGroup, NATIVE, {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}, True,
+    ),
+    "a native group is told something": (
+        native.PodGroup, NATIVE, {"status": {"conditions": [{"type": "PodGroupInitiallyScheduled"}]}}, False,
+    ),
     "a queue is closed": (Queue, QUEUE, {"status": {"state": "Closed"}}, True),
     "a weight": (Queue, QUEUE, {"spec": {"weight": 2}}, True),
     "what a queue holds": (Queue, QUEUE, {"status": {"allocated": {"cpu": "1"}}}, False),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "document", "change", "expected"), CHANGES.values(), ids=CHANGES)
