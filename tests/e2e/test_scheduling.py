@@ -20,9 +20,12 @@ async def test_a_gang_starts_whole_and_another_waits_whole(cluster: Cluster) -> 
 async def test_what_waits_says_why_where_people_look(cluster: Cluster) -> None:
     await cluster.create_gang("giant", 2, "64")
     await cluster.until_told("giant", "0/3 nodes are available: 3 Insufficient cpu.")
-    pod = (await cluster.pods())["giant-0"]
-    (scheduled,) = [c for c in pod.status.conditions or () if c.type == "PodScheduled"]
-    assert (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
+
+    async def pod_says_so() -> bool:
+        conditions = (await cluster.pods())["giant-0"].status.conditions or ()
+        return ("PodScheduled", "False", "Unschedulable") in [(c.type, c.status, c.reason) for c in conditions]
+
+    await cluster.until(pod_says_so, "a pod of the group says so, too")
 
     async def is_announced() -> bool:
         events = (await cluster.client.list(EVENTS, namespace=cluster.namespace)).items
