@@ -23,7 +23,7 @@ async def running(queue: WorkQueue[str]) -> AsyncIterator[WorkQueue[str]]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0)
 

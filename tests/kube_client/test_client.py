@@ -30,7 +30,7 @@ async def server() -> AsyncIterator[LittleServer]:
 
 @pytest.fixture
 async def client(server: LittleServer) -> AsyncIterator[Client]:
-    async with Client(server.connection, timeout=5) as client:
+    async with Client(server.connection, timeout=30) as client:
         yield client
 
 

@@ -51,7 +51,7 @@ class Desk:
 
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
-    async with LittleServer() as server, Client(server.connection, timeout=5) as client:
+    async with LittleServer() as server, Client(server.connection, timeout=30) as client:
         yield Desk(server, client)
 
 

@@ -40,7 +40,7 @@ class Scene:
 @asynccontextmanager
 async def scene(server: LittleServer, **options: Any) -> AsyncIterator[Scene]:
     """Everything is set up; `begin` starts the reflector."""
-    async with server, Client(server.connection, timeout=5) as client:
+    async with server, Client(server.connection, timeout=30) as client:
         sink = Notebook()
         options = {"backoff": Backoff(0.001, 0.01), **options}
         yield Scene(server, client, Reflector(client, PODS, sink, **options), sink)
@@ -53,7 +53,7 @@ async def following(server: LittleServer, *names: str, **options: Any) -> AsyncI
         for name in names:
             server.put(name)
         async with running(all_of_it.reflector.run()):
-            await asyncio.wait_for(all_of_it.reflector.synced.wait(), 10)
+            await asyncio.wait_for(all_of_it.reflector.synced.wait(), 30)
             yield all_of_it
 
 

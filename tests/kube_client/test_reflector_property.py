@@ -36,7 +36,7 @@ def play(server: LittleServer, step: tuple[str, ...]) -> None:
 
 
 async def live_through(steps: list[tuple[str, ...]], streams_lists: bool, echoes: bool) -> None:
-    async with LittleServer(streams_lists, echoes=echoes) as server, Client(server.connection, timeout=5) as client:
+    async with LittleServer(streams_lists, echoes=echoes) as server, Client(server.connection, timeout=30) as client:
         sink = Notebook()
         reflector = Reflector(client, PODS, sink, page_size=2, backoff=Backoff(0.0005, 0.002))
         async with running(reflector.run()):

@@ -52,7 +52,7 @@ async def test_a_pod_lives_and_dies_before_our_eyes(server: ApiServer, client: C
     await client.create(NODES, {"metadata": {"name": "n1"}})
     reflector = Reflector(client, PODS, sink := Notebook(), backoff=Backoff(0.01, 0.05))
     async with running(reflector.run()):
-        await asyncio.wait_for(reflector.synced.wait(), 5)
+        await asyncio.wait_for(reflector.synced.wait(), 30)
         created = await client.create(PODS, pod("a"))
         await client.bind("default", "a", created.metadata.uid, "n1", annotations={"gpu": "0"})
         await until(lambda: sink.story == "+a +a")

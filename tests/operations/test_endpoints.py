@@ -34,7 +34,7 @@ def endpoints(health: Health) -> Iterator[Endpoints]:
 
 
 def ask(address: Address, path: str, method: str = "GET") -> tuple[HTTPResponse, str]:
-    connection = HTTPConnection("127.0.0.1", address.port, timeout=5)
+    connection = HTTPConnection("127.0.0.1", address.port, timeout=30)
     try:
         connection.request(method, path)
         response = connection.getresponse()
