@@ -115,6 +115,26 @@ def test_a_job_that_holds_its_room(run: Run) -> None:
     assert "none: it starts once the pods that are being released are gone\n" in result.stdout
 
 
+def test_a_group_of_kubernetes_own_is_found_by_its_name(run: Run) -> None:
+    policy = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    metadata = {"name": "train", "namespace": "default"}
+    native = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": metadata, "spec": policy}
+    member = {"schedulerName": "volcano", "schedulingGroup": {"podGroupName": "train"}}
+    container = {"name": "main", "resources": {"requests": {"cpu": "3"}}}
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"p-{place}"},
+            "spec": {**member, "containers": [container]},
+        }
+        for place in range(2)
+    ]
+    result = run("explain", [*nodes(4, 1), native, *pods], "train")
+    assert result.exit_code == 3
+    assert result.output.startswith("default/scheduling.k8s.io:train waits: 0 of 2 pods have a place")
+
+
 def test_a_job_without_pods(run: Run) -> None:
     result = run("explain", [*nodes(4, 1), group("gang", 3)], "gang")
     assert result.exit_code == 3

@@ -40,8 +40,8 @@ def test_any_version_of_a_group_is_read(version: str) -> None:
 
 
 def test_the_same_kind_of_another_group_is_unknown() -> None:
-    document = {"apiVersion": "scheduling.k8s.io/v1alpha1", "kind": "PodGroup"}
-    assert decode(document) == Unknown("scheduling.k8s.io/v1alpha1", "PodGroup")
+    document = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup"}
+    assert decode(document) == Unknown("scheduling.x-k8s.io/v1alpha1", "PodGroup")
 
 
 VERSIONS = {kind: f"{group}/v1".lstrip("/") for group, kind in KINDS}

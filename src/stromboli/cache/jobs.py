@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from stromboli import kube
 from stromboli.cache.constraints import selector_of
-from stromboli.cache.native_groups import NativeGroup, is_native, native_key, refuse_what_cannot_be_kept
+from stromboli.cache.native_groups import NativeGroup, is_native, name_within, native_key, refuse_what_cannot_be_kept
 from stromboli.cache.requests import refuse_many
 from stromboli.cache.times import seconds_of
 from stromboli.kube.objects import volcano
@@ -131,7 +131,7 @@ def missing_group(key: str) -> JobSpec:
     namespace, _, name = key.partition("/")
     remedy = "create it" if is_native(key) else "create it or correct their annotation"
     fault = f"PodGroup {key}: does not exist, but pods name it; {remedy}"
-    return JobSpec(key, key, namespace, name, "", fault=fault)
+    return JobSpec(key, key, namespace, name_within(name), "", fault=fault)
 
 
 def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -> None:

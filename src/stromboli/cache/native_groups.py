@@ -37,6 +37,11 @@ def is_native(key: str) -> bool:
     return key.partition("/")[2].startswith(f"{native.GROUP}:")
 
 
+def name_within(named: str) -> str:
+    """The name of a group, from the part of its key behind the namespace."""
+    return named.removeprefix(f"{native.GROUP}:")
+
+
 def as_group(origin: native.PodGroup) -> NativeGroup:
     """The group in our words. It asks for no room before its pods do, and names its queue in annotations or labels."""
     policy = origin.spec.scheduling_policy

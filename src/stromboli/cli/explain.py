@@ -11,13 +11,15 @@ from stromboli.cli.output import Failure, echo_json, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 
 if TYPE_CHECKING:
+    from stromboli.model.job import JobSpec
     from stromboli.planner.plan import Plan
 
 _EPILOG = """\b
 Examples:
   stromboli explain -f cluster/ research/finetune
   stromboli explain -f cluster/ finetune -o json
-  kubectl get nodes,pods,podgroups,queues,priorityclasses,namespaces -A -o yaml | stromboli explain -f - finetune
+  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,queues,priorityclasses,namespaces \\
+    -A -o yaml | stromboli explain -f - finetune
 
 \b
 Exit codes:
@@ -70,13 +72,18 @@ def _find(made: Plan, name: str) -> str:
     pods = {task.key: key for key in made.groups for task in made.session.jobs[key].tasks.values()}
     if name in pods:
         return pods[name]
-    meant = {key for key in made.groups if key.partition("/")[2] == name}
+    meant = {key for key in made.groups if name in _names(made.session.jobs[key].spec)}
     meant = meant or {job for pod, job in pods.items() if pod.partition("/")[2] == name}
     if len(meant) == 1:
         return meant.pop()
     if meant:
         raise Failure(f"several jobs are called {name}: {', '.join(sorted(meant))}; give the namespace, too")
     raise Failure(_unknown(name, list(made.groups)))
+
+
+def _names(spec: JobSpec) -> tuple[str, str]:
+    """What people may call a job; its key says more when it came as a group of Kubernetes' own."""
+    return f"{spec.namespace}/{spec.name}", spec.name
 
 
 def _unknown(name: str, known: list[str]) -> str:

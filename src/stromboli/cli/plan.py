@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   stromboli plan -f cluster/ -f job.yaml
-  kubectl get nodes,pods,podgroups,queues,priorityclasses,namespaces -A -o yaml | stromboli plan -f -
+  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,queues,priorityclasses,namespaces \\
+    -A -o yaml | stromboli plan -f -
   stromboli plan -f cluster/ --conf volcano-scheduler.conf --cycles 3 -o json
 
 \b

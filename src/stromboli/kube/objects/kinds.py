@@ -10,17 +10,20 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from stromboli.kube.manifests.errors import ObjectError, object_error, words_for
+from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import ConfigMap, Namespace, Node, PodDisruptionBudget, PriorityClass
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import PodGroup, Queue
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-KubeObject: TypeAlias = Node | Pod | PodGroup | Queue | PriorityClass | Namespace | PodDisruptionBudget | ConfigMap
+KubeObject: TypeAlias = (
+    Node | Pod | PodGroup | native.PodGroup | Queue | PriorityClass | Namespace | PodDisruptionBudget | ConfigMap
+)
 
 KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
-    for kind in (Node, Pod, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap)
+    for kind in (Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap)
 }
 """The type of every kind that is read, by API group and kind; the core group is ""."""
 
