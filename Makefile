@@ -45,6 +45,7 @@ docs: setup  ## build the documentation site into site/
 lock: setup  ## choose the newest dependencies again and lock them with their hashes
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml -o requirements/runtime.lock
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml --group dev -o requirements/dev.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade --group build -o requirements/build.lock
 
 clean:  ## remove everything that the targets made
 	@rm -rf .venv site dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .cache

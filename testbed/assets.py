@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,9 +57,21 @@ def _cache() -> Path:
 
 
 def _version(name: str) -> str:
-    """What the binary is built from, in a few letters."""
+    """What the binary is built from and how, in a few letters."""
     module = MODULES / PACKAGES[name][0]
-    return hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()[:16]
+    sources = (module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()
+    return hashlib.sha256(sources + _link_flags(name).encode()).hexdigest()[:16]
+
+
+def _link_flags(name: str) -> str:
+    """Nothing for debuggers; and Kubernetes is told its version, which it cannot find out by itself."""
+    stripped = "-s -w"
+    pinned = re.search(r"k8s.io/kubernetes v((\d+)\.(\d+)\.\d+)", (MODULES / PACKAGES[name][0] / "go.mod").read_text())
+    if pinned is None:
+        return stripped
+    version, major, minor = pinned.groups()
+    told = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    return " ".join([stripped, *(f"-X k8s.io/component-base/version.{key}={value}" for key, value in told.items())])
 
 
 def _build(name: str, place: Path) -> None:
@@ -69,7 +82,7 @@ def _build(name: str, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     unfinished = place.with_suffix(".part")
     module, package = PACKAGES[name]
-    command = [go, "build", "-trimpath", "-ldflags=-s -w", f"-o={unfinished}", package]
+    command = [go, "build", "-trimpath", f"-ldflags={_link_flags(name)}", f"-o={unfinished}", package]
     done = subprocess.run(command, cwd=MODULES / module, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise NoAssets(f"{name} could not be built: {done.stderr.strip()[-1000:]}")

@@ -1,6 +1,6 @@
 module stromboli.dev/e2e/etcd
 
-go 1.26
+go 1.26.0
 
 require go.etcd.io/etcd/server/v3 v3.7.3
 
