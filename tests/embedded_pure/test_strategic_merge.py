@@ -29,10 +29,10 @@ SPECS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"containers": [{"name": "b", "image": "2"}]},
         {"containers": containers(("a", "1"), ("b", "2"))},
     ),
-    "a new container is added": (
+    "a new container comes first": (
         {"containers": containers(("a", "1"))},
         {"containers": [{"name": "b", "image": "2"}]},
-        {"containers": containers(("a", "1"), ("b", "2"))},
+        {"containers": containers(("b", "2"), ("a", "1"))},
     ),
     "a container is deleted": (
         {"containers": containers(("a", "1"), ("b", "1"))},
@@ -101,7 +101,7 @@ SPECS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "image pull secrets by name": (
         {"imagePullSecrets": [{"name": "a"}]},
         {"imagePullSecrets": [{"name": "b"}]},
-        {"imagePullSecrets": [{"name": "a"}, {"name": "b"}]},
+        {"imagePullSecrets": [{"name": "b"}, {"name": "a"}]},
     ),
 }
 

@@ -146,5 +146,5 @@ async def test_an_allowance_is_spent_once_and_comes_back(client: Client) -> None
     assert refusal.value.is_throttled
     await client.delete(PODS, "a", namespace="default", grace_period=0)
     await create_ready(client, "d")
-    await until(says(client, disruptions_allowed=1, expected_pods=3, disrupted_pods={}))
+    await until(says(client, disruptions_allowed=1, expected_pods=3, disrupted_pods=None))
     await client.evict("default", "b", pods[1].metadata.uid)

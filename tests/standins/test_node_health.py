@@ -55,7 +55,8 @@ TOLERATIONS: list[tuple[str, list[Toleration], float | None]] = [
     ("of another effect", [Toleration(key=NOT_READY, operator="Exists", effect="NoSchedule")], 5.0),
     ("of everything", [Toleration(operator="Exists")], None),
     ("for ever", [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute")], None),
-    ("for a while", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=300)], 300.0),
+    ("for a while", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=200)], 200.0),
+    ("for as long as everybody", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=300)], 5.0),
     ("the shortest counts", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=9),
                              Toleration(operator="Exists", toleration_seconds=3)], 3.0),
 ]  # fmt: skip

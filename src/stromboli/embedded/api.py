@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +21,18 @@ from stromboli.embedded.serving.reviews import reviewed
 from stromboli.embedded.store import Entry, Object, encode
 from stromboli.embedded.versions import collection_of, served_form
 from stromboli.embedded.watches import Watch
-from stromboli.embedded.writes import WriteOptions
+from stromboli.embedded.write_options import WriteOptions
 
 #: What can be done with the parts of an object that are not simply read and written.
 _PART_VERBS = {"binding": ("create",), "eviction": ("create",), "log": ("get",)}
 _ORDINARY_PART_VERBS = ("get", "patch", "update")
 #: Kinds of which a deletion answers with the last state and not with a mere success.
-_SHOWN_WHEN_DELETED = frozenset({"pods", "services", "serviceaccounts", "podtemplates", "namespaces"})
+_SHOWN_WHEN_DELETED = frozenset(
+    {
+        "pods", "services", "serviceaccounts", "podtemplates", "namespaces", "persistentvolumeclaims",
+        "persistentvolumes", "resourcequotas", "storageclasses", "csinodes", "csidrivers", "volumeattachments",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,8 @@ class Reply:
     body: bytes
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
+    #: What the caller is told besides.
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class Asked:
             dry_run=self.call.dry_run,
             manager=query.get("fieldManager") or self.agent.partition("/")[0] or "unknown",
             subresource=self.call.subresource,
-            is_strict=query.get("fieldValidation") == "Strict",
+            field_validation=query.get("fieldValidation", ""),
             is_applied=is_applied,
             is_patched=self.call.verb == "patch",
         )
@@ -119,8 +127,8 @@ class Api:
     def _entry(self, asked: Asked) -> Entry:
         return self._plane.writes.existing(asked.resource, asked.call.namespace, asked.call.name)
 
-    def _shown(self, asked: Asked, entry: Entry, status: int = 200) -> Reply:
-        return Reply(status, self._form(asked).one(entry))
+    def _shown(self, asked: Asked, entry: Entry, status: int = 200, warnings: Sequence[str] = ()) -> Reply:
+        return Reply(status, self._form(asked).one(entry), warnings=warnings)
 
     def _get(self, asked: Asked) -> Reply:
         entry = self._entry(asked)
@@ -139,9 +147,9 @@ class Api:
         body = decoded(asked.body, asked.content_type)
         if "list" not in asked.resource.verbs:
             return Reply(201, encode(reviewed(asked.resource.plural, _object(asked.resource, body))))
-        given = _object(asked.resource, body)
-        entry = self._plane.writes.create(asked.resource, asked.call.namespace, given, asked.options())
-        return self._shown(asked, entry, 201)
+        given, options = _object(asked.resource, body), asked.options()
+        entry = self._plane.writes.create(asked.resource, asked.call.namespace, given, options)
+        return self._shown(asked, entry, 201, options.warnings)
 
     def _act(self, asked: Asked) -> Reply:
         """A POST to a part of a pod is something to be done with it."""
@@ -159,8 +167,9 @@ class Api:
         body = _object(asked.resource, decoded(asked.body, asked.content_type))
         if asked.call.subresource == "scale":
             return self._scale(asked, body)
-        entry = self._plane.writes.update(asked.resource, self._entry(asked), body, asked.options())
-        return self._shown(asked, entry)
+        options = asked.options()
+        entry = self._plane.writes.update(asked.resource, self._entry(asked), body, options)
+        return self._shown(asked, entry, warnings=options.warnings)
 
     def _scale(self, asked: Asked, scale: Object) -> Reply:
         entry = self._entry(asked)
@@ -185,7 +194,9 @@ class Api:
         collection = collection_of(self._plane.store, asked.resource)
         found = served_form(asked.resource, collection, entry.body)
         result = patched(asked.resource, asked.call.name, found, asked.body, asked.content_type)
-        return self._shown(asked, self._plane.writes.update(asked.resource, entry, result, asked.options()))
+        options = asked.options()
+        changed = self._plane.writes.update(asked.resource, entry, result, options)
+        return self._shown(asked, changed, warnings=options.warnings)
 
     def _delete(self, asked: Asked) -> Reply:
         entry = self._entry(asked)

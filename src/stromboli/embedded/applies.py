@@ -12,7 +12,8 @@ from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.serving.calls import Call
 from stromboli.embedded.store import Entry, Object, Store
 from stromboli.embedded.versions import collection_of, served_form
-from stromboli.embedded.writes import WriteOptions, Writes
+from stromboli.embedded.write_options import WriteOptions
+from stromboli.embedded.writes import Writes
 
 
 class Applies:

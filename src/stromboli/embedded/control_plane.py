@@ -7,29 +7,31 @@ from stromboli.embedded.deletion import DeleteOptions, Deletion
 from stromboli.embedded.emptying import Emptying
 from stromboli.embedded.kinds.builtin_kinds import builtin_resources
 from stromboli.embedded.kinds.custom_resources import CRD_GROUP, CustomStrategy, DefinitionStrategy
+from stromboli.embedded.kinds.disruption_budgets import BudgetStrategy
 from stromboli.embedded.kinds.events_api import EVENTS_GROUP
 from stromboli.embedded.kinds.evictions import Evictions
 from stromboli.embedded.kinds.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
 from stromboli.embedded.kinds.native_groups import NATIVE_GROUPS, NativeGroupStrategy
+from stromboli.embedded.kinds.nodes import NodeStrategy
 from stromboli.embedded.kinds.plain_kinds import (
     ConditionalStrategy,
     EventStrategy,
     LeaseStrategy,
-    NodeStrategy,
     RoleStrategy,
 )
 from stromboli.embedded.kinds.pods import PodStrategy
 from stromboli.embedded.kinds.priorities import PriorityClassStrategy, system_classes
+from stromboli.embedded.kinds.storage import ClaimStrategy, StorageClassStrategy, VolumeStrategy
 from stromboli.embedded.kinds.stored_data import DataStrategy, SecretStrategy
 from stromboli.embedded.kinds.strategies import Strategy
 from stromboli.embedded.kinds.workloads import workload_strategies
 from stromboli.embedded.lists import Lists
 from stromboli.embedded.registry import Registry, ServedResource
 from stromboli.embedded.store import Entry, Object, Store
-from stromboli.embedded.writes import WriteOptions, Writes
+from stromboli.embedded.write_options import WriteOptions
+from stromboli.embedded.writes import Writes
 
 _CONDITIONAL = (
-    ("policy", "poddisruptionbudgets"),
     ("storage.k8s.io", "csinodes"),
     ("storage.k8s.io", "csidrivers"),
     ("storage.k8s.io", "volumeattachments"),
@@ -70,6 +72,10 @@ class ControlPlane:
             (EVENTS_GROUP, "events"): EventStrategy(self.store),
             ("coordination.k8s.io", "leases"): LeaseStrategy(),
             **dict.fromkeys(_CONDITIONAL, ConditionalStrategy()),
+            ("policy", "poddisruptionbudgets"): BudgetStrategy(),
+            ("", "persistentvolumeclaims"): ClaimStrategy(),
+            ("", "persistentvolumes"): VolumeStrategy(),
+            ("storage.k8s.io", "storageclasses"): StorageClassStrategy(),
             ("", "namespaces"): NamespaceStrategy(),
             ("scheduling.k8s.io", "priorityclasses"): PriorityClassStrategy(self.store),
             (NATIVE_GROUPS.group, NATIVE_GROUPS.plural): NativeGroupStrategy(self.store),

@@ -14,7 +14,8 @@ from stromboli.embedded.kinds.typed import check_type
 from stromboli.embedded.refusals import Cause, bad_request, invalid_options, precondition_failed
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object
-from stromboli.embedded.writes import WriteOptions, Writes
+from stromboli.embedded.write_options import WriteOptions
+from stromboli.embedded.writes import Writes
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _FINALIZERS = {"Orphan": ORPHAN, "Foreground": FOREGROUND}

@@ -9,7 +9,8 @@ from stromboli.embedded.kinds.custom_resources import CLEANUP, CRD_GROUP
 from stromboli.embedded.registry import Registry, ServedResource
 from stromboli.embedded.store import Entry, Store
 from stromboli.embedded.versions import collection_of
-from stromboli.embedded.writes import WriteOptions, Writes
+from stromboli.embedded.write_options import WriteOptions
+from stromboli.embedded.writes import Writes
 
 _BACKGROUND = DeleteOptions(propagation="Background")
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from stromboli.embedded.clock import now
 from stromboli.embedded.kinds.causes import wrong
 from stromboli.embedded.kinds.metadata import check_kind, metadata_causes, metadata_of, ordered
-from stromboli.embedded.kinds.schemas import unknown_fields
 from stromboli.embedded.kinds.settled_amounts import settle_amounts
 from stromboli.embedded.kinds.strategies import Strategies, Strategy
 from stromboli.embedded.kinds.typed import check_types
@@ -31,28 +29,15 @@ from stromboli.embedded.refusals import (
     version_missing,
 )
 from stromboli.embedded.registry import ServedResource
+from stromboli.embedded.slips import drop_slips
 from stromboli.embedded.store import Collection, Entry, Key, Object, Store
 from stromboli.embedded.versions import collection_of, stored_form
+from stromboli.embedded.write_options import WriteOptions
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _NAME_LIMIT = 63
 #: What only the server decides; a write that says otherwise is not heard.
 _SERVER_SIDE = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """How a write is meant."""
-
-    dry_run: bool = False
-    manager: str = "unknown"
-    subresource: str = ""
-    #: Whether fields that the schema does not know are an error instead of being left out.
-    is_strict: bool = False
-    #: An applied object comes with its managers already recorded.
-    is_applied: bool = False
-    #: Whether the body is what a patch makes of the object, and not what a caller sent as a whole.
-    is_patched: bool = False
 
 
 class Writes:
@@ -70,7 +55,7 @@ class Writes:
         collection, strategy = collection_of(self._store, resource), self._strategies(resource)
         check_types(resource, body)
         settle_amounts(resource, body)
-        _refuse_unknown(resource, body, options)
+        drop_slips(resource, body, None, options)
         key = self._begin(resource, namespace, body, options)
         strategy.default(resource, body)
         strategy.start_status(resource, body)
@@ -135,7 +120,7 @@ class Writes:
             )
         check_types(resource, body)
         settle_amounts(resource, body)
-        _refuse_unknown(resource, body, options)
+        drop_slips(resource, body, entry.body, options)
         strategy = self._strategies(resource)
         _check_identity(resource, entry, metadata, options)
         _check_version(resource, strategy, entry, metadata)
@@ -215,15 +200,6 @@ def _recorded(resource: ServedResource, old: Object | None, new: Object, options
     if options.is_applied or new == old:
         return new
     return record_update(old, new, options.manager, options.subresource, resource, now())
-
-
-def _refuse_unknown(resource: ServedResource, body: Object, options: WriteOptions) -> None:
-    if not options.is_strict or resource.schema is None:
-        return
-    if unknown := [f'unknown field "{path}"' for path in unknown_fields(resource.schema, body)]:
-        kind = f"{resource.kind} in version {resource.version!r}"
-        message = f"{kind} cannot be handled as a {resource.kind}: strict decoding error: {', '.join(unknown)}"
-        raise bad_request(message.replace("'", '"'))
 
 
 def _settle_namespace(resource: ServedResource, namespace: str, metadata: Object) -> None:

@@ -11,7 +11,8 @@ from stromboli.embedded.kinds.typed import check_type
 from stromboli.embedded.refusals import Refused, bad_request, conflict
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object, Store
-from stromboli.embedded.writes import WriteOptions, Writes
+from stromboli.embedded.write_options import WriteOptions
+from stromboli.embedded.writes import Writes
 
 _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 

@@ -11,6 +11,7 @@ from stromboli.embedded.store import Object
 
 _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 _NEEDED = ("reportingInstance", "action", "reason")
+_ELSEWHERE = "does not match event.namespace"
 _TYPES = ("Normal", "Warning")
 #: Where events about what belongs to no namespace may be.
 _COMMON_NAMESPACES = ("default", "kube-system")
@@ -21,16 +22,21 @@ _SETTLED = (
 
 
 def namespace_causes(event: Object) -> Iterator[Cause]:
-    """An event is where the object is that it is about."""
-    about = (event.get("involvedObject") or {}).get("namespace") or ""
-    home = event["metadata"].get("namespace", "")
-    if about != home and (about or home not in _COMMON_NAMESPACES):
-        yield wrong("involvedObject.namespace", about, "does not match event.namespace")
+    """An event of the older group is where the object is that it is about."""
+    about, home = _namespaces(event)
+    if about != home and (about or home != "default"):
+        yield wrong("involvedObject.namespace", about, _ELSEWHERE)
+
+
+def _namespaces(event: Object) -> tuple[str, str]:
+    return (event.get("involvedObject") or {}).get("namespace") or "", event["metadata"].get("namespace", "")
 
 
 def event_causes(event: Object) -> Iterator[Cause]:
     """The rules of the newer group, which says who did what and when."""
-    yield from namespace_causes(event)
+    about, home = _namespaces(event)
+    if not about and home not in _COMMON_NAMESPACES:
+        yield wrong("involvedObject.namespace", about, _ELSEWHERE)
     if not event.get("eventTime"):
         yield required("eventTime")
     if event.get("type") not in _TYPES:

@@ -14,7 +14,8 @@ from stromboli.embedded.label_selectors import selects
 from stromboli.embedded.refusals import Cause, Refused, bad_request, forbidden, too_many_requests
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object, Store
-from stromboli.embedded.writes import WriteOptions, Writes
+from stromboli.embedded.write_options import WriteOptions
+from stromboli.embedded.writes import Writes
 
 _BEING_PROCESSED_SECONDS = 10
 _DISRUPTED_PODS = 2000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stromboli.embedded.clock import seconds_from_now
+from stromboli.embedded.kinds.causes import wrong
 from stromboli.embedded.kinds.event_checks import changed_causes, event_causes, namespace_causes, series_causes
 from stromboli.embedded.kinds.events_api import to_core_event
 from stromboli.embedded.kinds.micro_times import check_moment
@@ -14,24 +15,6 @@ from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.store import Entry, Object, Store
 
 _EVENTS_LAST_SECONDS = 3600
-_MACHINE = (
-    "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
-    "kubeProxyVersion", "operatingSystem", "architecture",
-)  # fmt: skip
-#: What a node says of itself when it says nothing.
-_NODE_STATUS: Object = {
-    "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
-    "nodeInfo": dict.fromkeys(_MACHINE, ""),
-}
-
-
-class NodeStrategy(Strategy):
-    """Nodes register with their status in one write."""
-
-    status_at_creation = True
-
-    def start_status(self, resource: ServedResource, body: Object) -> None:
-        body["status"] = {**_NODE_STATUS, **(body.get("status") or {})}
 
 
 class RoleStrategy(Strategy):
@@ -53,6 +36,13 @@ class LeaseStrategy(ConditionalStrategy):
         spec = body.get("spec") or {}
         for field in ("acquireTime", "renewTime"):
             check_moment(resource.kind, spec.get(field))
+
+    def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
+        spec = body.get("spec") or {}
+        if (seconds := spec.get("leaseDurationSeconds")) is not None and seconds <= 0:
+            yield wrong("spec.leaseDurationSeconds", seconds, "must be greater than 0")
+        if (number := spec.get("leaseTransitions")) is not None and number < 0:
+            yield wrong("spec.leaseTransitions", number, "must be greater than or equal to 0")
 
 
 class EventStrategy(Strategy):

@@ -18,6 +18,11 @@ _CONTAINER = {
     "terminationMessagePath": "/dev/termination-log",
     "terminationMessagePolicy": "File",
 }
+#: What every pod tolerates for a while.
+_PATIENCE: list[Object] = [
+    {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for what in ("not-ready", "unreachable")
+]
 _CONTAINER_LISTS = ("containers", "initContainers")
 _COMPUTE = ("cpu", "memory")
 
@@ -29,6 +34,17 @@ def defaulted_spec(spec: Object) -> Object:
         if containers := spec.get(name):
             complete[name] = [_container(container) for container in containers]
     return complete
+
+
+def with_patience(spec: Object) -> Object:
+    """A pod stays for five minutes on a node that is lost, unless it says otherwise."""
+    said = spec.get("tolerations") or []
+    missing = [each for each in _PATIENCE if not any(_speaks_of(toleration, each["key"]) for toleration in said)]
+    return {**spec, "tolerations": [*said, *missing]} if missing else spec
+
+
+def _speaks_of(toleration: Object, key: str) -> bool:
+    return toleration.get("key") in (None, "", key) and toleration.get("effect") in (None, "", "NoExecute")
 
 
 def _container(container: Object) -> Object:

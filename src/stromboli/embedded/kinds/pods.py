@@ -9,7 +9,7 @@ from stromboli.embedded.clock import now
 from stromboli.embedded.kinds.causes import wrong
 from stromboli.embedded.kinds.container_checks import CONTAINER_LISTS
 from stromboli.embedded.kinds.pod_checks import pod_spec_causes
-from stromboli.embedded.kinds.pod_defaults import defaulted_spec, quality_of_service
+from stromboli.embedded.kinds.pod_defaults import defaulted_spec, quality_of_service, with_patience
 from stromboli.embedded.kinds.priorities import Priorities
 from stromboli.embedded.kinds.strategies import Strategy
 from stromboli.embedded.kinds.topology_labels import topology_labels, with_labels
@@ -56,6 +56,7 @@ class PodStrategy(Strategy):
 
     def admit(self, resource: ServedResource, body: Object) -> None:
         self._priorities.admit(resource, body)
+        body["spec"] = with_patience(body["spec"])
         if node := body["spec"].get("nodeName"):
             body["metadata"] = with_labels(body["metadata"], topology_labels(self._store, node))
 
@@ -80,7 +81,7 @@ class PodStrategy(Strategy):
             return merged
         decided = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
         missing = {name: value for name, value in decided.items() if spec.get(name) is None}
-        return {**merged, "spec": {**spec, **missing}} if missing else merged
+        return {**merged, "spec": with_patience({**spec, **missing})}
 
     def grace_period(self, body: Object, wanted: int | None) -> int:
         """Nobody is asked to stop what never started or has already ended."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stromboli.embedded.patching.list_order import interleave
+from stromboli.embedded.patching.list_order import arranged
 from stromboli.embedded.patching.patches import MalformedPatch
 from stromboli.embedded.patching.shapes import BUILT_IN, Shape
 
@@ -81,7 +81,16 @@ def _merge_items(items: list[Any], patch: list[Any], shape: Shape) -> list[Any]:
             merged[places[0]] = _merge_map(merged[places[0]], change, shape.item())
         else:
             merged.append(_merge_map({}, change, shape.item()))
-    return merged
+    return _arranged(merged, [item.get(key) for item in items], [change[key] for change in patch], key)
+
+
+def _arranged(items: list[Any], live: list[Any], named: list[Any], key: str) -> list[Any]:
+    """The items in the order of their keys: where they stood, and as they were named. Some keys may have no item."""
+    by_key: dict[Any, list[Any]] = {}
+    for item, value in zip(items, _plain([item.get(key) for item in items]), strict=True):
+        by_key.setdefault(value, []).append(item)
+    order = arranged(list(dict.fromkeys(_plain(live))), list(dict.fromkeys(_plain(named))))
+    return [item for value in order for item in by_key.get(value, ())]
 
 
 def _delete_from_sets(merged: dict[str, Any], patch: dict[str, Any]) -> None:
@@ -103,13 +112,9 @@ def _order_lists(merged: dict[str, Any], patch: dict[str, Any], shape: Shape) ->
 def _ordered(items: list[Any], order: list[Any], shape: Shape) -> list[Any]:
     if shape.keys and all(isinstance(item, dict) for item in (*items, *order)):
         key = shape.keys[0]
-        by_key: dict[Any, list[Any]] = {}
-        for item, value in zip(items, _plain([item.get(key) for item in items]), strict=True):
-            by_key.setdefault(value, []).append(item)
-        wanted = [value for value in _plain([item.get(key) for item in order]) if value in by_key]
-        return [item for value in interleave(list(by_key), wanted) for item in by_key[value]]
+        return _arranged(items, [item.get(key) for item in items], [item.get(key) for item in order], key)
     if shape.is_set:
-        return interleave(items, [value for value in order if value in items])
+        return arranged(items, [value for value in order if value in items])
     return items
 
 

@@ -131,7 +131,10 @@ def _cut(request: web.BaseRequest) -> web.StreamResponse:
 
 def _response(reply: Reply) -> web.Response:
     headers = {"Content-Type": reply.content_type, **reply.headers}
-    return web.Response(status=reply.status, body=reply.body, headers=headers)
+    response = web.Response(status=reply.status, body=reply.body, headers=headers)
+    for warning in reply.warnings:
+        response.headers.add("Warning", f"299 - {encode(warning).decode()}")
+    return response
 
 
 def _refusal(refused: Refused) -> Reply:

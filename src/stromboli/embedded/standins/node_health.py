@@ -49,13 +49,20 @@ def _timed(condition: dict[str, Any], node: Node, moment: str) -> dict[str, Any]
     return condition | {"lastHeartbeatTime": moment, "lastTransitionTime": since or moment}
 
 
+#: For how many seconds the server lets every pod stay that does not say otherwise.
+_GIVEN_TO_ALL = 300
+
+
 def staying_time(tolerations: Sequence[Toleration], taint: str, patience: float) -> float | None:
-    """How long a pod may stay on a node that it is to leave; None for as long as it likes."""
+    """How long a pod may stay on a node that it is to leave; None for as long as it likes.
+
+    The five minutes that the server gives to every pod are too long for a simulated cluster.
+    """
     tolerated = [toleration for toleration in tolerations if _tolerates(toleration, taint)]
     if not tolerated:
         return patience
     times = [toleration.toleration_seconds for toleration in tolerated if toleration.toleration_seconds is not None]
-    return float(max(0, min(times))) if times else None
+    return max(0.0, min(patience if time == _GIVEN_TO_ALL else time for time in times)) if times else None
 
 
 _READINESS = {
