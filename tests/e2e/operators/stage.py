@@ -93,7 +93,8 @@ async def _admit(client: Client, story: Story) -> None:
         {"apiGroups": ["scheduling.volcano.sh"], "resources": ["podgroups"], "verbs": everything},
         *({"apiGroups": [kind.group], "resources": [kind.plural], "verbs": everything} for kind in story.kinds),
     ]
-    name, group = story.user.replace(":", "-"), "rbac.authorization.k8s.io"
+    name = "-".join([story.user.replace(":", "-"), *(kind.plural for kind in story.kinds)])
+    group = "rbac.authorization.k8s.io"
     path = f"/apis/{group}/v1"
     kind = {"apiVersion": f"{group}/v1"}
     await _ensure(client, f"{path}/clusterroles", {**kind, "kind": "ClusterRole", "rules": rules}, name)
