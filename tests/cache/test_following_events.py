@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
+from stromboli.cache.comparison import compare
 from stromboli.controllers.queues import standard_queues
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
@@ -44,6 +46,46 @@ def parts(place: int) -> list[kube.SubGroupPolicy]:
 def member(name: str, rank: str, priority: int | None = None) -> kube.Pod:
     spec = msgspec.structs.replace(SMALL, priority=priority)
     return objects.pod(name, spec, group="gang", labels={"rank": rank})
+
+
+SPREAD = kube.TopologySpreadConstraint(
+    max_skew=1,
+    topology_key=objects.HOSTNAME,
+    when_unsatisfiable="DoNotSchedule",
+    label_selector=kube.LabelSelector(match_labels={"app": "web"}),
+    match_label_keys=["rank"],
+)
+RELABELLED = {
+    "a label that the server copies from the node": (
+        {"app": "web"},
+        {"app": "web", "topology.kubernetes.io/zone": "z"},
+    ),
+    "a role": ({"volcano.sh/task-spec": "master"}, {"volcano.sh/task-spec": "worker"}),
+    "a part of the gang": ({"rank": "0"}, {"rank": "1"}),
+    "a label that others ask about": ({"app": "web"}, {"app": "database"}),
+    "no label any more": ({"app": "web"}, {}),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), RELABELLED.values(), ids=RELABELLED)
+@pytest.mark.parametrize("spread", [None, [SPREAD]], ids=["plain", "with constraints of its own"])
+def test_a_pod_with_other_labels_is_known_by_these(
+    before: dict[str, str], after: dict[str, str], spread: list[kube.TopologySpreadConstraint] | None
+) -> None:
+    spec = objects.template({"cpu": "1"}, topology_spread_constraints=spread)
+    group = objects.group("gang", min_member=1, sub_group_policy=parts(0))
+    other = objects.pod(
+        "other",
+        objects.template({"cpu": "1"}, topology_spread_constraints=[SPREAD]),
+        group="gang",
+        labels={"app": "web"},
+    )
+    cluster = cluster_of(group, other, objects.pod("one", spec, group="gang", labels=before))
+    cluster.snapshot()
+    changed = objects.pod("one", spec, group="gang", labels=after)
+    cluster.apply(changed)
+    node = objects.node("a", {"cpu": "8", "memory": "8Gi"})
+    assert compare(cluster, [*standard_queues(), node, group, other, changed]) == []
 
 
 # -- what is wrong, and is then put right ------------------------------------------------------------------------------

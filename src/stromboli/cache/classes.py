@@ -6,7 +6,7 @@ seen, and classes are given when a snapshot is built.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stromboli import kube
 from stromboli.cache.constraints import Namespaces, PodConstraints, constraints_of
@@ -90,6 +90,11 @@ class Classifier:
             _chosen(pod.metadata.labels, self.labels),
             _chosen(pod.metadata.annotations, self.annotations),
         )
+
+    def relabelled(self, facts: PodFacts, pod: kube.Pod) -> PodFacts:
+        """The facts of a pod whose constraints do not ask about its labels, now that these are others."""
+        role, labels = role_of(pod), _chosen(pod.metadata.labels, self.labels)
+        return facts if (role, labels) == (facts.role, facts.labels) else replace(facts, role=role, labels=labels)
 
     def class_of(self, pod: kube.Pod, facts: PodFacts, images: frozenset[str]) -> TaskClass:
         """The class of a pod among all others; `images` are those that some node holds."""

@@ -136,7 +136,9 @@ class Cluster:
             expected = self.decisions.assumed.pop(uid, None) or (known and known.pod.spec.node_name)
             self._placed_by_others += expected != pod.spec.node_name
         if known is not None and says_the_same(known.pod, pod):
-            known.pod = pod
+            labels, known.pod = known.pod.metadata.labels, pod
+            if labels != pod.metadata.labels:
+                self.reading.read_labels(known)
         else:
             self._leave_job(uid)
             record = records[uid] = PodRecord(pod, job_key_of(pod) or "")

@@ -43,6 +43,11 @@ class PodConstraints:
     spread: tuple[SpreadConstraint, ...]
     matches_own_affinity: bool
 
+    @property
+    def ask_about_labels(self) -> bool:
+        """Whether the pod's own labels may be a part of what it asks for."""
+        return bool(self.affinity or self.anti_affinity or self.preferred_affinity or self.spread)
+
     def register(self, terms: TermRegistry) -> None:
         """Have everything counted that these constraints ask about."""
         for affinity in (*self.affinity, *self.anti_affinity, *(term for _, term in self.preferred_affinity)):

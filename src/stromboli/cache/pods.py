@@ -45,11 +45,12 @@ class Counted:
 
 
 def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
-    """Whether both ask for the same. How far they have come may differ, except for what the kubelet granted them."""
+    """Whether both ask for the same, labels aside. How far they have come may differ, except for what the kubelet
+    granted them.
+    """
     before, after = one.metadata, other.metadata
     return (
-        before.labels == after.labels
-        and (before.namespace, before.name) == (after.namespace, after.name)
+        (before.namespace, before.name) == (after.namespace, after.name)
         and _granted(one) == _granted(other)
         and _of_others(before.annotations) == _of_others(after.annotations)
         and _unplaced(one.spec) == _unplaced(other.spec)

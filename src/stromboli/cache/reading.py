@@ -61,6 +61,13 @@ class Reading:
         except ValueError as error:
             record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
 
+    def read_labels(self, record: PodRecord) -> None:
+        """The labels of a pod are others, and nothing else is: the server copies some from the node at binding."""
+        if record.facts is None or record.facts.constraints.ask_about_labels:
+            self.read(record)
+        else:
+            record.facts = self.classifier.relabelled(record.facts, record.pod)
+
     def class_of(self, record: PodRecord, images: frozenset[str]) -> TaskClass:
         """The class of a pod; one that makes no sense counts as asking for nothing."""
         facts = record.facts or self.classifier.facts(without_demands(record.pod), self._labels)
