@@ -17,17 +17,16 @@ import msgspec
 from stromboli import kube
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
-from stromboli.install.roles import role_documents
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
-from stromboli.kube.applying import Applier
 from stromboli.kube.crds import install_crds
 from stromboli.kube.objects.catalogue import NAMESPACES, NODES, POD_GROUPS, PODS, QUEUES
 from stromboli.model.quantity import parse_quantity
 from testbed.fault_proxy import WRITES, FaultProxy
 from testbed.plane import NAMESPACE, ControlPlane
 from testbed.proxy_faults import Fault, Gate
+from tests.e2e.rights import admit
 from tests.processes.conftest import Command
 
 DEADLINE = 60.0
@@ -106,18 +105,18 @@ class Ground:
         names = [document["metadata"]["name"] for document in documents]
         await asyncio.gather(*(self.client.patch(NODES, name, {"spec": {"taints": None}}) for name in names))
 
-    async def create_gang(self, name: str, size: int, *, minimum: int | None = None) -> None:
-        """Members of one cpu each."""
-        spec = {"minMember": size if minimum is None else minimum}
+    async def create_gang(self, name: str, size: int, *, minimum: int | None = None, **facts: Any) -> None:
+        """Members of one cpu each; facts are those of the group."""
+        spec = {"minMember": size if minimum is None else minimum, **facts}
         await self.client.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec}, namespace=self.name)
-        await asyncio.gather(*(self._create_pod(f"{name}-{place:03}", group=name) for place in range(size)))
+        await asyncio.gather(*(self.create_pod(f"{name}-{place:03}", group=name) for place in range(size)))
 
     async def occupy(self, rooms: dict[str, int]) -> None:
         """Pods of somebody else take so many cpus of these nodes."""
         wanted = [(node, place) for node, count in rooms.items() for place in range(count)]
-        await asyncio.gather(*(self._create_pod(f"foreign-{node}-{place}", node=node) for node, place in wanted))
+        await asyncio.gather(*(self.create_pod(f"foreign-{node}-{place}", node=node) for node, place in wanted))
 
-    async def _create_pod(self, name: str, *, group: str = "", node: str = "") -> None:
+    async def create_pod(self, name: str, *, group: str = "", node: str = "") -> None:
         container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
         # There is no kubelet: pods that are evicted are gone at once.
         spec: dict[str, Any] = {"containers": [container], "terminationGracePeriodSeconds": 0}
@@ -136,7 +135,7 @@ class Ground:
         """The cpus of every node that nobody has."""
         rooms = {node.metadata.name: _cpus(node) for node in await self._nodes()}
         for pod in await self.pods():
-            if pod.spec.node_name:
+            if pod.spec.node_name in rooms:
                 rooms[pod.spec.node_name] -= 1
         return rooms
 
@@ -224,7 +223,7 @@ def _cpus(node: kube.Node) -> int:
 async def ground(plane: ControlPlane, folder: Path) -> AsyncIterator[Ground]:
     """A place for a story about processes, with a proxy in front of the server."""
     async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:
-        await _furnish(plane, client)
+        await furnish(plane, client)
         with FaultProxy(plane.url) as proxy:
             made = Ground(plane, proxy, client, folder)
             await made.prepare()
@@ -234,14 +233,13 @@ async def ground(plane: ControlPlane, folder: Path) -> AsyncIterator[Ground]:
                 await made.clear()
 
 
-async def _furnish(plane: ControlPlane, client: Client) -> None:
-    """Volcano's kinds, a queue, and the rights of our account and no others."""
+async def furnish(plane: ControlPlane, client: Client) -> None:
+    """Volcano's kinds, a queue, and the rights of our accounts and no others."""
     await install_crds(client)
+    await admit(plane, client)
     for resource, document in (
         (NAMESPACES, {"metadata": {"name": NAMESPACE}}),
         (QUEUES, {"metadata": {"name": "default"}, "spec": {"weight": 1}}),
     ):
         with contextlib.suppress(ApiError):
             await client.create(resource, document)  # type: ignore[arg-type]
-    if plane.kind == "real":
-        await Applier(client).apply(role_documents("scheduler", NAMESPACE))
