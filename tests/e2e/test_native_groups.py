@@ -193,6 +193,17 @@ async def test_the_more_important_group_comes_first(cluster: Cluster) -> None:
     assert await cluster.nodes_of("modest") == ["", "", ""]
 
 
+@pytest.mark.only("embedded", because="the early version does not let the number change")
+async def test_how_many_belong_together_may_change(cluster: Cluster) -> None:
+    await create_group(cluster, "elastic", {"gang": {"minCount": 3}})
+    await create_pods(cluster, "elastic", 2, "1")
+    await until_told(cluster, "elastic", "False", "Unschedulable", "Not enough valid tasks")
+    body = {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    await cluster.client.patch(groups_of(cluster), "elastic", body, namespace=cluster.namespace)
+    await until_bound(cluster, "elastic", 2)
+    await until_told(cluster, "elastic", "True", "Scheduled")
+
+
 async def test_what_cannot_be_promised_is_held_and_said(cluster: Cluster) -> None:
     constraints = {"topology": [{"key": "topology.kubernetes.io/rack"}]}
     await create_gang(cluster, "near", 2, "1", schedulingConstraints=constraints)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
 from stromboli.cache.jobs import GROUP_NAME
-from stromboli.kube.objects.catalogue import POD_GROUPS, PODS, QUEUES
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from tests.e2e.cluster import Cluster
 from tests.e2e.operators.stage import playing
 from tests.e2e.operators.story import load_story, story_names
@@ -47,6 +49,47 @@ async def test_a_queue_may_be_named_in_many_places(cluster: Cluster) -> None:
     await cluster.until(is_told, "the queue holds what every one of them asks for")
 
 
-def _pod(name: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
-    return {"metadata": {**metadata, "name": name}, "spec": {"schedulerName": "volcano", "containers": [container]}}
+@pytest.mark.parametrize("is_plain", [False, True], ids=["by the class of the group", "by the class of a plain pod"])
+async def test_the_more_important_comes_first(cluster: Cluster, is_plain: bool) -> None:
+    place = {"namespace": cluster.namespace}
+    with contextlib.suppress(ApiError):
+        await cluster.client.create(PRIORITY_CLASSES, {"metadata": {"name": "above-others"}, "value": 1000})
+    nodes = [node.metadata.name for node in (await cluster.client.list(NODES)).items]
+    for name in nodes:
+        await cluster.client.create(PODS, _pod(f"occupier-{name}", {}, cpu="4", nodeName=name), **place)
+    await cluster.create_gang("modest", len(nodes), "3", minimum=1 if is_plain else len(nodes))
+    if is_plain:
+        urgent = {f"urgent-{name}": {} for name in nodes}
+    else:
+        spec = {"minMember": len(nodes), "priorityClassName": "above-others"}
+        await cluster.client.create(POD_GROUPS, {"metadata": {"name": "urgent"}, "spec": spec}, **place)
+        urgent = {f"urgent-{name}": {"annotations": {GROUP_NAME: "urgent"}} for name in nodes}
+    for name, metadata in urgent.items():
+        facts = {"priorityClassName": "above-others"} if is_plain else {}
+        await cluster.client.create(PODS, _pod(name, metadata, cpu="3", **facts), **place)
+    await cluster.until(lambda: _are_told(cluster, 2 * len(nodes)), "all of them wait")
+    for name in nodes:
+        await cluster.client.delete(PODS, f"occupier-{name}", **place, grace_period=0)
+
+    async def are_bound() -> bool:
+        return all(await cluster.nodes_of("urgent"))
+
+    await cluster.until(are_bound, "the more important pods have nodes")
+    assert not any(await cluster.nodes_of("modest"))
+
+
+async def _are_told(cluster: Cluster, count: int) -> bool:
+    """Whether so many pods say that they wait."""
+    told = [
+        condition
+        for pod in (await cluster.pods()).values()
+        for condition in pod.status.conditions or ()
+        if condition.type == "PodScheduled" and condition.status == "False"
+    ]
+    return len(told) == count
+
+
+def _pod(name: str, metadata: dict[str, Any], *, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": cpu}}}
+    facts = {"schedulerName": "volcano", "containers": [container], **spec}
+    return {"metadata": {**metadata, "name": name}, "spec": facts}
