@@ -20,6 +20,7 @@ _IN_NAMESPACES = (
     "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups",
     "/api/v1/namespaces/{}/pods",
     "/api/v1/namespaces/{}/persistentvolumeclaims",
+    "/api/v1/namespaces/{}/events",
 )
 _IN_CLUSTERS = (
     "/apis/scheduling.volcano.sh/v1beta1/queues",
@@ -36,17 +37,36 @@ _NO_FINALIZERS = b'{"metadata":{"finalizers":null}}'
 async def sweep(client: Client, namespace: str) -> None:
     """Take away what lives in the namespace and what belongs to the whole cluster, finalizers or not."""
     for collection in (*(path.format(namespace) for path in _IN_NAMESPACES), *_IN_CLUSTERS):
-        await client.request("DELETE", collection, body=_AT_ONCE)
-        for name in await _names(client, collection):
-            await _release(client, f"{collection}/{name}")
-    for name in await _names(client, _CLASSES):
-        if not name.startswith("system-"):
-            await client.request("DELETE", f"{_CLASSES}/{name}")
+        await _clear(client, collection)
+    await _clear_classes(client)
 
 
-async def _names(client: Client, collection: str) -> list[str]:
+async def sweep_all(client: Client) -> None:
+    """The same in every namespace."""
+    for path in _IN_NAMESPACES:
+        found = await _listed(client, path.replace("/namespaces/{}", ""))
+        for namespace in sorted({metadata["namespace"] for metadata in found}):
+            await _clear(client, path.format(namespace))
+    for collection in _IN_CLUSTERS:
+        await _clear(client, collection)
+    await _clear_classes(client)
+
+
+async def _clear(client: Client, collection: str) -> None:
+    await client.request("DELETE", collection, body=_AT_ONCE)
+    for metadata in await _listed(client, collection):
+        await _release(client, f"{collection}/{metadata['name']}")
+
+
+async def _clear_classes(client: Client) -> None:
+    for metadata in await _listed(client, _CLASSES):
+        if not metadata["name"].startswith("system-"):
+            await client.request("DELETE", f"{_CLASSES}/{metadata['name']}")
+
+
+async def _listed(client: Client, collection: str) -> list[dict[str, Any]]:
     found: Any = msgspec.json.decode(await client.request("GET", collection))
-    return [item["metadata"]["name"] for item in found["items"]]
+    return [item["metadata"] for item in found["items"]]
 
 
 async def _release(client: Client, path: str) -> None:

@@ -1,5 +1,6 @@
 """Whatever failed is tried again soon: the pauses of production are too long for a story."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -7,6 +8,17 @@ import pytest
 from stromboli.kube.access.backoff import Backoff
 from stromboli.kube.watching import reflector
 from stromboli.scheduler import outcomes
+from tests.conftest import SERVER
+from tests.living.stage import THEATRE
+
+
+@pytest.fixture(scope="session", autouse=True)
+def theatre(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Stories are told on the real server if that is asked for."""
+    if SERVER == "real":
+        THEATRE.shared = request.getfixturevalue("plane")
+    yield
+    THEATRE.shared = None
 
 
 @pytest.fixture(autouse=True)

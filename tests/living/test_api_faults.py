@@ -14,6 +14,8 @@ from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import Manifest, gang, manifest
 
+pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
+
 BINDINGS = Match(verb="create", plural="pods", subresource="binding")
 EVICTIONS = Match(verb="create", plural="pods", subresource="eviction")
 GROUP_STATUS = Match(verb="patch", plural="podgroups")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.only("embedded", because="it is about the stories themselves")
+
 TESTS = Path(__file__).parents[1]
 
 #: Rows that are not about one scheduler that binds by itself: bind requests (A4), two leaders (P2 to P5), limits of a

@@ -9,6 +9,7 @@ from stromboli.operations.metrics import Metrics
 from tests.living.world import cpus, living
 from tests.scenarios.builders import gang
 
+pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
 REQUIRED = Match(verb="watch", plural="podgroups")
 OPTIONAL = Match(verb="watch", plural="resourcequotas")
 

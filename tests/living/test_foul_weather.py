@@ -31,6 +31,8 @@ from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import gang
 
+pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
+
 SEEDS = range(int(os.environ.get("FOUL_WEATHER", "3")))
 SIZES = {"red": 4, "green": 3, "blue": 2, "white": 5}
 REQUESTS: list[RequestAction] = [

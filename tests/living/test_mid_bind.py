@@ -14,6 +14,8 @@ from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import foreign, gang, priority_class, queue
 
+pytestmark = pytest.mark.only("embedded", because="bindings are held up by the server")
+
 BINDINGS = Match(verb="create", plural="pods", subresource="binding")
 
 

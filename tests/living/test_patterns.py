@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from stromboli.kube.objects.catalogue import NODES, PODS
 from stromboli.playground.playground import playground
 from tests.living.invariants import check
+from tests.living.stage import Stage
 from tests.living.world import QUICK, World, cpus, living, policy_of
 from tests.scenarios.builders import gang
 
@@ -75,9 +78,10 @@ async def test_a_herd_of_gangs_is_served_when_room_comes_at_last() -> None:
         await check(world)
 
 
+@pytest.mark.only("embedded", because="a playground has its own server")
 async def test_a_playground_is_a_cluster_like_this() -> None:
     async with playground(policy_of(), pools=[cpus(2)], options=QUICK) as running:
-        world = World(running.server, running.client, running.scheduler.policy, QUICK)
+        world = World(Stage(running.server.connection, running.server), running.client, running.scheduler.policy, QUICK)
         world._scheduler = running.scheduler
         await world.create(gang(3, 2, name="gang"))
         await world.until_bound("gang", 3)

@@ -18,6 +18,8 @@ from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import foreign, gang
 
+pytestmark = pytest.mark.only("embedded", because="bindings are held up by the server")
+
 BINDINGS = Match(verb="create", plural="pods", subresource="binding")
 EVICTIONS = Match(verb="create", plural="pods", subresource="eviction")
 FOR_EVER = 60.0

@@ -19,6 +19,8 @@ from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import gang, queue
 
+pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
+
 PODS_WATCH = Match(verb="watch", plural="pods")
 
 

@@ -34,7 +34,6 @@ from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client, PatchKind
 from stromboli.kube.access.connection import Connection
 from stromboli.kube.applying import Applier
-from stromboli.kube.crds import install_crds
 from stromboli.kube.objects.catalogue import EVENTS, NODES, POD_GROUPS, PODS, QUEUES
 from stromboli.kube.objects.event import Event
 from stromboli.kube.objects.pod import Pod
@@ -43,6 +42,7 @@ from stromboli.plugins import PLUGINS
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
+from tests.living.stage import THEATRE, Stage
 from tests.scenarios.builders import Manifest, queue
 from tests.scenarios.case import configuration, flattened
 
@@ -74,12 +74,14 @@ class CountingClient(Client):
 class World:
     """A running cluster. Questions are answered by the API server, not by the scheduler."""
 
-    def __init__(self, server: ApiServer, client: Client, policy: Policy, options: Options) -> None:
-        self.server = server
+    def __init__(self, stage: Stage, client: Client, policy: Policy, options: Options) -> None:
+        self.stage = stage
         self.client = client
         self.policy = policy
         self.options = options
         self.home: Path | None = None
+        #: Nobody but the scheduler is there, so nobody says of new nodes that they are ready.
+        self.is_bare = False
         #: How often every uid was bound with success, by whichever scheduler.
         self.binds: Counter[str] = Counter()
         #: What the cache said otherwise than the cluster when it was last compared.
@@ -89,8 +91,13 @@ class World:
         self._own_client: Client | None = None
 
     @property
+    def server(self) -> ApiServer:
+        """The embedded server, for stories that only it can tell."""
+        return self.stage.server
+
+    @property
     def faults(self) -> Faults:
-        return self.server.faults
+        return self.stage.faults
 
     @property
     def scheduler(self) -> Scheduler:
@@ -101,7 +108,7 @@ class World:
 
     async def start(self, *, timeout: float = 30.0, **facts: Any) -> None:
         """A scheduler process begins; `facts` are those of its constructor."""
-        client = self._own_client = CountingClient(self.server.connection, self.binds, timeout)
+        client = self._own_client = CountingClient(self.stage.connection, self.binds, timeout)
         scheduler = self._scheduler = Scheduler(client, self.policy, self.options, **facts)
         hurry(scheduler)
         self._running = asyncio.ensure_future(scheduler.run())
@@ -147,7 +154,10 @@ class World:
     async def add_nodes(self, pool: Pool) -> None:
         for document in node_documents(pool):
             document["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-            await self.client.create(NODES, document)
+            created = await self.client.create(NODES, document)
+            if self.is_bare and created.spec.taints:
+                taints = document.get("spec", {}).get("taints")
+                await self.client.patch(NODES, created.metadata.name, {"spec": {"taints": taints}})
 
     async def patch(self, resource: Any, name: str, body: Any, **facts: Any) -> Any:
         return await self.client.patch(resource, name, body, **facts)
@@ -248,9 +258,7 @@ class World:
     async def kubectl(self, *arguments: str, stdin: str = "", fails: bool = False) -> str:
         """What a person would type. Answers what kubectl printed."""
         assert self.home is not None
-        config = self.home / "kubeconfig"
-        if not config.exists():
-            self.server.write_kubeconfig(config)
+        config = self.stage.kubeconfig(self.home)
         environment = {**os.environ, "KUBECONFIG": str(config), "HOME": str(self.home)}
         run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
         done = await asyncio.to_thread(
@@ -307,11 +315,10 @@ async def living(
 ) -> AsyncIterator[World]:
     """A cluster with these nodes; the scheduler runs, unless it is to be started by the story."""
     async with contextlib.AsyncExitStack() as stack:
-        server = await stack.enter_async_context(server or ApiServer())
-        clients = [await stack.enter_async_context(Client(server.connection)) for _ in range(3)]
-        world = World(server, clients[0], policy or policy_of(), replace(QUICK, **options))
-        world.home = home
-        await install_crds(clients[0])
+        stage = await stack.enter_async_context(THEATRE.stage(server))
+        clients = [await stack.enter_async_context(Client(stage.connection)) for _ in range(3)]
+        world = World(stage, clients[0], policy or policy_of(), replace(QUICK, **options))
+        world.home, world.is_bare = home, bare
         if bare:
             await world.create(queue("default"))
         else:
