@@ -180,7 +180,7 @@ class World:
     # -- asking -------------------------------------------------------------------------------------------------
 
     def open(self, plugin: Plugin) -> Plugin:
-        plugin.open(SimpleNamespace(axis=self.axis, ledger=self.ledger))  # type: ignore[arg-type]
+        plugin.open(SimpleNamespace(axis=self.axis, ledger=self.ledger, warnings=[]))  # type: ignore[arg-type]
         return plugin
 
     def place(self, each: Kind, rows: Sequence[int]) -> None:

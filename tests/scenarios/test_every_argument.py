@@ -145,6 +145,24 @@ OTHERS = [
     ),
 ]  # fmt: skip
 
+RESOURCE_STRATEGY_FIT = [
+    Row(
+        "resource-strategy-fit", "resourceStrategyFitWeight", 0, HOSTS, foreign("a"), gang(1), default="b", changed="a",
+    ),
+    Row(
+        "resource-strategy-fit", "resources", {"cpu": {"type": "MostAllocated"}}, HOSTS, foreign("a"), gang(1),
+        default="b", changed="a",
+    ),
+    Row(
+        "resource-strategy-fit", "sra", {"enable": True, "resources": GPU, "weight": 9}, node("a", 9, gpu=1), node("b"),
+        gang(1), default="a", changed="b",
+    ),
+    Row(
+        "resource-strategy-fit", "proportional", {"enable": True, "resources": GPU}, node("a", 9, gpu=9), node("b"),
+        gang(1), default="a", changed="b",
+    ),
+]  # fmt: skip
+
 #: What an argument switches off beside the rule in its row.
 ALSO = [
     Row(
@@ -174,9 +192,10 @@ DEFAULTS = {
     "overcommit-factor": 1.2, "predicate.NodeAffinityEnable": True, "predicate.NodePortsEnable": True,
     "predicate.TaintTolerationEnable": True, "predicate.PodAffinityEnable": True,
     "predicate.PodTopologySpreadEnable": True,
+    "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
 }  # fmt: skip
 
-ROWS = [*NODEORDER, *BINPACK, *OTHERS, *ALSO]
+ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *OTHERS, *ALSO]
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

@@ -2,12 +2,16 @@
 
 A declaration gives the key as it stands in the configuration file, the type, the default and a sentence for the
 documentation. A key may end in a placeholder (`binpack.resources.<name>`): every key with that beginning is
-then accepted.
+then accepted. What a mapping may hold is declared in the same way.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from stromboli.framework.names import nearest
 
 ArgumentType = type[bool] | type[int] | type[float] | type[str] | type[dict[str, Any]] | type[list[Any]]
 
@@ -21,6 +25,10 @@ class Argument:
     minimum: float | None = None
     #: Accepted for compatibility and without effect; the sentence says why, and becomes a warning.
     ignored: str = ""
+    #: The texts to choose from, where not every text will do.
+    choices: tuple[str, ...] = ()
+    #: What a mapping may hold; nothing is said where it may hold anything.
+    entries: tuple[Argument, ...] = ()
 
     @property
     def prefix(self) -> str | None:
@@ -39,6 +47,22 @@ class Argument:
             return f"expected a finite number, got {value!r}"
         if self.minimum is not None and isinstance(value, (int, float)) and value < self.minimum:
             return f"expected at least {self.minimum:g}, got {value!r}"
+        if self.choices and value not in self.choices:
+            return f"expected {' or '.join(self.choices)}, got {value!r}"
+        return self._fault_inside(value) if self.entries and isinstance(value, Mapping) else None
+
+    def _fault_inside(self, value: Mapping[str, object]) -> str | None:
+        """What is wrong with the first bad entry of a mapping, behind its key."""
+        for key, entry in value.items():
+            declared = next((each for each in self.entries if each.accepts_key(key)), None)
+            if declared is None:
+                known = [each.key for each in self.entries]
+                meant = nearest(key, known)
+                hint = f"did you mean {meant!r}?" if meant else f"there are: {', '.join(known)}"
+                return f"{key!r} is not known here; {hint}"
+            fault = "it has no value" if entry is None else declared.fault(entry)
+            if fault:
+                return f"{key}: {fault}"
         return None
 
 

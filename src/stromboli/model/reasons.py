@@ -39,6 +39,7 @@ class Code(StrEnum):
     POD_ANTI_AFFINITY = "PodAntiAffinityViolated"
     EXISTING_ANTI_AFFINITY = "ExistingPodAntiAffinityViolated"
     TOPOLOGY_SPREAD = "TopologySpreadViolated"
+    KEPT_FOR_DEVICES = "KeptForDevices"
     PLUGIN_REFUSED = "PluginRefused"
     PLUGIN_FAILED = "PluginFailed"
     NO_NODES = "NoNodes"
@@ -119,6 +120,10 @@ CODES: dict[Code, CodeFacts] = {
     Code.TOPOLOGY_SPREAD: CodeFacts(
         "Placing the pod here would make the spread over domains too uneven.", Remedy.WAIT,
         "Add room in the emptier domains, or raise maxSkew.", (*_ROOM, Cure.POD_ADDED),
+    ),
+    Code.KEPT_FOR_DEVICES: CodeFacts(
+        "What is left on the node belongs to its idle devices.", Remedy.WAIT,
+        "Wait for pods without devices to end, add nodes, or lower resourceProportion.", _ROOM,
     ),
     Code.PLUGIN_REFUSED: CodeFacts(
         "A plugin refused the node.", Remedy.ASK_ADMINISTRATOR, "Read the plugin's documentation.", tuple(Cure)

@@ -9,5 +9,17 @@ from stromboli.plugins.overcommit import Overcommit
 from stromboli.plugins.predicates import Predicates
 from stromboli.plugins.priority import Priority
 from stromboli.plugins.proportion import Proportion
+from stromboli.plugins.resource_strategy_fit import ResourceStrategyFit
 
-PLUGINS = (Binpack, Conformance, Drf, Gang, NodeOrder, Overcommit, Predicates, Priority, Proportion)
+PLUGINS = (
+    Binpack,
+    Conformance,
+    Drf,
+    Gang,
+    NodeOrder,
+    Overcommit,
+    Predicates,
+    Priority,
+    Proportion,
+    ResourceStrategyFit,
+)
