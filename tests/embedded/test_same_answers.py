@@ -13,6 +13,7 @@ from tests.embedded.http_api import (
     BUDGETS,
     CLASSES,
     CONFIG_MAPS,
+    CRDS,
     MERGE,
     NAMESPACES,
     NODES,
@@ -21,6 +22,7 @@ from tests.embedded.http_api import (
     STRATEGIC,
     HttpApi,
     binding,
+    definition,
     pod,
 )
 
@@ -343,3 +345,75 @@ async def test_what_storage_begins_with(api: HttpApi) -> None:
     assert (created["persistentVolumeReclaimPolicy"], created["volumeMode"]) == ("Retain", "Filesystem")
     kind = (await api.post(f"{STORAGE}/storageclasses", named("s", provisioner="x"))).body
     assert (kind["reclaimPolicy"], kind["volumeBindingMode"]) == ("Delete", "Immediate")
+
+
+async def test_bindings_have_an_older_door(api: HttpApi) -> None:
+    await api.post(PODS, pod())
+    assert (await api.post(f"{DEFAULT}/bindings", binding("n1"))).status == 201
+    assert (await api.get(f"{PODS}/p")).body["spec"]["nodeName"] == "n1"
+    assert (await api.post(f"{DEFAULT}/bindings", binding(name="nobody"))).status == 404
+    assert (await api.post(f"{DEFAULT}/bindings", {"target": {"name": "n1"}})).status == 400
+
+
+GENERATIONS = [
+    ("a service", f"{DEFAULT}/services", named("x", spec={"ports": [{"port": 80}]}), None),
+    ("a range", f"{DEFAULT}/limitranges", named("x", spec={"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}), None),
+    ("what a node can mount", f"{STORAGE}/csinodes", named("x", spec={"drivers": []}), None),
+    ("a class of devices", "/apis/resource.k8s.io/v1/deviceclasses", named("x", spec={}), 1),
+    ("a budget", BUDGETS, named("x", spec={"minAvailable": 1}), 1),
+    ("a pod", PODS, pod("x"), 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "generation"), [case[1:] for case in GENERATIONS], ids=[case[0] for case in GENERATIONS]
+)
+async def test_what_has_generations(api: HttpApi, path: str, body: dict[str, Any], generation: int | None) -> None:
+    reply = await api.post(path, body)
+    assert (reply.status, reply.body["metadata"].get("generation")) == (201, generation)
+
+
+async def test_a_budget_says_when_nobody_else_may_go(api: HttpApi) -> None:
+    await api.post(PODS, {**pod(), "metadata": {"name": "p", "labels": {"a": "b"}}})
+    await api.post(f"{PODS}/p/binding", binding())
+    await api.patch(f"{PODS}/p/status", {"status": {"phase": "Running"}})
+    await api.post(BUDGETS, named("b", spec={"minAvailable": 0, "selector": {"matchLabels": {"a": "b"}}}))
+    await api.patch(f"{BUDGETS}/b/status", {"status": {"observedGeneration": 1, "disruptionsAllowed": 1}})
+    assert (await api.post(f"{PODS}/p/eviction", named("p"))).status == 201
+    (condition,) = (await api.get(f"{BUDGETS}/b")).body["status"]["conditions"]
+    assert condition.pop("lastTransitionTime")
+    assert condition == {
+        "type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "",
+        "observedGeneration": 1,
+    }  # fmt: skip
+
+
+WHOLE = {"type": "integer"}
+SIZES = {"type": "object", "properties": {"size": WHOLE}}
+FLEETS = "/apis/test.dev/v1/namespaces/default/fleets"
+FLEET = {"apiVersion": "test.dev/v1", "kind": "Fleet"}
+
+
+async def test_custom_resources_can_be_scaled(api: HttpApi) -> None:
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    schema = {"type": "object", "properties": {"spec": SIZES, "status": SIZES}}
+    await api.define(definition("fleets", "Fleet", schema, subresources={"status": {}, "scale": paths}))
+    await api.post(FLEETS, {**FLEET, **named("f", spec={"size": 2})})
+    await api.patch(f"{FLEETS}/f/status", {"status": {"size": 1}})
+    scale = (await api.get(f"{FLEETS}/f/scale")).body
+    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 2}, {"replicas": 1})
+    assert (await api.patch(f"{FLEETS}/f/scale", {"spec": {"replicas": 5}})).body["spec"] == {"replicas": 5}
+    changed = (await api.get(f"{FLEETS}/f")).body
+    assert (changed["spec"], changed["metadata"]["generation"]) == ({"size": 5}, 2)
+    refused = await api.patch(f"{FLEETS}/f/scale", {"spec": {"replicas": -1}})
+    assert (refused.status, ".spec.size: Invalid value: -1: should be a non" in refused.message) == (422, True)
+    await api.post(FLEETS, {**FLEET, **named("none")})
+    assert (await api.get(f"{FLEETS}/none/scale")).status == 500
+
+
+@pytest.mark.only("embedded", because="the real one enforces them")
+async def test_rules_that_are_not_enforced_are_told(api: HttpApi) -> None:
+    schema = {"type": "object", "properties": {"size": {**WHOLE, "x-kubernetes-validations": [{"rule": "self > 1"}]}}}
+    told = await api.post(CRDS, definition("fleets", "Fleet", schema))
+    (warning,) = told.headers.getall("Warning")
+    assert "openAPIV3Schema.properties[size]: x-kubernetes-validations are kept and not enforced" in warning

@@ -10,7 +10,15 @@ from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.deletion import DeleteOptions
 from stromboli.embedded.kinds.bindings import bind
 from stromboli.embedded.kinds.scales import scale_of, with_scale
-from stromboli.embedded.refusals import Refused, details_of, method_not_allowed, no_such_path, success, unrecognized
+from stromboli.embedded.refusals import (
+    Refused,
+    bad_request,
+    details_of,
+    method_not_allowed,
+    no_such_path,
+    success,
+    unrecognized,
+)
 from stromboli.embedded.registry import ServedResource
 from stromboli.embedded.selectors import Matcher, matcher
 from stromboli.embedded.serving.bodies import APPLY_PATCH, applied_configuration, decoded, patched
@@ -133,7 +141,7 @@ class Api:
     def _get(self, asked: Asked) -> Reply:
         entry = self._entry(asked)
         if asked.call.subresource == "scale":
-            return Reply(200, encode(scale_of(entry.body)))
+            return Reply(200, encode(scale_of(asked.resource, entry.body)))
         if asked.call.subresource not in ("", "status"):
             raise Refused(501, "NotImplemented", f"there is no {asked.call.subresource} in a simulated cluster")
         return self._shown(asked, entry)
@@ -145,11 +153,23 @@ class Api:
 
     def _create(self, asked: Asked) -> Reply:
         body = decoded(asked.body, asked.content_type)
+        if asked.resource.kind == "Binding":
+            return self._bind(asked, _object(asked.resource, body))
         if "list" not in asked.resource.verbs:
             return Reply(201, encode(reviewed(asked.resource.plural, _object(asked.resource, body))))
         given, options = _object(asked.resource, body), asked.options()
         entry = self._plane.writes.create(asked.resource, asked.call.namespace, given, options)
         return self._shown(asked, entry, 201, options.warnings)
+
+    def _bind(self, asked: Asked, binding: Object) -> Reply:
+        """The older door for bindings, where the body alone says which pod is meant."""
+        pods = self._plane.registry.named("", "v1", "pods")
+        name = str((binding.get("metadata") or {}).get("name") or "")
+        if not name:
+            raise bad_request("Name parameter required.")
+        entry = self._plane.writes.existing(pods, asked.call.namespace, name)
+        bind(self._plane.store, self._plane.writes, pods, entry, binding, asked.options())
+        return Reply(201, encode(success(201)))
 
     def _act(self, asked: Asked) -> Reply:
         """A POST to a part of a pod is something to be done with it."""
@@ -174,13 +194,12 @@ class Api:
     def _scale(self, asked: Asked, scale: Object) -> Reply:
         entry = self._entry(asked)
         body = with_scale(asked.resource, entry.body, scale)
-        return Reply(
-            200, encode(scale_of(self._plane.writes.update(asked.resource, entry, body, asked.options()).body))
-        )
+        changed = self._plane.writes.update(asked.resource, entry, body, asked.options())
+        return Reply(200, encode(scale_of(asked.resource, changed.body)))
 
     def _patch(self, asked: Asked) -> Reply:
         if asked.call.subresource == "scale":
-            found = scale_of(self._entry(asked).body)
+            found = scale_of(asked.resource, self._entry(asked).body)
             return self._scale(asked, patched(asked.resource, asked.call.name, found, asked.body, asked.content_type))
         if asked.content_type == APPLY_PATCH:
             entry, is_new = self._plane.applies.apply(

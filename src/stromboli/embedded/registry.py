@@ -24,6 +24,15 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a custom resource keeps how many there are to be and how many there are, as `.spec.replicas`."""
+
+    wanted: str
+    found: str
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ServedResource:
     """A kind in one version of its group, as it is found in paths and in discovery."""
 
@@ -41,6 +50,8 @@ class ServedResource:
     #: The structural schema (`openAPIV3Schema`) of a custom resource; None for what is built in.
     schema: dict[str, Any] | None = None
     columns: tuple[Column, ...] = ()
+    #: None for what is built in, which keeps its replicas where everybody expects them.
+    scale: ScalePaths | None = None
     #: Fields of a custom resource that lists and watches may select by.
     selectable_fields: tuple[str, ...] = ()
     status_subresource: bool = False

@@ -63,6 +63,7 @@ class Writes:
         self._check_namespace(resource, namespace, key[1])
         strategy.protect(resource, body)
         strategy.admit(resource, body)
+        options.warnings.extend(strategy.warnings(resource, body))
         if collection.get(key) is not None:
             raise already_exists(resource, key[1])
         body = ordered(stored_form(resource, collection, _recorded(resource, None, body, options)))
@@ -141,6 +142,7 @@ class Writes:
         if body == old:
             return entry
         self._check_next(resource, entry, body, options)
+        options.warnings.extend(strategy.warnings(resource, body))
         return self.store_marked(resource, entry, body, options)
 
     def _check_next(self, resource: ServedResource, entry: Entry, body: Object, options: WriteOptions) -> None:

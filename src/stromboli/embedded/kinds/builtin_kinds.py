@@ -21,6 +21,7 @@ PersistentVolumeClaim  persistentvolumeclaims  pvc     ns  -    status
 PersistentVolume       persistentvolumes       pv      -   -    status
 ResourceQuota          resourcequotas          quota   ns  -    status
 LimitRange             limitranges             limits  ns  -    -
+Binding                bindings                -       ns  -    !
 PodTemplate            podtemplates            -       ns  -    -
 ReplicationController  replicationcontrollers  rc      ns  all  status
 """

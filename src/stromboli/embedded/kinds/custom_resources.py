@@ -8,9 +8,9 @@ from typing import Any
 from stromboli.embedded.clock import now
 from stromboli.embedded.kinds.schemas import defaulted, pruned, schema_causes
 from stromboli.embedded.kinds.strategies import Strategy
-from stromboli.embedded.kinds.structural import structural_causes
+from stromboli.embedded.kinds.structural import places_of_rules, structural_causes
 from stromboli.embedded.refusals import Cause
-from stromboli.embedded.registry import Column, Registry, ServedResource
+from stromboli.embedded.registry import Column, Registry, ScalePaths, ServedResource
 from stromboli.embedded.store import Entry, Object, Store
 
 CRD_GROUP = "apiextensions.k8s.io"
@@ -85,6 +85,13 @@ class DefinitionStrategy(Strategy):
             yield Cause("FieldValueNotSupported", why, "spec.scope")
         yield from _version_causes(spec.get("versions") or [])
 
+    def warnings(self, resource: ServedResource, body: Object) -> Iterable[str]:
+        """Rules in the schemas that are expressions are for others to keep."""
+        for version in body["spec"]["versions"]:
+            for place in places_of_rules(version["schema"]["openAPIV3Schema"]):
+                where = f"spec.versions[{version['name']}].schema.openAPIV3Schema{place}"
+                yield f"{where}: x-kubernetes-validations are kept and not enforced by the embedded server"
+
     def start_status(self, resource: ServedResource, body: Object) -> None:
         spec = body["spec"]
         reasons = (
@@ -156,7 +163,8 @@ def served_resources(definition: Object) -> Iterator[ServedResource]:
 
 def _served(spec: Object, version: Object) -> ServedResource:
     names = spec["names"]
-    has_status = "status" in (version.get("subresources") or {})
+    parts = version.get("subresources") or {}
+    has_status, scale = "status" in parts, parts.get("scale")
     return ServedResource(
         group=spec["group"],
         version=version["name"],
@@ -167,13 +175,18 @@ def _served(spec: Object, version: Object) -> ServedResource:
         namespaced=spec["scope"] == "Namespaced",
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
-        subresources=("status",) if has_status else (),
+        subresources=(*(("status",) if has_status else ()), *(("scale",) if scale else ())),
+        scale=_scale_paths(scale) if scale else None,
         schema=version["schema"]["openAPIV3Schema"],
         columns=tuple(_column(column) for column in version.get("additionalPrinterColumns") or ()),
         selectable_fields=tuple(each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()),
         status_subresource=has_status,
         is_custom=True,
     )
+
+
+def _scale_paths(scale: dict[str, str]) -> ScalePaths:
+    return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath", ""))
 
 
 def _column(column: dict[str, Any]) -> Column:

@@ -74,6 +74,10 @@ class Evictions:
                 yield budget
 
 
+#: What a budget says when nobody else may be disrupted.
+_NONE_LEFT = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
+
+
 def _is_beyond_budgets(pod: Object) -> bool:
     """Whether the pod serves nobody: not yet, not any more, or not for long."""
     phase = (pod.get("status") or {}).get("phase")
@@ -107,7 +111,10 @@ def _spent(budgets: ServedResource, budget: Entry, pod: str) -> Object:
         raise forbidden(budgets, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
     if allowed == 0:
         raise _exhausted(name, status)
-    return {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod: now()}}
+    spent = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod: now()}}
+    if allowed > 1:
+        return spent
+    return with_condition(spent, {**_NONE_LEFT, "observedGeneration": budget.metadata["generation"]})
 
 
 def _exhausted(name: str, status: Object) -> Refused:

@@ -15,10 +15,10 @@ Strategies = Callable[[ServedResource], "Strategy"]
 #: Built-in kinds whose objects carry a generation.
 _COUNTED = frozenset(
     {
-        "pods", "services", "deployments", "replicasets", "statefulsets", "daemonsets", "replicationcontrollers",
+        "pods", "deployments", "replicasets", "statefulsets", "daemonsets", "replicationcontrollers",
         "jobs", "cronjobs", "poddisruptionbudgets", "priorityclasses", "networkpolicies", "ingresses",
         "customresourcedefinitions", "resourceslices", "validatingwebhookconfigurations",
-        "mutatingwebhookconfigurations", "csinodes", "limitranges",
+        "mutatingwebhookconfigurations", "deviceclasses",
     }
 )  # fmt: skip
 #: Built-in kinds that begin with a status of their own.
@@ -86,6 +86,10 @@ class Strategy:
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
         """What may not become of an object that is already there."""
+        return ()
+
+    def warnings(self, resource: ServedResource, body: Object) -> Iterable[str]:
+        """What the author of an object should know although nothing is wrong with it."""
         return ()
 
     def admit(self, resource: ServedResource, body: Object) -> None:

@@ -16,6 +16,17 @@ _CHOICES = ("allOf", "anyOf", "oneOf")
 _DESCRIBING = ("type", "default", "nullable", "additionalProperties", "description", "title")
 
 
+def places_of_rules(schema: dict[str, Any], place: str = "") -> Iterator[str]:
+    """Where in a schema there are rules that are expressions."""
+    if schema.get("x-kubernetes-validations"):
+        yield place
+    for name, below in (schema.get("properties") or {}).items():
+        yield from places_of_rules(below, f"{place}.properties[{name}]")
+    for part in ("items", "additionalProperties"):
+        if isinstance(schema.get(part), dict):
+            yield from places_of_rules(schema[part], f"{place}.{part}")
+
+
 def structural_causes(schema: Any, field: str) -> Iterator[Cause]:
     """What keeps a schema from being structural, at any depth."""
     if not isinstance(schema, dict):
