@@ -11,25 +11,12 @@ from typing import Any
 
 import msgspec
 
-from stromboli.cache.jobs import GROUP_NAME
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client, PatchKind
-from stromboli.kube.objects.catalogue import NODES, PODS, QUEUES
-from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.catalogue import NODES, PODS
 from tests.e2e.cluster import Cluster
-from tests.e2e.operators.story import (
-    GROUP_VERSION,
-    Change,
-    Expected,
-    Grouped,
-    Held,
-    Named,
-    Phases,
-    Pods,
-    Step,
-    Story,
-    Waiting,
-)
+from tests.e2e.operators.sights import Sights
+from tests.e2e.operators.story import GROUP_VERSION, Change, Named, Step, Story
 from tests.e2e.operators.traces import Document, losses
 
 #: Built-in kinds, with the parts of their paths.
@@ -58,6 +45,7 @@ class Player:
         self._written: dict[str, Document] = {}
         self._uids: dict[str, str] = {}
         self._occupiers: list[str] = []
+        self._sights = Sights(cluster)
 
     async def play(self) -> None:
         for number, step in enumerate(self._story.steps, 1):
@@ -108,23 +96,7 @@ class Player:
             await self._occupy(step.occupy)
         if step.release:
             await self._release()
-        await self._look(step)
-
-    async def _look(self, step: Step) -> None:
-        if step.reaches is not None:
-            await self._until_phase(step.reaches)
-        if step.waits is not None:
-            await self._until_waiting(step.waits)
-        if step.bound is not None:
-            await self._until_bound(step.bound)
-        if step.unbound is not None:
-            await self._check_unbound(step.unbound)
-        if step.status is not None:
-            await self._until_status(step.status)
-        if step.queue is not None:
-            await self._until_held(step.queue)
-        if step.grouped is not None:
-            await self._until_grouped(step.grouped)
+        await self._sights.look(step, self._uid)
 
     # -- what the controller does -------------------------------------------------------------------------------
 
@@ -189,83 +161,6 @@ class Player:
             await self._cluster.client.delete(PODS, name, namespace=self._cluster.namespace, grace_period=0)
         self._occupiers.clear()
 
-    # -- what the controller and the user see -------------------------------------------------------------------
-
-    async def _until_phase(self, wanted: Phases) -> None:
-        async def reached() -> bool:
-            return (await self._cluster.group(wanted.name)).status.phase in wanted.phases
-
-        await self._cluster.until(reached, f"{wanted.name} is one of {wanted.phases}")
-
-    async def _until_waiting(self, wanted: Waiting) -> None:
-        await self._cluster.until_told(wanted.name, wanted.because)
-        bound = [pod.key for pod in await self._members(wanted.name) if pod.spec.node_name]
-        assert not bound, f"the gang waits, and has nodes for {bound}"
-
-    async def _until_bound(self, wanted: Pods) -> None:
-        async def reached() -> bool:
-            return sum(bool(pod.spec.node_name) for pod in await self._pods(wanted.prefix)) == wanted.count
-
-        await self._cluster.until(reached, f"{wanted.count} pods {wanted.prefix}* have nodes")
-
-    async def _check_unbound(self, wanted: Pods) -> None:
-        """To be asked when the scheduler has looked at them: when they, or their group, have said why they wait."""
-
-        async def reached() -> bool:
-            return sum(_is_told(pod) for pod in await self._pods(wanted.prefix)) == wanted.count
-
-        await self._cluster.until(reached, f"{wanted.count} pods {wanted.prefix}* are told that they wait")
-
-    async def _until_status(self, wanted: Expected) -> None:
-        async def reached() -> bool:
-            status = (await self._cluster.group(wanted.name)).status
-            told = [c.type for c in status.conditions or () if c.status == "True"]
-            found = msgspec.to_builtins(status)
-            fits = all(found.get(field, 0) == value for field, value in wanted.status.items())
-            return fits and (not wanted.condition or wanted.condition in told)
-
-        await self._cluster.until(reached, f"{wanted.name} says {wanted.status} and {wanted.condition}")
-
-    async def _until_held(self, wanted: Held) -> None:
-        async def reached() -> bool:
-            queue = await self._cluster.client.get(QUEUES, wanted.name)
-            return (queue.status.allocated or {}).get("cpu", "0") == wanted.cpu
-
-        await self._cluster.until(reached, f"queue {wanted.name} holds {wanted.cpu} cpus")
-
-    async def _until_grouped(self, wanted: Grouped) -> None:
-        """All these pods name one group, that of their owner."""
-        name = f"podgroup-{await self._owner_uid(wanted.owner)}"
-
-        async def reached() -> bool:
-            named = {(pod.metadata.annotations or {}).get(GROUP_NAME) for pod in await self._pods(wanted.pods)}
-            return named == {name}
-
-        await self._cluster.until(reached, f"pods {wanted.pods}* are in {name}")
-        spec = msgspec.to_builtins((await self._cluster.group(name)).spec)
-        found = {field: spec.get(field) for field in wanted.spec}
-        assert found == wanted.spec, f"{name} is {found}, not {wanted.spec}"
-
-    async def _owner_uid(self, owner: str) -> str:
-        """Of what the controller made; `owner of PREFIX` is what others made, and now controls such pods."""
-        if not owner.startswith("owner of "):
-            return await self._uid(owner)
-        prefix = owner.removeprefix("owner of ")
-
-        async def is_there() -> bool:
-            return bool(await self._pods(prefix))
-
-        await self._cluster.until(is_there, f"there are pods {prefix}*")
-        references = (await self._pods(prefix))[0].metadata.owner_references or ()
-        return next(str(reference.uid) for reference in references if reference.controller)
-
-    async def _pods(self, prefix: str) -> list[Pod]:
-        return [pod for name, pod in sorted((await self._cluster.pods()).items()) if name.startswith(prefix)]
-
-    async def _members(self, group: str) -> list[Pod]:
-        pods = (await self._cluster.pods()).values()
-        return [pod for pod in pods if (pod.metadata.annotations or {}).get(GROUP_NAME) == group]
-
     async def _check_traces(self) -> None:
         """Nothing that the controller wrote is lost, in any moment of the story."""
         for path, written in self._written.items():
@@ -286,9 +181,3 @@ def _merged(document: Any, change: Any) -> Any:
         else:
             merged[key] = _merged(document.get(key), value)
     return merged
-
-
-def _is_told(pod: Pod) -> bool:
-    """Whether a pod without a node says that it waits."""
-    conditions = pod.status.conditions or ()
-    return not pod.spec.node_name and any(c.type == "PodScheduled" and c.status == "False" for c in conditions)
