@@ -234,6 +234,7 @@ def queue(
     priority: int | None = None,
     parent: str | None = None,
     state: str | None = None,
+    affinity: Manifest | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> Manifest:
     spec = given(
@@ -242,6 +243,7 @@ def queue(
         guarantee=None if guarantee is None else {"resource": guarantee},
         priority=priority,
         parent=parent,
+        affinity=affinity,
     )
     metadata = given(annotations=annotations)
     return manifest("Queue", name, GROUP, metadata=metadata, spec=spec, status=given(state=state))

@@ -11,7 +11,7 @@ from stromboli.actions import ACTIONS
 from stromboli.framework.argument_values import declaration_of
 from stromboli.framework.arguments import Argument
 from stromboli.plugins import PLUGINS
-from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, running
+from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, queue, running
 from tests.scenarios.case import Case, configuration, plugin
 
 DECLARED: dict[str, tuple[Argument, ...]] = {owner.name: owner.arguments for owner in (*PLUGINS, *ACTIONS)}
@@ -163,6 +163,14 @@ RESOURCE_STRATEGY_FIT = [
     ),
 ]  # fmt: skip
 
+IN_GROUPS = [node(name, labels={"volcano.sh/nodegroup-name": name}) for name in "ab"]
+LIKES = queue("team", affinity={"nodeGroupAffinity": {PREFERRED: ["b", "a"]}})
+
+NODEGROUP = [
+    Row("nodegroup", "strict", False, nodes(4, 1), gang(1), default="-", changed="a"),
+    Row("nodegroup", "enablePreferredOrder", True, IN_GROUPS, LIKES, gang(1, queue="team"), default="a", changed="b"),
+]
+
 #: What an argument switches off beside the rule in its row.
 ALSO = [
     Row(
@@ -193,9 +201,10 @@ DEFAULTS = {
     "predicate.TaintTolerationEnable": True, "predicate.PodAffinityEnable": True,
     "predicate.PodTopologySpreadEnable": True,
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
+    "strict": True, "enablePreferredOrder": False,
 }  # fmt: skip
 
-ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *OTHERS, *ALSO]
+ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *OTHERS, *ALSO]
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

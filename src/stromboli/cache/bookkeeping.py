@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from stromboli import kube
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
-from stromboli.cache.jobs import job_spec, missing_group
+from stromboli.cache.jobs import job_spec, missing_group, queue_name_of
 from stromboli.cache.pods import Counted, PodRecord, task_of
 from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
@@ -89,6 +89,8 @@ class Bookkeeping:
         if len(self._reading.terms.counted) != self._terms_counted:
             self._count_new_terms()
         changes = self.changes
+        if self._reading.classifier.tells_queues_apart:
+            changes.pods |= self._moved_between_queues()
         for uid in sorted(changes.pods):
             self._recount(uid)
         for key in sorted(changes.groups):
@@ -169,6 +171,16 @@ class Bookkeeping:
         if counted is not None:
             self.counted[uid] = self._derived.add(counted, record.pod.metadata.labels or {})
 
+    def _moved_between_queues(self) -> set[str]:
+        """The pods whose job has another queue than when they were counted."""
+        jobs, members = self._derived.jobs, self._membership.members
+        moved = (key for key in self.changes.groups if key not in jobs or jobs[key].queue != self._queue_of(key))
+        return {uid for key in moved for uid in members.get(key, ())}
+
+    def _queue_of(self, job: str) -> str:
+        group = self._membership.groups.get(job)
+        return queue_name_of(group, self._default_queue) if group is not None else ""
+
     def _entry_of(self, record: PodRecord) -> Counted | None:
         pod, uid = record.pod, record.pod.metadata.uid
         if record.fault:
@@ -177,7 +189,7 @@ class Bookkeeping:
                 return None
         status = self._decisions.status_of(pod)
         node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
-        task_class = self._reading.class_of(record, self._images)
+        task_class = self._reading.class_of(record, self._images, self._queue_of(record.job))
         row = self._derived.columns.take(status, node)
         rests = uid in self._decisions.resting
         return Counted(task_of(pod, record.job, row, task_class, self._structure.priorities, rests=rests), status, node)

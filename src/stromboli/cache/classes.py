@@ -12,7 +12,7 @@ from stromboli import kube
 from stromboli.cache.constraints import Namespaces, PodConstraints, constraints_of
 from stromboli.cache.requests import pod_request, scored_request
 from stromboli.model.resources import Request, ResourceAxis
-from stromboli.model.task_class import TaskClass
+from stromboli.model.task_class import QUEUE, TaskClass
 from stromboli.model.terms import TermRegistry
 
 ROLE = "volcano.sh/task-spec"
@@ -65,6 +65,11 @@ class Classifier:
     def __len__(self) -> int:
         return len(self._classes)
 
+    @property
+    def tells_queues_apart(self) -> bool:
+        """Whether some plugin reads the queue of pods: the class then depends on the job, too."""
+        return QUEUE in self.annotations
+
     def reads(self, labels: Sequence[str], annotations: Sequence[str]) -> bool:
         """Whether pods are told apart by exactly these."""
         return (self.labels, self.annotations) == (tuple(labels), tuple(annotations))
@@ -96,8 +101,10 @@ class Classifier:
         role, labels = role_of(pod), _chosen(pod.metadata.labels, self.labels)
         return facts if (role, labels) == (facts.role, facts.labels) else replace(facts, role=role, labels=labels)
 
-    def class_of(self, pod: kube.Pod, facts: PodFacts, images: frozenset[str]) -> TaskClass:
-        """The class of a pod among all others; `images` are those that some node holds."""
+    def class_of(self, pod: kube.Pod, facts: PodFacts, images: frozenset[str], queue: str) -> TaskClass:
+        """The class of a pod among all others; `images` are those that some node holds, `queue` is its job's."""
+        if self.tells_queues_apart:
+            facts = replace(facts, annotations=(*facts.annotations, (QUEUE, queue)))
         feeds = self._feeds(pod, facts)
         present = tuple(image for image in facts.images if image in images)
         key = (facts.request, facts.scored_request, facts.role, facts.constraints, present, feeds, facts.labels,
@@ -152,4 +159,4 @@ class Classifier:
 
 
 def _chosen(values: Mapping[str, str] | None, keys: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((key, values[key]) for key in keys if values and key in values)
+    return tuple((key, values[key]) for key in keys if values and key in values and key != QUEUE)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from stromboli import kube
 from stromboli.cache.times import seconds_of
-from stromboli.model.queue import ROOT, Queue, QueueBooks
+from stromboli.kube.objects import volcano
+from stromboli.model.queue import NO_NODE_GROUPS, ROOT, NodeGroups, Queue, QueueBooks
 from stromboli.model.resources import CPU, MEMORY, Request, ResourceAxis, request_of
 
 
@@ -27,12 +28,25 @@ def queue_of(queue: kube.Queue, axis: ResourceAxis) -> Queue:
         guarantee=_amounts(axis, guarantee, "spec.guarantee.resource"),
         deserved=_amounts(axis, spec.deserved, "spec.deserved"),
         annotations=dict(queue.metadata.annotations or {}),
+        node_groups=_node_groups(spec.affinity),
     )
 
 
 def same_promises(one: Queue, other: Queue) -> bool:
     """Whether both say the same."""
     return all(getattr(one, field) == getattr(other, field) for field in Queue.__slots__)
+
+
+def _node_groups(affinity: volcano.QueueAffinity | None) -> NodeGroups:
+    if affinity is None:
+        return NO_NODE_GROUPS
+    near, away = affinity.node_group_affinity, affinity.node_group_anti_affinity
+    return NodeGroups(
+        required=tuple(near.required or ()) if near else (),
+        preferred=tuple(near.preferred or ()) if near else (),
+        forbidden=tuple(away.required or ()) if away else (),
+        disliked=tuple(away.preferred or ()) if away else (),
+    )
 
 
 def _capability(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None) -> Request:

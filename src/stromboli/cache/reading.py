@@ -68,10 +68,10 @@ class Reading:
         else:
             record.facts = self.classifier.relabelled(record.facts, record.pod)
 
-    def class_of(self, record: PodRecord, images: frozenset[str]) -> TaskClass:
+    def class_of(self, record: PodRecord, images: frozenset[str], queue: str) -> TaskClass:
         """The class of a pod; one that makes no sense counts as asking for nothing."""
         facts = record.facts or self.classifier.facts(without_demands(record.pod), self._labels)
-        return self.classifier.class_of(record.pod, facts, images)
+        return self.classifier.class_of(record.pod, facts, images, queue)
 
     def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
         """Tell classes apart by these from now on; whether that is something new."""

@@ -7,6 +7,22 @@ from stromboli.model.resources import Amounts, Request
 ROOT = "root"
 
 
+@dataclass(frozen=True, slots=True)
+class NodeGroups:
+    """The groups of nodes that a queue uses and avoids, by name; a group it must use comes before one it would like."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    disliked: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.required or self.preferred or self.forbidden or self.disliked)
+
+
+NO_NODE_GROUPS = NodeGroups()
+
+
 @dataclass(slots=True, eq=False)
 class Queue:
     """What the owner of the cluster promised a queue. Amounts are sparse: a resource not named is not limited."""
@@ -23,6 +39,7 @@ class Queue:
     guarantee: Request = ()
     deserved: Request = ()
     annotations: dict[str, str] = field(default_factory=dict)
+    node_groups: NodeGroups = NO_NODE_GROUPS
 
     @property
     def is_open(self) -> bool:

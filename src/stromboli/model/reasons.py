@@ -39,6 +39,8 @@ class Code(StrEnum):
     POD_ANTI_AFFINITY = "PodAntiAffinityViolated"
     EXISTING_ANTI_AFFINITY = "ExistingPodAntiAffinityViolated"
     TOPOLOGY_SPREAD = "TopologySpreadViolated"
+    NODE_GROUP = "NodeGroupMismatch"
+    NODE_GROUP_LIMIT = "NodeGroupLimitExceeded"
     KEPT_FOR_DEVICES = "KeptForDevices"
     PLUGIN_REFUSED = "PluginRefused"
     PLUGIN_FAILED = "PluginFailed"
@@ -120,6 +122,16 @@ CODES: dict[Code, CodeFacts] = {
     Code.TOPOLOGY_SPREAD: CodeFacts(
         "Placing the pod here would make the spread over domains too uneven.", Remedy.WAIT,
         "Add room in the emptier domains, or raise maxSkew.", (*_ROOM, Cure.POD_ADDED),
+    ),
+    Code.NODE_GROUP: CodeFacts(
+        "The node is in no group that the queue may use.", Remedy.ASK_ADMINISTRATOR,
+        "Name the group in spec.affinity of the queue, label a node, or use another queue.",
+        (Cure.NODE_CHANGED, Cure.NODE_ADDED, Cure.QUEUE_CHANGED, Cure.JOB_CHANGED),
+    ),
+    Code.NODE_GROUP_LIMIT: CodeFacts(
+        "The queue may not use more of the node's group.", Remedy.ASK_ADMINISTRATOR,
+        "Wait for the queue's pods in the group to end, or ask for a higher limit.",
+        (Cure.POD_REMOVED, Cure.QUEUE_CHANGED),
     ),
     Code.KEPT_FOR_DEVICES: CodeFacts(
         "What is left on the node belongs to its idle devices.", Remedy.WAIT,

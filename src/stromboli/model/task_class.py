@@ -57,6 +57,10 @@ class SpreadConstraint:
     matches_itself: bool = True
 
 
+#: Stands among the annotations that a plugin may read for the queue of the pod's job, whatever the pod itself says.
+QUEUE = "stromboli.dev/queue"
+
+
 @dataclass(slots=True, eq=False)
 class TaskClass:
     number: int

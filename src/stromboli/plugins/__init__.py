@@ -4,6 +4,7 @@ from stromboli.plugins.binpack import Binpack
 from stromboli.plugins.conformance import Conformance
 from stromboli.plugins.drf import Drf
 from stromboli.plugins.gang import Gang
+from stromboli.plugins.nodegroup import NodeGroup
 from stromboli.plugins.nodeorder import NodeOrder
 from stromboli.plugins.overcommit import Overcommit
 from stromboli.plugins.predicates import Predicates
@@ -16,6 +17,7 @@ PLUGINS = (
     Conformance,
     Drf,
     Gang,
+    NodeGroup,
     NodeOrder,
     Overcommit,
     Predicates,
