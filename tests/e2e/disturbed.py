@@ -104,10 +104,10 @@ class Disturbed(Ground):
 
     # -- what people see ----------------------------------------------------------------------------------------
 
-    async def until_asked(self, question: Callable[[], Awaitable[object]], what: str) -> None:
+    async def until_asked(self, question: Callable[[], Awaitable[object]], what: Callable[[], str]) -> None:
         deadline = time.monotonic() + DEADLINE
         while not await question():
-            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            assert time.monotonic() < deadline, f"waited in vain: {what()}"
             await asyncio.sleep(0.02)
 
     async def until_says(self, group: str, words: str) -> None:
@@ -119,16 +119,19 @@ class Disturbed(Ground):
                 c.type == "Unschedulable" and c.status == "True" and words in (c.message or "") for c in conditions
             )
 
-        await self.until_asked(says, f"{group} says {words!r}")
+        await self.until_asked(says, lambda: f"{group} says {words!r}")
 
     async def until_told(self, words: str) -> None:
         """Wait for an event with these words."""
 
+        notes: list[str] = []
+
         async def told() -> bool:
             events = (await self.client.list(EVENTS, namespace=self.name)).items
-            return any(words in (event.note or "") for event in events)
+            notes[:] = [event.note or "" for event in events]
+            return any(words in note for note in notes)
 
-        await self.until_asked(told, f"an event says {words!r}")
+        await self.until_asked(told, lambda: f"an event says {words!r}; there are {notes}")
 
     # -- the end ------------------------------------------------------------------------------------------------
 

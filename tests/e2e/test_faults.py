@@ -184,6 +184,25 @@ async def a_status_is_refused_for_good(world: Disturbed) -> None:
     await world.check()
 
 
+async def a_member_is_refused_for_good(world: Disturbed) -> None:
+    """It is tried again before the others are bound, in vain: the others do not stay without it."""
+    await world.create_nodes(1, 4)
+    others = world.gate(Match("POST", "/pods/gang-00[01]/binding"), times=2)
+    third = Match("POST", "/pods/gang-002/binding")
+    again = world.gate(third, after=1)
+    world.fault(third, Answer(422, "Invalid", "never"), times=None)
+    await world.create_gang("gang", 3)
+    await world.begin(heal=0.5)
+    await world.held_up(others, 2)
+    await world.held_up(again)
+    others.open()
+    await world.until_bound("gang", 2)
+    again.open()
+    await world.until_told("2 of 3 pods were bound")
+    await world.until_bound("gang", 0)
+    await world.check()
+
+
 async def gone_when_it_is_bound(world: Disturbed) -> None:
     """Its room is for the next."""
     await world.create_nodes(1, 1)
@@ -632,6 +651,7 @@ STORIES: dict[str, Story] = {
     "A5 somebody else wrote the status": somebody_else_wrote_the_status,
     "A6 history is forgotten": history_is_forgotten,
     "A7 a bind is found invalid": binds_are(Answer(422, "Invalid"), 2, least=2),
+    "A7 a member is refused for good": a_member_is_refused_for_good,
     "A7 a status is refused for good": a_status_is_refused_for_good,
     "A8 gone when it is bound": gone_when_it_is_bound,
     "A8 a kind is not served": a_kind_is_not_served,

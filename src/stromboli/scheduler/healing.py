@@ -69,6 +69,9 @@ class Healing:
         """Gangs that are half-bound just now."""
         return len(self._open)
 
+    def is_open(self, job: str) -> bool:
+        return job in self._open
+
     def begin(self, job: str, uids: Iterable[str]) -> None:
         """A gang was left half-bound."""
         known = self._open.get(job)

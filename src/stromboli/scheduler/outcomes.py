@@ -168,13 +168,14 @@ class Outcomes:
             self._heal(commit, placed, problems[0])
 
     def _heal(self, commit: Commit, placed: Sequence[str], problem: str) -> None:
-        if not placed or self._cluster.is_whole(commit.job):
-            return
-        self._healing.begin(commit.job, placed)
+        """A gang is watched over as soon as a part of it is bound, also while another commit may still complete it."""
+        if placed and not self._cluster.is_surely_whole(commit.job):
+            self._healing.begin(commit.job, placed)
         group = self._cluster.groups.get(commit.job)
-        if group is not None:
-            done = f"{len(placed)} of {len(commit.members)} pods were bound"
-            self._announcer.group_is_half_bound(group, f"{done}; the rest is tried again: {problem}")
+        if group is None or not self._healing.is_open(commit.job) or self._cluster.is_whole(commit.job):
+            return
+        done = f"{commit.bound + len(placed)} of {commit.bound + len(commit.members)} pods were bound"
+        self._announcer.group_is_half_bound(group, f"{done}; the rest is tried again: {problem}")
 
     # -- evictions ----------------------------------------------------------------------------------------------
 
