@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from stromboli.binder.orders import DONE, BindOrder, Outcome, Result
+from stromboli.binder.pace import Pace
 from stromboli.binder.retrying import Patience, is_worth_repeating
 from stromboli.binder.steps import BindStep, Preparation, StepFailed
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
@@ -26,8 +27,11 @@ class Binding:
         steps: Sequence[BindStep] = (),
         patience: Patience | None = None,
         is_in_charge: Callable[[], bool] = lambda: True,
+        at_a_time: int = 32,
     ) -> None:
         self._client = client
+        #: How many bindings the server is asked for at a time.
+        self.pace = Pace(at_a_time)
         self._is_in_charge = is_in_charge
         self._steps = steps
         self._patience = patience or Patience()
@@ -52,9 +56,10 @@ class Binding:
         attempt, began = 0, time.monotonic()
         while True:
             try:
-                await self._client.bind(
-                    order.namespace, order.name, order.uid, order.node, annotations=order.annotations
-                )
+                async with self.pace.turn():
+                    await self._client.bind(
+                        order.namespace, order.name, order.uid, order.node, annotations=order.annotations
+                    )
             except RequestFailed as error:
                 if isinstance(error, ApiError) and error.is_conflict:
                     return await self._read_back(order, error)

@@ -95,7 +95,7 @@ class Scheduler:
             is_in_charge=is_in_charge, clock=clock, ring=self.alarm.ring,
         )  # fmt: skip
         self.binders = BindWorkers(
-            Binding(client, steps, is_in_charge=is_in_charge),
+            Binding(client, steps, is_in_charge=is_in_charge, at_a_time=options.bind_workers),
             self.outcomes,
             workers=options.bind_workers,
             batch=options.bind_batch,
