@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from stromboli.kube.access.client import Client
+from stromboli.kube.telling import leases
 from stromboli.kube.telling.leases import LeaderElector
 from tests.kube_client import tricks
 from tests.kube_client.little_server import LittleServer
@@ -113,6 +115,49 @@ async def test_clocks_of_others_do_not_matter(world: World) -> None:
             assert not two.is_leading
         world.pass_time(16)
         await until(lambda: two.is_leading)
+
+
+JUMPS = {"an hour ahead": 1, "an hour behind": -1}
+
+
+@pytest.mark.parametrize("hours", JUMPS.values(), ids=JUMPS)
+async def test_a_clock_of_the_day_that_jumps_changes_nothing(
+    world: World, hours: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = world.candidate("one"), world.candidate("two")
+    await soon(one.acquire())
+    jumped = datetime.now(UTC) + timedelta(hours=hours)
+    monkeypatch.setattr(leases.timestamps, "now", lambda: f"{jumped:%Y-%m-%dT%H:%M:%S.%fZ}")
+    async with running(one.keep(), two.acquire()):
+        for _ in range(5):
+            world.pass_time(5)
+            await renewal(world)
+            assert (one.is_leading, two.is_leading) == (True, False)
+    assert world.record["renewTime"].startswith(f"{jumped:%Y-%m-%dT%H}")
+
+
+#: How fast the clock of a leader that has fallen silent goes, and that of the one who waits.
+RATES = {
+    "equally fast": (1.0, 1.0),
+    "the leader's is slow": (0.7, 1.0),
+    "the other's is fast": (1.0, 1.4),
+    "the leader's is twice as fast": (2.0, 1.0),
+    "the other's is half as fast": (1.0, 0.5),
+}
+
+
+@pytest.mark.parametrize(("leaders", "others"), RATES.values(), ids=RATES)
+async def test_clocks_that_do_not_go_alike_make_no_two_leaders(world: World, leaders: float, others: float) -> None:
+    one, two = world.candidate("one"), world.candidate("two")
+    await soon(one.acquire())
+    async with running(two.acquire()):
+        await settle(world)
+        while not two.is_leading:
+            world.clocks[0].now += 0.5 * leaders
+            world.clocks[1].now += 0.5 * others
+            requests = len(world.server.requests)
+            await until(lambda seen=requests: two.is_leading or len(world.server.requests) > seen + 4)
+        assert not one.is_leading
 
 
 async def test_one_who_slept_knows_that_it_is_over(world: World) -> None:
