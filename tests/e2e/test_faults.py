@@ -5,12 +5,14 @@ Every row has a story here, or a reason why a proxy cannot tell it and where it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 
@@ -278,6 +280,27 @@ async def a_token_is_replaced(world: Disturbed) -> None:
     path.write_text(good)
     await world.until_bound("gang", 1)
     await world.check()
+
+
+async def a_process_is_not_let_in(world: Disturbed) -> None:
+    """It lives, says that it is not ready and why, and goes on when it is let in."""
+    await world.create_nodes(1, 4)
+    world.fault(Match(), Answer(401, "Unauthorized", "who are you?"), times=None)
+    process = world.start("--healthz-address=127.0.0.1:0")
+    await world.until(lambda: "/readyz" in process.output, "it says where its health can be asked for")
+    (url,) = re.findall(r"http://\S+/readyz", process.output)
+    await world.until_asked(lambda: says(url, 500, "who are you?"), lambda: f"not ready: {process.output}")
+    assert await says(url.replace("readyz", "livez"), 200, "ok")
+    await world.create_gang("gang", 1)
+    world.proxy.faults.clear()
+    await world.until_bound("gang", 1)
+    await world.until_asked(lambda: says(url, 200, "ok"), lambda: f"ready: {process.output}")
+    assert not process.has_ended
+
+
+async def says(url: str, status: int, words: str) -> bool:
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status == status and words in await answer.text()
 
 
 def budgets(*names: str, words: str) -> Story:
@@ -658,6 +681,7 @@ STORIES: dict[str, Story] = {
     "A9 not known any more": partial(looking_is_denied, status=401),
     "A9 not allowed any more": partial(looking_is_denied, status=403),
     "A9 a token is replaced": a_token_is_replaced,
+    "A9 a process is not let in": a_process_is_not_let_in,
     "A9 a bind is forbidden": binds_are(Answer(403, "Forbidden"), 2, least=2),
     "A10 binds are throttled": binds_are(Answer(429, "TooManyRequests", retry_after=1), 2, least=2),
     "A10 evictions are throttled": evictions_are(Answer(429, "TooManyRequests"), 2),
