@@ -149,8 +149,12 @@ async def test_groups_of_both_kinds_may_have_one_name(cluster: Cluster) -> None:
 
 async def test_pods_may_come_before_their_group(cluster: Cluster) -> None:
     await create_pods(cluster, "late", 2, "1")
-    await cluster.create_gang("meanwhile", 1, "1")
-    await cluster.until_phase("meanwhile", "Running")
+
+    async def says_so() -> bool:
+        conditions = (await cluster.pods())["late-0"].status.conditions or ()
+        return any("does not exist, but pods name it; create it" in (told.message or "") for told in conditions)
+
+    await cluster.until(says_so, "a pod that waits long for its group says what is missing")
     assert await cluster.nodes_of("late") == ["", ""]
     await create_group(cluster, "late", {"gang": {"minCount": 2}})
     await until_bound(cluster, "late", 2)

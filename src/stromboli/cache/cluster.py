@@ -331,7 +331,7 @@ class Cluster:
 
     def touch(self, key: str) -> None:
         """Have the next cycle look at a job, although nothing about it has changed."""
-        if key in self.groups:
+        if key in self.groups or key in self.membership.members:
             self.books.changes.jobs.add(key)
 
     def rebuild(self) -> None:

@@ -47,6 +47,10 @@ _ARRIVING = (
 )
 
 
+#: The moment of what has been told already.
+_TOLD = 0.0
+
+
 @dataclass(slots=True)
 class _Told:
     """What was told about a job: what people act on, and when it may be told in other words."""
@@ -76,6 +80,8 @@ class Reporting:
         self._told: dict[str, _Told] = {}
         #: Jobs whose status could not be written, and when to try again.
         self._unwritten: dict[str, float] = {}
+        #: Jobs whose pods name a group that does not exist, and when that is worth saying: it may just be made.
+        self._orphans: dict[str, float] = {}
         #: By name, queues and their sums as they were last looked at.
         self._queues: dict[str, tuple[kube.Queue | None, list[int]]] = {}
 
@@ -83,24 +89,34 @@ class Reporting:
         """Wish for everything that this cycle has to say."""
         for key, status in session.statuses.items():
             if key in self._cluster.groups:
+                self._orphans.pop(key, None)
                 self._report_job(session, session.jobs[key], status)
+            else:
+                self._report_orphans(session, session.jobs[key])
         self._report_queues()
 
     def remind(self) -> bool:
-        """Have those jobs told about again whose status could not be written a while ago; whether there are any."""
+        """Have those jobs told about again whose status could not be written a while ago, and those whose group is
+        still missing; whether there are any.
+        """
         now = self._clock()
         due = [key for key, again in self._unwritten.items() if now >= again]
         for key in due:
             del self._unwritten[key]
             self._told.pop(key, None)
+        lonely = [key for key, again in self._orphans.items() if again and now >= again]
+        self._orphans.update(dict.fromkeys(lonely, _TOLD))
+        for key in (*due, *lonely):
             self._cluster.touch(key)
-        return bool(due)
+        return bool(due or lonely)
 
     def forget_gone(self) -> int:
         """Forget what was told about jobs that are gone; answers how many they were."""
         gone = [key for key in self._told if key not in self._cluster.groups]
         for key in gone:
             del self._told[key]
+        for key in [key for key in self._orphans if not self._cluster.members(key)]:
+            del self._orphans[key]
         return len(gone)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
@@ -179,6 +195,12 @@ class Reporting:
                 self._writer.want(wish)
 
     # -- pods ---------------------------------------------------------------------------------------------------
+
+    def _report_orphans(self, session: Session, job: Job) -> None:
+        """Say on pods that their group does not exist, once they have waited for it a while."""
+        now = self._clock()
+        if now >= self._orphans.setdefault(job.key, now + self._refresh):
+            self._report_pods(session, job)
 
     def _report_pods(self, session: Session, job: Job) -> None:
         """What every pod of the job that waits is told."""
