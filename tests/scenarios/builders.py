@@ -249,6 +249,13 @@ def queue(
     return manifest("Queue", name, GROUP, metadata=metadata, spec=spec, status=given(state=state))
 
 
+def quota(
+    name: str, hard: Amounts, used: Amounts | None = None, *, namespace: str = "default", **spec: Any
+) -> Manifest:
+    status = {"hard": hard, "used": used or {}}
+    return manifest("ResourceQuota", name, namespace=namespace, spec={"hard": hard, **spec}, status=status)
+
+
 def priority_class(name: str, value: int, *, default: bool = False) -> Manifest:
     return manifest("PriorityClass", name, "scheduling.k8s.io/v1", value=value, globalDefault=default)
 

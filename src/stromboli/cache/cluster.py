@@ -319,6 +319,7 @@ class Cluster:
             touched=touched,
             queues=derived.queues,
             queue_books=derived.sums.copies(),
+            quotas=self.structure.quotas,
             now=now,
             warnings=self.books.warnings(),
         )

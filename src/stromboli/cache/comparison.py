@@ -13,9 +13,13 @@ from stromboli.cache.cluster import Cluster
 from stromboli.cache.contents import cluster_with, contents_of
 from stromboli.cache.differences import MOST_DIFFERENCES, differences
 from stromboli.cache.summary import summary_of
+from stromboli.kube.objects.catalogue import WATCHED_REQUIRED
 from stromboli.kube.objects.meta import TopLevel
 
 Identity = tuple[str, str]
+
+#: Of the other kinds nobody knows whether a server has them, and lists them for us.
+_COMPARED = tuple(resource.type for resource in WATCHED_REQUIRED)
 
 
 def compare(cluster: Cluster, fresh: Iterable[TopLevel]) -> list[str]:
@@ -45,7 +49,7 @@ class Comparison:
 
 
 def _by_name(entries: Iterable[TopLevel]) -> dict[Identity, TopLevel]:
-    return {(type(entry).__name__, entry.key): entry for entry in entries}
+    return {(type(entry).__name__, entry.key): entry for entry in entries if isinstance(entry, _COMPARED)}
 
 
 def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -> Iterator[str]:

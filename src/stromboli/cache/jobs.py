@@ -12,7 +12,8 @@ from stromboli.cache.requests import refuse_many
 from stromboli.cache.times import seconds_of
 from stromboli.kube.objects import volcano
 from stromboli.model.job import JobSpec, NetworkTopology, SubGroupPolicy
-from stromboli.model.resources import ResourceAxis, request_of
+from stromboli.model.quota import quota_amounts
+from stromboli.model.resources import ResourceAxis, is_schedulable_name, request_of
 from stromboli.model.selectors import LabelSelector
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -145,6 +146,8 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
         refuse_many(spec.min_resources, "spec.minResources")
         try:
             result.min_resources = request_of(axis.parse(spec.min_resources))
+            others = {name: text for name, text in spec.min_resources.items() if not is_schedulable_name(name)}
+            result.min_quotas = quota_amounts(others)
         except ValueError as error:
             raise ValueError(f"spec.minResources.{error}") from None
     result.policies = tuple(_policy(policy, place) for place, policy in enumerate(spec.sub_group_policy or ()))

@@ -1,4 +1,4 @@
-"""What everything else is derived from: nodes, queues and priority classes.
+"""What everything else is derived from: nodes, queues, priority classes and quotas.
 
 These objects are written again and again without a change that matters here (heartbeats of nodes, sums of queues),
 so what they say is read when they come and compared with what was known. A change comes in two sizes. When nodes
@@ -15,9 +15,11 @@ from stromboli import kube
 from stromboli.cache.jobs import Priorities
 from stromboli.cache.nodes import allocatable_of, node_facts, same_facts
 from stromboli.cache.queues import misplaced, queue_of, same_promises
+from stromboli.cache.quotas import quota_of
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.nodes import Node
 from stromboli.model.queue import Queue
+from stromboli.model.quota import Quota
 from stromboli.model.resources import ResourceAxis
 
 Offer = Mapping[int, int]
@@ -44,7 +46,10 @@ class Structure:
         self.revision = 0
         #: By name, what is wrong with queues that therefore take no jobs.
         self.queue_faults: dict[str, str] = {}
+        #: By namespace; replaced and never edited.
+        self.quotas: Mapping[str, tuple[Quota, ...]] = {}
         self._node_faults: dict[str, str] = {}
+        self._quota_faults: dict[str, str] = {}
         self._objects: dict[tuple[type, str], TopLevel] = {}
 
     def objects(self) -> list[TopLevel]:
@@ -69,6 +74,8 @@ class Structure:
             self._keep(given)
             self._reread_priorities()
             return True
+        elif isinstance(given, kube.ResourceQuota):
+            self._apply_quota(given)
         else:
             return False
         self._keep(given)
@@ -85,6 +92,8 @@ class Structure:
             self.queue_faults.pop(given.key, None)
         elif isinstance(given, kube.PriorityClass):
             self._reread_priorities()
+        elif isinstance(given, kube.ResourceQuota):
+            self._forget_quota(given.key)
         else:
             return False
         return True
@@ -158,11 +167,33 @@ class Structure:
             self.priorities = priorities
             self.generation += 1
 
+    # -- quotas -------------------------------------------------------------------------------------------------
+
+    def _apply_quota(self, wire: kube.ResourceQuota) -> None:
+        key = wire.key
+        self._forget_quota(key)
+        try:
+            quota = quota_of(wire)
+        except ValueError as error:
+            self._quota_faults[key] = f"ResourceQuota {key}: {error}; the quota is left out"
+            return
+        if quota is not None:
+            namespace = wire.metadata.namespace
+            together = sorted((*self.quotas.get(namespace, ()), quota), key=lambda each: each.name)
+            self.quotas = {**self.quotas, namespace: tuple(together)}
+
+    def _forget_quota(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        self._quota_faults.pop(key, None)
+        if namespace in self.quotas:
+            left = tuple(quota for quota in self.quotas[namespace] if quota.name != name)
+            self.quotas = {**self.quotas, namespace: left}
+
     # -- what is wrong ------------------------------------------------------------------------------------------
 
     def warnings(self) -> list[str]:
         """What is wrong with nodes and queues, and what follows from it."""
-        wrong = list(self._node_faults.values())
+        wrong = [*self._node_faults.values(), *self._quota_faults.values()]
         wrong += [f"{fault}; the queue takes no jobs" for fault in self.queue_faults.values()]
         for name, fault in misplaced(self.queues).items():
             wrong.append(f"Queue {name}: {fault}; the queue hangs below the root")

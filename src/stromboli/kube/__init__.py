@@ -16,6 +16,7 @@ from stromboli.kube.objects.cluster import (
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
     PriorityClass,
+    ResourceQuota,
     Taint,
 )
 from stromboli.kube.objects.constraints import (
@@ -107,6 +108,7 @@ __all__ = [
     "QueueSpec",
     "QueueStatus",
     "Requirement",
+    "ResourceQuota",
     "ResourceRequirements",
     "Resources",
     "SchedulingGate",

@@ -67,6 +67,8 @@ class JobSpec:
     min_available: int = 1
     min_task_member: Mapping[str, int] = field(default_factory=dict)
     min_resources: Request | None = None
+    #: What of `minResources` is no resource of a node, such as `limits.cpu`, by the names that quotas have for it.
+    min_quotas: Mapping[str, int] = field(default_factory=dict)
     priority: int = 0
     created: float = 0.0
     annotations: Mapping[str, str] = field(default_factory=dict)

@@ -14,6 +14,7 @@ class Cure(StrEnum):
     POD_CHANGED = "the pod itself changes"
     JOB_CHANGED = "the PodGroup changes"
     QUEUE_CHANGED = "a queue's limits, weight or state change"
+    QUOTA_CHANGED = "a quota of the namespace changes"
 
 
 class Remedy(StrEnum):
@@ -39,6 +40,7 @@ class Code(StrEnum):
     POD_ANTI_AFFINITY = "PodAntiAffinityViolated"
     EXISTING_ANTI_AFFINITY = "ExistingPodAntiAffinityViolated"
     TOPOLOGY_SPREAD = "TopologySpreadViolated"
+    NAMESPACE_QUOTA = "NamespaceQuotaExceeded"
     NODE_GROUP = "NodeGroupMismatch"
     NODE_GROUP_LIMIT = "NodeGroupLimitExceeded"
     KEPT_FOR_DEVICES = "KeptForDevices"
@@ -122,6 +124,11 @@ CODES: dict[Code, CodeFacts] = {
     Code.TOPOLOGY_SPREAD: CodeFacts(
         "Placing the pod here would make the spread over domains too uneven.", Remedy.WAIT,
         "Add room in the emptier domains, or raise maxSkew.", (*_ROOM, Cure.POD_ADDED),
+    ),
+    Code.NAMESPACE_QUOTA: CodeFacts(
+        "A quota of the namespace leaves too little for the job.", Remedy.ASK_ADMINISTRATOR,
+        "Wait for pods of the namespace to end, lower minResources, or ask for a larger quota.",
+        (Cure.POD_REMOVED, Cure.QUOTA_CHANGED, Cure.JOB_CHANGED),
     ),
     Code.NODE_GROUP: CodeFacts(
         "The node is in no group that the queue may use.", Remedy.ASK_ADMINISTRATOR,

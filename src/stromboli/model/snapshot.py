@@ -6,7 +6,7 @@ waiting jobs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from stromboli.model.books import Block, Layout
 from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue, QueueBooks
+from stromboli.model.quota import Quota
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.terms import TermRegistry
 
@@ -36,6 +37,8 @@ class Snapshot:
     waiting: tuple[str, ...]
     queues: Mapping[str, Queue]
     queue_books: dict[str, QueueBooks]
+    #: By namespace, what its pods may ask for together.
+    quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
     #: Seconds since the epoch, as the caller's clock says.
     now: float = 0.0
     #: What is wrong with objects, in words.

@@ -11,6 +11,7 @@ from stromboli.plugins.predicates import Predicates
 from stromboli.plugins.priority import Priority
 from stromboli.plugins.proportion import Proportion
 from stromboli.plugins.resource_strategy_fit import ResourceStrategyFit
+from stromboli.plugins.resourcequota import ResourceQuota
 
 PLUGINS = (
     Binpack,
@@ -23,5 +24,6 @@ PLUGINS = (
     Predicates,
     Priority,
     Proportion,
+    ResourceQuota,
     ResourceStrategyFit,
 )

@@ -11,19 +11,38 @@ import msgspec
 
 from stromboli.kube.manifests.errors import ObjectError, object_error, words_for
 from stromboli.kube.objects import native
-from stromboli.kube.objects.cluster import ConfigMap, Namespace, Node, PodDisruptionBudget, PriorityClass
+from stromboli.kube.objects.cluster import (
+    ConfigMap,
+    Namespace,
+    Node,
+    PodDisruptionBudget,
+    PriorityClass,
+    ResourceQuota,
+)
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import PodGroup, Queue
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 KubeObject: TypeAlias = (
-    Node | Pod | PodGroup | native.PodGroup | Queue | PriorityClass | Namespace | PodDisruptionBudget | ConfigMap
+    Node
+    | Pod
+    | PodGroup
+    | native.PodGroup
+    | Queue
+    | PriorityClass
+    | Namespace
+    | PodDisruptionBudget
+    | ConfigMap
+    | ResourceQuota
 )
 
 KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
-    for kind in (Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap)
+    for kind in (
+        *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
+        ResourceQuota,
+    )
 }
 """The type of every kind that is read, by API group and kind; the core group is ""."""
 
