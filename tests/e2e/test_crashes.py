@@ -48,7 +48,7 @@ class Death:
 
 
 #: Neighbouring seeds die far from each other; no number of runs in use is a multiple of it.
-_STRIDE = 37
+_STRIDE = 39
 
 
 async def killed(ground: Ground, death: Death, *, elects: bool = False, waiting: Sequence[str] = ()) -> None:
