@@ -11,9 +11,9 @@ pytestmark = pytest.mark.only("embedded", because="it is about the stories thems
 
 TESTS = Path(__file__).parents[1]
 
-#: Rows that are not about one scheduler that binds by itself: bind requests (A4), two leaders (P2 to P5), limits of a
-#: process (P7, P9), rooms of victims (C9), volumes and claims (C10), topology (C12, M6), sizes (M12), formulas (M14).
-ELSEWHERE = {"A4", "P2", "P3", "P4", "P5", "P7", "P9", "C9", "C10", "C12", "M6", "M12", "M14"}
+#: Rows that are not about a scheduler that binds by itself: bind requests (A4), several versions (P5), limits of
+#: processes (P7, P9), rooms of victims (C9), volumes and claims (C10), topology (C12, M6), sizes (M12), formulas (M14).
+ELSEWHERE = {"A4", "P5", "P7", "P9", "C9", "C10", "C12", "M6", "M12", "M14"}
 LENGTHS = {"A": 19, "W": 10, "P": 11, "C": 12, "M": 14}
 ROWS = [f"{letter}{number}" for letter, length in LENGTHS.items() for number in range(1, length + 1)]
 
@@ -70,10 +70,16 @@ STORIES: dict[str, list[str]] = {
         "living/test_process_faults.py::test_a_successor_completes_a_gang_that_was_left_half_bound",
         "living/test_process_faults.py::test_a_successor_unwinds_a_gang_that_can_not_be_completed",
         "living/test_process_faults.py::test_a_successor_goes_on_with_an_unwinding_that_was_broken_off",
+        "e2e/test_crashes.py::test_a_scheduler_dies_between_two_writes",
     ],
+    "P2": ["e2e/test_leadership.py::test_a_leader_is_frozen_in_the_middle_of_a_commit_and_wakes_up"],
+    "P3": ["scheduler/test_succession.py::test_who_has_a_successor_writes_no_more"],
+    "P4": ["e2e/test_leadership.py::test_a_leader_is_killed_in_the_middle_of_a_commit"],
     "P6": [
         "living/test_process_faults.py::test_gangs_are_bound_and_healed_by_a_clock_that_is",
         "living/test_process_faults.py::test_a_successor_unwinds_what_was_decided_by_a_clock_that_is",
+        "kube_client/test_leases.py::test_a_clock_of_the_day_that_jumps_changes_nothing",
+        "kube_client/test_leases.py::test_clocks_that_do_not_go_alike_make_no_two_leaders",
     ],
     "P8": [
         "living/test_process_faults.py::test_a_dump_that_cannot_be_written_stops_nothing",
