@@ -162,8 +162,11 @@ def group(
     topology: Manifest | None = None,
     phase: str | None = None,
     created: str | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """A PodGroup: `minimum` of all members, `minimums` by role, `resources` that it must have to be let in."""
+    """A PodGroup: `minimum` of all members, `minimums` by role, `resources` that it must have to be let in, and
+    annotations as `notes`.
+    """
     spec = given(
         minMember=minimum,
         minTaskMember=minimums,
@@ -173,7 +176,7 @@ def group(
         subGroupPolicy=policies,
         networkTopology=topology,
     )
-    metadata = given(creationTimestamp=created)
+    metadata = given(creationTimestamp=created, annotations=notes)
     return manifest("PodGroup", name, GROUP, namespace, metadata=metadata, spec=spec, status=given(phase=phase))
 
 
@@ -197,7 +200,10 @@ def _member(pod_manifest: Manifest, group_name: str, namespace: str, place: int)
 
 
 _OF_GROUPS = frozenset(
-    ("name", "minimum", "minimums", "namespace", "queue", "resources", "policies", "topology", "phase", "created")
+    (
+        *("name", "minimum", "minimums", "namespace", "queue", "resources", "policies", "topology", "phase"),
+        *("created", "notes"),
+    )
 )
 
 

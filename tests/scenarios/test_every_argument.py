@@ -171,6 +171,14 @@ NODEGROUP = [
     Row("nodegroup", "enablePreferredOrder", True, IN_GROUPS, LIKES, gang(1, queue="team"), default="a", changed="b"),
 ]
 
+SLA = [
+    Row(
+        "sla", "sla-waiting-time", "1h", nodes(1, 1), gang(1, name="old", created="2026-03-01T10:00:00Z"),
+        gang(1, name="young", created="2026-03-01T11:00:00Z", notes={"volcano.sh/sla-waiting-time": "99h"}),
+        default="-a", changed="a-",
+    ),
+]  # fmt: skip
+
 #: What an argument switches off beside the rule in its row.
 ALSO = [
     Row(
@@ -201,10 +209,10 @@ DEFAULTS = {
     "predicate.TaintTolerationEnable": True, "predicate.PodAffinityEnable": True,
     "predicate.PodTopologySpreadEnable": True,
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
-    "strict": True, "enablePreferredOrder": False,
+    "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
 }  # fmt: skip
 
-ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *OTHERS, *ALSO]
+ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *OTHERS, *ALSO]
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

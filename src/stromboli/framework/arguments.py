@@ -7,7 +7,7 @@ then accepted. What a mapping may hold is declared in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,8 @@ class Argument:
     ignored: str = ""
     #: The texts to choose from, where not every text will do.
     choices: tuple[str, ...] = ()
+    #: Reads a text of which a certain form is expected; raises ValueError in words.
+    form: Callable[[str], object] | None = None
     #: What a mapping may hold; nothing is said where it may hold anything.
     entries: tuple[Argument, ...] = ()
 
@@ -49,6 +51,11 @@ class Argument:
             return f"expected at least {self.minimum:g}, got {value!r}"
         if self.choices and value not in self.choices:
             return f"expected {' or '.join(self.choices)}, got {value!r}"
+        if self.form is not None and isinstance(value, str):
+            try:
+                self.form(value)
+            except ValueError as error:
+                return str(error)
         return self._fault_inside(value) if self.entries and isinstance(value, Mapping) else None
 
     def _fault_inside(self, value: Mapping[str, object]) -> str | None:

@@ -12,6 +12,7 @@ from stromboli.plugins.priority import Priority
 from stromboli.plugins.proportion import Proportion
 from stromboli.plugins.resource_strategy_fit import ResourceStrategyFit
 from stromboli.plugins.resourcequota import ResourceQuota
+from stromboli.plugins.sla import Sla
 
 PLUGINS = (
     Binpack,
@@ -26,4 +27,5 @@ PLUGINS = (
     Proportion,
     ResourceQuota,
     ResourceStrategyFit,
+    Sla,
 )

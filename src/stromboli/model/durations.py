@@ -1,0 +1,20 @@
+"""Durations as Kubernetes and Go write them: `1h30m`, `90s`, `1.5h`, `500ms`."""
+
+import re
+
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|μs|ms|s|m|h)")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+#: Longer than anybody waits, and short enough that a sum with a time is a time.
+_LONGEST = 100 * 365 * 24 * 3600.0
+
+
+def parse_duration(text: str) -> float:
+    """The seconds of a duration that is longer than nothing. Raises ValueError that says what to write."""
+    parts = _PART.findall(text) if len(text) <= 64 else []
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"{text[:64]!r} is not a duration; write one such as 90s, 30m or 1h30m")
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if not 0 < seconds <= _LONGEST:
+        raise ValueError(f"{text!r} is not between nothing and a hundred years")
+    return seconds
