@@ -31,7 +31,7 @@ from tests.processes.conftest import Command
 
 DEADLINE = 60.0
 #: How long a lease lasts in these stories, in seconds.
-LEASE = 4.0
+LEASE = 5.0
 POOL = "stromboli.dev/pool"
 _LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stromboli"
 _NUMBERS = itertools.count(1)
@@ -74,7 +74,7 @@ class Ground:
             "--healthz-address=",
             f"--leader-elect-resource-namespace={NAMESPACE}",
             f"--leader-elect-lease-duration={LEASE:g}s",
-            "--leader-elect-renew-deadline=3s",
+            "--leader-elect-renew-deadline=4s",
             "--leader-elect-retry-period=200ms",
             *arguments,
             environment=environment,
