@@ -29,7 +29,8 @@ def matters(entry: TopLevel, before: TopLevel | None) -> bool:
     if before is None or entry is before:
         return True
     if isinstance(entry, kube.Pod) and isinstance(before, kube.Pod):
-        return not says_the_same(before, entry) or _stage(before) != _stage(entry)
+        told = before.metadata.labels != entry.metadata.labels or not says_the_same(before, entry)
+        return told or _stage(before) != _stage(entry)
     if isinstance(entry, kube.PodGroup) and isinstance(before, kube.PodGroup):
         return not same_demands(before, entry) or before.status.phase != entry.status.phase
     if isinstance(entry, native.PodGroup) and isinstance(before, native.PodGroup):
