@@ -6,7 +6,15 @@ import pytest
 
 from stromboli.kube.objects.meta import Condition, ObjectMeta
 from stromboli.kube.objects.pod import Pod
-from stromboli.scheduler.healing import COMMIT, DECIDED, Healing, commit_annotations, left_behind, with_followers
+from stromboli.scheduler.healing import (
+    COMMIT,
+    DECIDED,
+    Healing,
+    commit_annotations,
+    left_behind,
+    term_of,
+    with_followers,
+)
 
 BEFORE, DECISION, AFTER = "2024-01-01T10:00:00Z", "2024-01-01T10:00:05.5Z", "2024-01-01T10:00:09Z"
 
@@ -51,6 +59,14 @@ CASES: dict[str, tuple[list[Pod], str]] = {
     ),
     "a time that makes no sense": ([member("a", commit="c/2", decided="yesterday"), member("b")], ""),
 }
+
+
+TERMS = {"7.ab.1.0/3": 7, "0.ab.1.0/3": 0, "": None, "ab.1/3": None, f"{10**30}.ab/3": None, "-1.ab/3": None}
+
+
+@pytest.mark.parametrize(("mark", "expected"), TERMS.items())
+def test_in_whose_term_a_pod_was_bound(mark: str, expected: int | None) -> None:
+    assert term_of(member("a", commit=mark)) == expected
 
 
 @pytest.mark.parametrize(("pods", "expected"), CASES.values(), ids=CASES)
