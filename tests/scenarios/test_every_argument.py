@@ -11,6 +11,7 @@ from stromboli.actions import ACTIONS
 from stromboli.framework.argument_values import declaration_of
 from stromboli.framework.arguments import Argument
 from stromboli.plugins import PLUGINS
+from tests.scenarios.asking import ASKING
 from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, queue, running
 from tests.scenarios.case import Case, configuration, plugin
 
@@ -29,21 +30,25 @@ class Row:
         default: str,
         changed: str,
         given: Mapping[str, object] | None = None,
+        switches: Mapping[str, bool] | None = None,
+        actions: str = "enqueue, allocate, backfill",
     ) -> None:
         declared = declaration_of(key, DECLARED[owner])
         assert declared is not None
         self.owner, self.key, self.value, self.declared = owner, key, value, declared
         self.default, self.changed = default, changed
         self.given = dict(given or {})
-        self.case = Case(key, *world, binds="")
+        self.switches = dict(switches or {})
+        self.actions = actions
+        self.case = Case(key, *world, binds="", extensions=ASKING)
 
     def __str__(self) -> str:
         return f"{self.key} of {self.owner}"
 
     def binds(self, **arguments: object) -> str:
         names = dict.fromkeys(("gang", "predicates", self.owner))
-        own = plugin(self.owner, {**self.given, **arguments})
-        conf = configuration(*(own if name == self.owner else name for name in names))
+        own = plugin(self.owner, {**self.given, **arguments}, **self.switches)
+        conf = configuration(*(own if name == self.owner else name for name in names), actions=self.actions)
         return self.case.binds(self.case.plan(conf))
 
 
@@ -171,6 +176,16 @@ NODEGROUP = [
     Row("nodegroup", "enablePreferredOrder", True, IN_GROUPS, LIKES, gang(1, queue="team"), default="a", changed="b"),
 ]
 
+DEPARTMENT = {**queue("department"), "spec": {"deserved": {"cpu": 2}}}
+
+CAPACITY = [
+    Row(
+        "capacity", "ancestorReclaimLevel", 1, nodes(2, 1), DEPARTMENT, queue("poor", parent="department"),
+        queue("rich"), running("aa", queue="rich"), gang(1, queue="poor"), switches={"enableHierarchy": True},
+        actions="evict-for-queue, allocate", default="-", changed="A",
+    ),
+]  # fmt: skip
+
 SLA = [
     Row(
         "sla", "sla-waiting-time", "1h", nodes(1, 1), gang(1, name="old", created="2026-03-01T10:00:00Z"),
@@ -209,10 +224,10 @@ DEFAULTS = {
     "predicate.TaintTolerationEnable": True, "predicate.PodAffinityEnable": True,
     "predicate.PodTopologySpreadEnable": True,
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
-    "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
+    "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
 }  # fmt: skip
 
-ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *OTHERS, *ALSO]
+ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *CAPACITY, *OTHERS, *ALSO]
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 
@@ -231,7 +246,7 @@ def test_the_default_can_be_written_out(row: Row) -> None:
 def test_an_argument_without_effect_says_so(owner: str, argument: Argument) -> None:
     value = {argument.key: argument.default}
     if owner in (action.name for action in ACTIONS):
-        conf, kind = configuration("gang", arguments={owner: value}), "action"
+        conf, kind = configuration("gang", actions=f"enqueue, allocate, {owner}", arguments={owner: value}), "action"
     else:
         conf, kind = configuration("gang", plugin(owner, value)), "plugin"
     [warning] = Case("", nodes(1, 1), gang(1), binds="a").plan(conf).warnings

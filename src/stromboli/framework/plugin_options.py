@@ -22,6 +22,8 @@ from stromboli.framework.yaml_lines import Node
 #: Volcano once asked plugins for an order of namespaces; files still carry the switch.
 _RETIRED_SWITCHES = frozenset({"enableNamespaceOrder", "enabledNamespaceOrder"})
 _OTHER_KEYS = ("name", "arguments")
+#: Both say how queues divide the cluster, by different notions of what a queue deserves.
+_ALTERNATIVES = frozenset({"capacity", "proportion"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,19 @@ class TierReader:
             return ()
         if not node.value:
             self._findings.add(node.line, "tiers is empty; list at least one tier with plugins")
-        return tuple(self._tier(child) for child in node.value)
+        return self._without_second_alternative([self._tier(child) for child in node.value])
+
+    def _without_second_alternative(self, tiers: Sequence[Tier]) -> tuple[Tier, ...]:
+        """Of two that exclude each other the first listed stays."""
+        listed = [option.name for tier in tiers for option in tier.plugins if option.name in _ALTERNATIVES]
+        left_out = [name for name in listed[1:] if name != listed[0]]
+        for name in left_out:
+            self._findings.warn(
+                self._first_lines[name],
+                f"plugin {name!r} is left out: it excludes plugin {listed[0]!r} (line {self._first_lines[listed[0]]}), "
+                "which is listed first; remove one of them",
+            )
+        return tuple(Tier(tuple(option for option in tier.plugins if option.name not in left_out)) for tier in tiers)
 
     def _tier(self, node: Node) -> Tier:
         if not isinstance(node.value, dict):

@@ -58,6 +58,7 @@ class Code(StrEnum):
     QUEUE_OVERUSED = "QueueOverused"
     QUEUE_CLOSED = "QueueNotOpen"
     QUEUE_UNKNOWN = "QueueUnknown"
+    QUEUE_MISPLACED = "QueueMisplaced"
     SCHEDULING_GATED = "SchedulingGated"
     BIND_FAILED = "BindFailed"
     NO_PODS = "NoPodsYet"
@@ -195,6 +196,11 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.QUEUE_UNKNOWN: CodeFacts(
         "No queue has this name.", Remedy.CHANGE_REQUEST, "Create the queue or correct spec.queue.",
+        (Cure.QUEUE_CHANGED, Cure.JOB_CHANGED),
+    ),
+    Code.QUEUE_MISPLACED: CodeFacts(
+        "The queue has no place in the tree of queues, or is there for the queues below it.", Remedy.ASK_ADMINISTRATOR,
+        "Correct spec.parent of the named queue, or name a queue that has none below it.",
         (Cure.QUEUE_CHANGED, Cure.JOB_CHANGED),
     ),
     Code.SCHEDULING_GATED: CodeFacts(

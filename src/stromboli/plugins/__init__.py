@@ -1,6 +1,7 @@
 """Plugins: the policies, named as in the configuration file. One module or folder each; none knows another."""
 
 from stromboli.plugins.binpack import Binpack
+from stromboli.plugins.capacity import Capacity
 from stromboli.plugins.conformance import Conformance
 from stromboli.plugins.drf import Drf
 from stromboli.plugins.gang import Gang
@@ -16,6 +17,7 @@ from stromboli.plugins.sla import Sla
 
 PLUGINS = (
     Binpack,
+    Capacity,
     Conformance,
     Drf,
     Gang,
