@@ -21,7 +21,7 @@ from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.connection import Connection
 from stromboli.kube.access.kubeconfig import load_kubeconfig
-from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
+from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
 from stromboli.kube.watching.reflector import Reflector
 from stromboli.playground.playground import Playground, playground
 from stromboli.scheduler.options import Options
@@ -152,6 +152,7 @@ async def _start(parameters: Parameters) -> Result:
             pool = Pool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
             await create_nodes(client, node_documents(pool))
             names = [document["metadata"]["name"] for document in node_documents(pool)]
+            await at_once(client.patch(NODES, name, {"spec": {"taints": None}}) for name in names)
             await _submit(client, pods, lambda number: names[number % nodes])
             await client.create(POD_GROUPS, group_document(pods // GANG), namespace="default")
             for place in range(GANG):

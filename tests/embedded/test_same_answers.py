@@ -417,3 +417,11 @@ async def test_rules_that_are_not_enforced_are_told(api: HttpApi) -> None:
     told = await api.post(CRDS, definition("fleets", "Fleet", schema))
     (warning,) = told.headers.getall("Warning")
     assert "openAPIV3Schema.properties[size]: x-kubernetes-validations are kept and not enforced" in warning
+
+
+async def test_a_new_node_is_not_ready(api: HttpApi) -> None:
+    mine = {"key": "a", "effect": "NoSchedule"}
+    created = await api.post(NODES, named("n", spec={"taints": [mine]}))
+    assert created.body["spec"]["taints"] == [mine, {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    freed = await api.patch(f"{NODES}/n", {"spec": {"taints": [mine]}})
+    assert freed.body["spec"]["taints"] == [mine]

@@ -134,6 +134,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         running = Cluster(str(plane.kubeconfig), tmp_path)
         try:
             running.kubectl("apply", "-f", "-", stdin=NODE)
+            running.kubectl("taint", "node", "node", "node.kubernetes.io/not-ready:NoSchedule-")
             yield running
         finally:
             running.kill_all()

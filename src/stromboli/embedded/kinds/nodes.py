@@ -17,6 +17,7 @@ _MACHINE = (
     "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
     "kubeProxyVersion", "operatingSystem", "architecture",
 )  # fmt: skip
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 #: What a node says of itself when it says nothing.
 _SILENT: Object = {
     "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
@@ -41,6 +42,13 @@ class NodeStrategy(Strategy):
         for part in ("capacity", "allocatable"):
             for name, amount in (status.get(part) or {}).items():
                 yield from _amount_causes(name, str(amount), f"status.{part}.{name}")
+
+    def admit(self, resource: ServedResource, body: Object) -> None:
+        """Nobody uses a new node before somebody has said that it is ready."""
+        spec = body.get("spec") or {}
+        taints = spec.get("taints") or []
+        if not any((taint["key"], taint["effect"]) == tuple(_NOT_READY.values()) for taint in taints):
+            body["spec"] = {**spec, "taints": [*taints, _NOT_READY]}
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
         before = (old.get("spec") or {}).get("providerID")
