@@ -533,6 +533,8 @@ async def taint(world: Disturbed, node: str) -> None:
 
 async def stranger(world: Disturbed, node: str) -> None:
     await world.occupy({node: 2})
+    uids = [pod.metadata.uid for pod in await world.pods("foreign")]
+    await world.until(lambda: all(map(world.scheduler.cluster.find_pod, uids)), "both strangers are seen")
 
 
 def a_node_is_lost(change: Callable[[Disturbed, str], Awaitable[None]]) -> Story:
