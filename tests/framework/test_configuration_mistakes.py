@@ -67,9 +67,9 @@ MISTAKES = [
     ("line of the name", one_plugin("- arguments: {}\n  name: gnag"), 5, "unknown plugin 'gnag'; did you mean 'gang'?"),
     (
         "unavailable plugin",
-        one_plugin("- name: tdm"),
+        one_plugin("- name: deviceshare"),
         4,
-        "plugin 'tdm' of Volcano is not available in this version of Stromboli; remove it or install a package",
+        "plugin 'deviceshare' of Volcano is not available in this version of Stromboli; remove it or install a package",
     ),
     ("unknown plugin", one_plugin("- name: xyzzy"), 4, "unknown plugin 'xyzzy'; known are: binpack, conformance, "),
     ("a name without end", one_plugin(f"- name: {'x' * 999}"), 4, f"unknown plugin '{'x' * 57}...'; known are"),

@@ -121,9 +121,10 @@ def pod(
     nominated: str | None = None,
     releasing: bool = False,
     phase: str | None = None,
+    placed: str | None = None,
     **spec: Any,
 ) -> Manifest:
-    """A pod with one container; further fields are those of the pod's spec. A gang names its members itself."""
+    """A pod with one container that got its node at the time `placed`; further fields are those of the pod's spec. A gang names its members itself."""
     container = given(name="main", image=image, ports=ports, resources=resources(amounts(cpu, memory, gpu, more)))
     described = {
         "schedulerName": SCHEDULER,
@@ -138,7 +139,8 @@ def pod(
         deletionTimestamp=LONG_AGO if releasing else None,
     )
     phase = phase or ("Running" if "nodeName" in spec else "Pending")
-    status = given(phase=phase, nominatedNodeName=nominated)
+    told = {"type": "PodScheduled", "status": "True", "lastTransitionTime": placed}
+    status = given(phase=phase, nominatedNodeName=nominated, conditions=[told] if placed else None)
     return manifest("Pod", name, namespace=namespace, metadata=metadata, spec=described, status=status)
 
 
@@ -253,6 +255,13 @@ def queue(
     )
     metadata = given(annotations=annotations)
     return manifest("Queue", name, GROUP, metadata=metadata, spec=spec, status=given(state=state))
+
+
+def budget(name: str, allowed: int | None, labels: Mapping[str, str], **facts: Any) -> Manifest:
+    """A disruption budget; `allowed` is what its controller counted, None when nobody has counted yet."""
+    spec = {"selector": {"matchLabels": labels}, **facts.pop("spec", {})}
+    status = given(disruptionsAllowed=allowed, **facts)
+    return manifest("PodDisruptionBudget", name, "policy/v1", "default", spec=spec, status=status)
 
 
 def quota(

@@ -32,6 +32,7 @@ class Row:
         given: Mapping[str, object] | None = None,
         switches: Mapping[str, bool] | None = None,
         actions: str = "enqueue, allocate, backfill",
+        cycles: int = 1,
     ) -> None:
         declared = declaration_of(key, DECLARED[owner])
         assert declared is not None
@@ -40,7 +41,7 @@ class Row:
         self.given = dict(given or {})
         self.switches = dict(switches or {})
         self.actions = actions
-        self.case = Case(key, *world, binds="", extensions=ASKING)
+        self.case = Case(key, *world, binds="", cycles=cycles, extensions=ASKING)
 
     def __str__(self) -> str:
         return f"{self.key} of {self.owner}"
@@ -176,6 +177,24 @@ NODEGROUP = [
     Row("nodegroup", "enablePreferredOrder", True, IN_GROUPS, LIKES, gang(1, queue="team"), default="a", changed="b"),
 ]
 
+REVOCABLE = "volcano.sh/revocable-zone"
+OLD = {"labels": {"app": "old"}, "notes": {"volcano.sh/preemptable": "true"}}
+AWAY_FROM_OLD = {"labelSelector": {"matchLabels": {"app": "old"}}, "topologyKey": "site"}
+
+TDM = [
+    Row(
+        "tdm", "tdm.revocable-zone.z", "0:00-0:00", node("a", labels={REVOCABLE: "z"}),
+        gang(1, annotations={REVOCABLE: "*"}), default="-", changed="a",
+    ),
+    Row(
+        "tdm", "tdm.evict.period", "1ns", node("a", labels={REVOCABLE: "z", "site": "x"}),
+        node("b", labels={"site": "x"}), running("aa", **OLD),
+        gang(1, **affinity("podAntiAffinity", REQUIRED, [AWAY_FROM_OLD]), created="2026-03-01T12:00:00Z"),
+        gang(1, cpu=99, name="never"), cycles=3, actions="enqueue, allocate, evict-victims",
+        given={"tdm.revocable-zone.z": "01:00-02:00"}, default="--", changed="b-",
+    ),
+]  # fmt: skip
+
 DEPARTMENT = {**queue("department"), "spec": {"deserved": {"cpu": 2}}}
 
 CAPACITY = [
@@ -225,9 +244,10 @@ DEFAULTS = {
     "predicate.PodTopologySpreadEnable": True,
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
     "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
+    "tdm.revocable-zone.<zone>": "", "tdm.evict.period": "1m",
 }  # fmt: skip
 
-ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *CAPACITY, *OTHERS, *ALSO]
+ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *OTHERS, *ALSO]
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

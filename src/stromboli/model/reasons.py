@@ -15,6 +15,7 @@ class Cure(StrEnum):
     JOB_CHANGED = "the PodGroup changes"
     QUEUE_CHANGED = "a queue's limits, weight or state change"
     QUOTA_CHANGED = "a quota of the namespace changes"
+    TIME = "time passes"
 
 
 class Remedy(StrEnum):
@@ -41,6 +42,7 @@ class Code(StrEnum):
     EXISTING_ANTI_AFFINITY = "ExistingPodAntiAffinityViolated"
     TOPOLOGY_SPREAD = "TopologySpreadViolated"
     NAMESPACE_QUOTA = "NamespaceQuotaExceeded"
+    REVOCABLE_NODE = "RevocableNode"
     NODE_GROUP = "NodeGroupMismatch"
     NODE_GROUP_LIMIT = "NodeGroupLimitExceeded"
     KEPT_FOR_DEVICES = "KeptForDevices"
@@ -130,6 +132,11 @@ CODES: dict[Code, CodeFacts] = {
         "A quota of the namespace leaves too little for the job.", Remedy.ASK_ADMINISTRATOR,
         "Wait for pods of the namespace to end, lower minResources, or ask for a larger quota.",
         (Cure.POD_REMOVED, Cure.QUOTA_CHANGED, Cure.JOB_CHANGED),
+    ),
+    Code.REVOCABLE_NODE: CodeFacts(
+        "The node is lent out for some hours only, and does not take the pod now.", Remedy.WAIT,
+        "Wait for the hours of the zone, mark the pod as preemptable, or add nodes.",
+        (Cure.TIME, Cure.NODE_CHANGED, Cure.NODE_ADDED, Cure.POD_CHANGED),
     ),
     Code.NODE_GROUP: CodeFacts(
         "The node is in no group that the queue may use.", Remedy.ASK_ADMINISTRATOR,

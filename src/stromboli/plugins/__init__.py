@@ -14,6 +14,7 @@ from stromboli.plugins.proportion import Proportion
 from stromboli.plugins.resource_strategy_fit import ResourceStrategyFit
 from stromboli.plugins.resourcequota import ResourceQuota
 from stromboli.plugins.sla import Sla
+from stromboli.plugins.tdm import Tdm
 
 PLUGINS = (
     Binpack,
@@ -30,4 +31,5 @@ PLUGINS = (
     ResourceQuota,
     ResourceStrategyFit,
     Sla,
+    Tdm,
 )
