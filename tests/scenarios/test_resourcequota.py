@@ -49,6 +49,8 @@ LET_IN = [
     story("limits, where the job states them", quota("q", {"limits.cpu": 5}),
           asking(resources={"cpu": 4, "limits.cpu": 6}), phase="Pending",
           why="requested: limits.cpu=6, used: limits.cpu=0, limited: limits.cpu=5 (ResourceQuota q)"),
+    story("limits of a job that needs nobody to start", quota("q", {"limits.cpu": 5}),
+          asking(minimum=0, resources={"limits.cpu": 6}), phase="Pending"),
     story("and not where it does not", quota("q", {"limits.cpu": 1}), asking()),
     story("devices", quota("q", {f"requests.{GPU}": 8}, {f"requests.{GPU}": 6}), asking(resources={GPU: 4}),
           phase="Pending",

@@ -63,8 +63,8 @@ class ResourceQuota(Plugin):
         """What the pods of a job's minimum will ask for that do not exist yet; quotas know the others already."""
         stated, existing = job.spec.min_quotas.get(name, 0), job.requested[PODS]
         if name.startswith(LIMITS):
-            missing = max(job.min_available - existing, 0)
-            return -(-stated * missing // job.min_available) if missing else 0
+            pods = max(job.min_available, 1)
+            return -(-stated * max(pods - existing, 0) // pods)
         dimension = self._axis.find(name)
         if dimension is None:
             return stated
