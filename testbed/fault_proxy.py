@@ -29,6 +29,8 @@ EVICTIONS = Match("POST", r"/pods/[^/]+/eviction")
 #: What a scheduler writes about its decisions; renewals of leases are no part of that.
 WRITES = Match("POST|PUT|PATCH|DELETE", r"^(?!.*/leases)")
 _STARTS_WITHIN = 30.0
+#: How long encrypted connections take to say goodbye, in seconds, before their loop may be closed.
+_GOODBYE = 0.05
 
 
 class FaultProxy:
@@ -137,6 +139,11 @@ class FaultProxy:
         assert self._upstream is not None
         await self._close()
         await self._upstream.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.sleep(_GOODBYE)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         assert self._upstream is not None
