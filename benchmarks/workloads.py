@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import living, real, worlds
+from benchmarks import contention, living, real, worlds
 from benchmarks.measuring import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
@@ -154,5 +154,7 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "start": (living.start, {"nodes": 5_000, "pods": 50_000}, "from nothing to the first decision in a full cluster"),
     "idle": (living.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
     "e2e": (real.e2e, {"nodes": 500, "pods": 3_000}, "a real API server, beside its own limit and kube-scheduler"),
+    "reclaim": (contention.reclaim, {"nodes": 5_000}, "a gang in a queue that is owed a tenth of a full cluster"),
+    "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),
     "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
 }

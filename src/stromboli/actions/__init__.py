@@ -3,5 +3,7 @@
 from stromboli.actions.allocate import Allocate
 from stromboli.actions.backfill import Backfill
 from stromboli.actions.enqueue import Enqueue
+from stromboli.actions.preempt import Preempt
+from stromboli.actions.reclaim import Reclaim
 
-ACTIONS = (Enqueue, Allocate, Backfill)
+ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from stromboli import kube
 from stromboli.cache.bookkeeping import Bookkeeping, Membership
+from stromboli.cache.budgets import BudgetBook
 from stromboli.cache.constraints import asks_about_namespaces
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
@@ -19,6 +20,7 @@ from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
 from stromboli.kube.objects import native
+from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.job import Counts, role_ready, surely_ready
 from stromboli.model.resources import ResourceAxis
@@ -55,6 +57,7 @@ class Cluster:
         self.reading = Reading(class_labels, class_annotations)
         self.structure = Structure(self.axis, self.node_selector)
         self.membership = Membership()
+        self.budgets = BudgetBook()
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions,
             seed=self.seed, default_queue=self.default_queue,
@@ -81,6 +84,8 @@ class Cluster:
             self._apply_group(as_group(given))
         elif isinstance(given, kube.Namespace):
             self.reading.apply_namespace(given)
+        elif isinstance(given, PodDisruptionBudget):
+            self.budgets.apply(given)
         else:
             self.structure.apply(given)
 
@@ -94,6 +99,8 @@ class Cluster:
             self._forget_group(as_group(given).key)
         elif isinstance(given, kube.Namespace):
             self.reading.remove_namespace(given.key)
+        elif isinstance(given, PodDisruptionBudget):
+            self.budgets.remove(given.key)
         else:
             self.structure.remove(given)
 
@@ -145,12 +152,14 @@ class Cluster:
             self.reading.read(record)
             if record.job:
                 self.membership.members.setdefault(record.job, set()).add(uid)
+        self.budgets.touch(uid)
         self.books.changes.pods.add(uid)
 
     def _forget_pod(self, uid: str) -> None:
         self._leave_job(uid)
         self.membership.records.pop(uid, None)
         self.decisions.forget_pod(uid)
+        self.budgets.touch(uid)
         self.books.changes.pods.add(uid)
 
     def _leave_job(self, uid: str) -> None:
@@ -246,7 +255,8 @@ class Cluster:
     def objects(self) -> list[TopLevel]:
         """All objects as they came, without those that were passed over."""
         groups = (group.origin if isinstance(group, NativeGroup) else group for group in self.groups.values())
-        return [*self.structure.objects(), *self.reading.namespaces.values(), *groups, *self.pods()]
+        others = [*self.structure.objects(), *self.reading.namespaces.values(), *self.budgets.objects()]
+        return [*others, *groups, *self.pods()]
 
     def pods(self) -> list[kube.Pod]:
         """All pods that count, ours and others'."""
@@ -322,6 +332,7 @@ class Cluster:
             quotas=self.structure.quotas,
             now=now,
             warnings=self.books.warnings(),
+            budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
         )
 
     def derived(self) -> Derived:

@@ -86,6 +86,24 @@ def intersection_by_tier(
     return []
 
 
+def guarded_intersection(
+    guards: Sequence[Answer],
+    tiers: Tiers,
+    claimant: Any,
+    candidates: Sequence[T],
+    identity: Callable[[T], Hashable],
+) -> list[T]:
+    """The victims that all guards let go and the tiers agree on; where only guards answer, they decide."""
+    for guard in guards:
+        let_go = guard(claimant, candidates)
+        if let_go is not None:
+            chosen = {identity(victim) for victim in let_go}
+            candidates = [candidate for candidate in candidates if identity(candidate) in chosen]
+    if guards and not any(tiers):
+        return list(candidates)
+    return intersection_by_tier(tiers, claimant, candidates, identity)
+
+
 def union_by_tier(tiers: Tiers, candidates: Sequence[T], identity: Callable[[T], Hashable]) -> list[T]:
     for tier in tiers:
         chosen = {identity(victim) for answer in tier for victim in answer(candidates)}

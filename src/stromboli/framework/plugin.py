@@ -89,6 +89,9 @@ class Plugin:
     #: Pod labels and annotations that the plugin reads: tasks that differ in them are of different classes.
     reads_labels: ClassVar[tuple[str, ...]] = ()
     reads_annotations: ClassVar[tuple[str, ...]] = ()
+    #: Whether victims that this plugin objects to are safe whatever plugins in other tiers say. Its consent does not
+    #: end the question.
+    guards_victims: ClassVar[bool] = False
     #: Whether `queue_order` of one queue may change when another queue gets something.
     queue_order_reaches_others: bool = False
 

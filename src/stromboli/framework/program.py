@@ -71,6 +71,11 @@ class Program:
             problem = f"{type(error).__name__}: {error}"
             raise PluginFailure(f"plugin {option.name} could not give its rules about nodes: {problem}") from error
 
+    def named(self, question: str) -> list[tuple[str, Answer]]:
+        """The plugins that answer a question, by name, with their answers."""
+        answering = self.answering[question]
+        return [(name, getattr(plugin, question)) for name, plugin in self.plugins.items() if name in answering]
+
     @property
     def class_labels(self) -> tuple[str, ...]:
         """Pod labels that some plugin reads."""
@@ -79,6 +84,15 @@ class Program:
     @property
     def class_annotations(self) -> tuple[str, ...]:
         return tuple(sorted({key for plugin in self.plugins.values() for key in plugin.reads_annotations}))
+
+    def guarded(self, question: str) -> tuple[list[Answer], list[list[Answer]]]:
+        """Of a question about victims: the answers that hold whatever others say, and the rest by tier."""
+        guards = [getattr(plugin, question) for name, plugin in self.plugins.items() if self._guards(name, question)]
+        tiers = [[answer for answer in tier if answer not in guards] for tier in self.tiers[question]]
+        return guards, tiers
+
+    def _guards(self, name: str, question: str) -> bool:
+        return name in self.answering[question] and self.plugins[name].guards_victims
 
     def statics_for(self, table: object) -> dict[Any, Any]:
         """The kept static answers for this table of nodes; those for another table are forgotten."""

@@ -32,6 +32,7 @@ class Questions:
         self._job_ready = program.flat["job_ready"]
         self._allocatable = program.flat["allocatable"]
         self._pre_predicate = program.flat["pre_predicate"]
+        self._guarded = {name: program.guarded(name) for name in ("preemptable", "reclaimable", "evictable")}
         #: A plugin that answers `job_ready` alone wants to be asked after every task.
         whole_gangs = program.answering["job_ready"] <= program.answering["tasks_until_ready"]
         self._tasks_until_ready = program.flat["tasks_until_ready"] if whole_gangs else []
@@ -148,13 +149,13 @@ class Questions:
     # -- victims ------------------------------------------------------------------------------------------------
 
     def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
-        return combining.intersection_by_tier(self._tiers["preemptable"], claimant, candidates, _uid)
+        return combining.guarded_intersection(*self._guarded["preemptable"], claimant, candidates, _uid)
 
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
-        return combining.intersection_by_tier(self._tiers["reclaimable"], claimant, candidates, _uid)
+        return combining.guarded_intersection(*self._guarded["reclaimable"], claimant, candidates, _uid)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
-        return combining.intersection_by_tier(self._tiers["evictable"], context, candidates, _uid)
+        return combining.guarded_intersection(*self._guarded["evictable"], context, candidates, _uid)
 
     def victim_tasks(self, candidates: Sequence[Task]) -> list[Task]:
         return combining.union_by_tier(self._tiers["victim_tasks"], candidates, _uid)

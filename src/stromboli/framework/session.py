@@ -6,7 +6,7 @@ decided and what was refused. Nothing here reaches out: the caller reads `decisi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,6 +81,8 @@ class Session(questions.Questions):
         self.search = NodeSearch(program, self.ledger, snapshot.axis)
         self.measurements = Measurements(stopwatch)
         self.decisions = Decisions()
+        #: By the uid of an evicted task, what its eviction is for, in words.
+        self.eviction_notes: dict[str, Callable[[], str]] = {}
         self.kept: list[Statement] = []
         self.refusals: dict[str, JobRefusal] = {}
         self.queue_refusals: dict[str, Reason] = {}

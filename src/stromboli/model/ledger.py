@@ -57,6 +57,7 @@ class Ledger:
         self.terms = snapshot.terms
         self.jobs = snapshot.jobs
         self.queues = snapshot.queue_books
+        self.budgets = snapshot.budgets
         self.status = snapshot.status
         self.node_of = snapshot.node_of
         #: Fast access to single entries of the same memory.
@@ -163,6 +164,7 @@ class Ledger:
         self._add_to_sums(entry, task_class, -1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], -1)
+        self.budgets.spend(task.uid)
         self.freed += 1
         self.is_scored_as_used = False
         return entry
@@ -209,6 +211,8 @@ class Ledger:
             sums[:] = saved
         for column, row, count in reversed(entry.saved_tallies):
             column[row] = count
+        if entry.after is TaskStatus.RELEASING:
+            self.budgets.spend(entry.tasks[0].uid, -1)
         had_node = entry.before is not TaskStatus.PENDING
         for task, row in zip(entry.tasks, entry.rows, strict=True):
             self.codes[task.row] = entry.before.value
@@ -340,6 +344,7 @@ class Ledger:
         for name in sorted(self.queues):
             books: QueueBooks = self.queues[name]
             parts.append(repr((name, books.allocated, books.request, books.inqueue, books.elastic)).encode())
+        parts.append(repr(self.budgets.left).encode())
         for number, column in sorted(self._tallies.items()):
             if column.any():
                 parts.append(repr(number).encode() + column.tobytes())

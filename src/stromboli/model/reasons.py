@@ -67,6 +67,10 @@ class Code(StrEnum):
     PIPELINED = "WaitingForRelease"
     INVALID_OBJECT = "InvalidObject"
     ROLE_REFUSED = "RoleAlreadyRefused"
+    NO_LAWFUL_VICTIMS = "NoLawfulVictims"
+    EVICTION_IN_VAIN = "EvictionInVain"
+    DISRUPTION_BUDGET = "DisruptionBudgetSpent"
+    NEVER_PREEMPTS = "PreemptionPolicyNever"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +235,23 @@ CODES: dict[Code, CodeFacts] = {
     Code.ROLE_REFUSED: CodeFacts(
         "Another pod of the same role found no node, so this one was not tried.", Remedy.WAIT,
         "See the reason of the other pod.", _ROOM,
+    ),
+    Code.NO_LAWFUL_VICTIMS: CodeFacts(
+        "There is no running pod that may be evicted to make room for it.", Remedy.WAIT,
+        "Wait for pods to end, or raise the priority of the job or the weight of its queue.", _ROOM,
+    ),
+    Code.EVICTION_IN_VAIN: CodeFacts(
+        "The pods that may be evicted would not make the room it needs.", Remedy.WAIT,
+        "Wait for pods to end, ask for less, or add nodes.", _ROOM,
+    ),
+    Code.DISRUPTION_BUDGET: CodeFacts(
+        "Disruption budgets protect the pods that could make room for it.", Remedy.WAIT,
+        "Wait until the protected pods are whole again, or allow more disruptions.", _ROOM,
+    ),
+    Code.NEVER_PREEMPTS: CodeFacts(
+        "The pod may not take room from others.", Remedy.CHANGE_REQUEST,
+        "Wait for pods to end, or give it a priority class without `preemptionPolicy: Never`.",
+        (*_ROOM, Cure.POD_CHANGED),
     ),
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.model.books import Block, Layout
+from stromboli.model.budgets import Budgets
 from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue, QueueBooks
@@ -45,6 +46,8 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
     #: Keys of other jobs of which something has changed since the last snapshot.
     touched: tuple[str, ...] = ()
+    #: How many pods of which sets may be evicted.
+    budgets: Budgets = field(default_factory=Budgets)
 
     @property
     def size(self) -> int:

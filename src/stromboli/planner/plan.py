@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stromboli.framework.program import Program
-from stromboli.framework.session import Session
+from stromboli.framework.session import Eviction, Session
 from stromboli.framework.status import Condition
 from stromboli.framework.waiting import pod_condition
 from stromboli.kube import KubeObject
@@ -127,8 +127,14 @@ def decisions_of(session: Session) -> CyclePlan:
         for task in session.jobs[key].tasks.values()
         if ledger.status_of(task) is TaskStatus.PIPELINED
     }
-    evictions = {eviction.task.key: eviction.reason for eviction in session.decisions.evictions}
+    evictions = {each.task.key: _why_evicted(session, each) for each in session.decisions.evictions}
     return CyclePlan(dict(sorted(binds.items())), dict(sorted(pipelined.items())), dict(sorted(evictions.items())))
+
+
+def _why_evicted(session: Session, eviction: Eviction) -> str:
+    """The reason of an eviction, and what it is for, where the action told that."""
+    note = session.eviction_notes.get(eviction.task.uid)
+    return f"{eviction.reason}: {note()}" if note else eviction.reason
 
 
 def _pods(session: Session) -> dict[str, tuple[str, str]]:

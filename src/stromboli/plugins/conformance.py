@@ -15,6 +15,7 @@ def _may_go(task: Task) -> bool:
 
 class Conformance(Plugin):
     name = "conformance"
+    guards_victims = True
 
     def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
         return [task for task in candidates if _may_go(task)]

@@ -7,6 +7,9 @@ from stromboli.framework.session import Session
 from stromboli.model.job import Job, SubJob
 from stromboli.model.task import Task
 
+#: What tasks have that name no priority.
+_STANDARD = 1
+
 
 class Priority(Plugin):
     name = "priority"
@@ -24,13 +27,16 @@ class Priority(Plugin):
         return -task.priority
 
     def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        """Jobs of lower priority; within the claimant's own job, tasks of lower priority."""
+        """Jobs of lower priority, without members that are as important as the claimant themselves; within the
+        claimant's own job, tasks of lower priority.
+        """
         return [task for task in candidates if self._is_lower(task, claimant)]
 
     def _is_lower(self, task: Task, claimant: Task) -> bool:
         if task.job == claimant.job:
             return task.priority < claimant.priority
-        return self._jobs[task.job].priority < self._jobs[claimant.job].priority
+        own = self._jobs[claimant.job].priority
+        return self._jobs[task.job].priority < own and not _STANDARD < task.priority >= max(own, claimant.priority)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         if context.kind == "reclaim":

@@ -1,0 +1,133 @@
+"""Full clusters in which somebody has to make room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from benchmarks import worlds
+from benchmarks.measuring import Result, finished, prepared, run_cycle
+from stromboli import kube
+from stromboli.cache.cluster import Cluster
+from stromboli.cache.jobs import GROUP_NAME
+from stromboli.cli.registry import built_in_registry
+from stromboli.controllers.queues import standard_queues
+from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.program import Program
+from stromboli.kube.objects.cluster import NodeStatus
+from stromboli.kube.objects.meta import ObjectMeta, Resources
+from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
+from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSpec
+
+Parameters = dict[str, int]
+
+#: The policies of the default, with an action that evicts.
+CONFIGURATION = """\
+actions: "allocate, {action}"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+"""
+
+
+def reclaim(parameters: Parameters, runs: int) -> list[Result]:
+    """Nodes of 8 GPUs, full of one-GPU jobs of one queue; a gang of a tenth of the cluster arrives in another queue."""
+    return [_measured("reclaim", {"nodes": nodes}, _owed, runs) for nodes in _sizes(parameters["nodes"])]
+
+
+def _sizes(largest: int) -> list[int]:
+    return [nodes for nodes in (100, 500, 1_000, 5_000) if nodes < largest] + [largest]
+
+
+def preempt(parameters: Parameters, runs: int) -> list[Result]:
+    """Four pods of low priority on every node, and a pod of high priority for every node."""
+    return [_measured("preempt", parameters, _urgent, runs)]
+
+
+def _measured(
+    action: str, parameters: Parameters, make: Callable[[int], Iterator[kube.KubeObject]], runs: int
+) -> Result:
+    cluster = Cluster()
+    worlds.fill(cluster, make(parameters["nodes"]))
+    prepared(cluster)
+    registry = built_in_registry(())
+    program = Program(parse_configuration(CONFIGURATION.format(action=action), registry), registry)
+    best: Result | None = None
+    timings = []
+    for _ in range(runs):
+        session, seconds, phases = run_cycle(cluster, program)
+        timings.append(seconds)
+        claims = len(session.decisions.nominations)
+        if best is None or seconds < best.seconds:
+            acting = phases[f"action.{action}"]
+            best = Result(action, parameters, seconds, 0, 0.0, phases)
+            best.more = {
+                "claims": claims,
+                "evictions": len(session.decisions.evictions),
+                "claims_per_second": claims / seconds,
+                "claims_per_second_of_the_action": claims / acting,
+            }
+        del session
+    assert best is not None
+    best.runs = timings
+    return finished(best)
+
+
+def _owed(nodes: int) -> Iterator[kube.KubeObject]:
+    yield from standard_queues()
+    for name in ("full", "owed"):
+        yield kube.Queue(metadata=ObjectMeta(name=name, uid=name), spec=QueueSpec(weight=1))
+    for number in range(nodes):
+        yield _node(number, {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"})
+    small: Resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
+    for number in range(8 * nodes):
+        yield from _job(f"small-{number:06}", 1, small, queue="full", node=f"node-{number // 8:06}")
+    yield from _job("large", max(1, nodes // 10), {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "8"}, queue="owed")
+
+
+def _urgent(nodes: int) -> Iterator[kube.KubeObject]:
+    yield from standard_queues()
+    for name, value in (("low", 10), ("high", 1_000)):
+        yield kube.PriorityClass(metadata=ObjectMeta(name=name, uid=name), value=value)
+    for number in range(nodes):
+        yield _node(number, {"cpu": "4", "memory": "32Gi", "pods": "110"})
+    for number in range(4 * nodes):
+        one: Resources = {"cpu": "900m", "memory": "500Mi"}
+        yield from _job(f"low-{number:06}", 1, one, priority="low", node=f"node-{number // 4:06}")
+    for number in range(nodes):
+        yield from _job(f"high-{number:06}", 1, {"cpu": "3", "memory": "500Mi"}, priority="high")
+
+
+def _node(number: int, offered: Resources) -> kube.Node:
+    return kube.Node(
+        metadata=ObjectMeta(name=f"node-{number:06}", uid=f"node-{number}"), status=NodeStatus(allocatable=offered)
+    )
+
+
+def _job(
+    name: str, size: int, request: Resources, *, queue: str = "default", priority: str | None = None, node: str = ""
+) -> Iterator[kube.KubeObject]:
+    yield kube.PodGroup(
+        metadata=ObjectMeta(name=name, namespace="bench", uid=name),
+        spec=PodGroupSpec(min_member=size, queue=queue, priority_class_name=priority),
+        status=PodGroupStatus(phase="Running" if node else "Inqueue"),
+    )
+    container = Container(name="main", resources=ResourceRequirements(requests=dict(request)))
+    for index in range(size):
+        yield kube.Pod(
+            metadata=ObjectMeta(
+                name=f"{name}-worker-{index}", namespace="bench", uid=f"{name}-{index}", annotations={GROUP_NAME: name}
+            ),
+            spec=PodSpec(scheduler_name="stromboli", containers=[container], node_name=node or None),
+            status=PodStatus(phase="Running" if node else "Pending"),
+        )

@@ -1,0 +1,67 @@
+"""reclaim: queues get back what they deserve, at the cost of queues that have more than that."""
+
+from __future__ import annotations
+
+from stromboli.framework.action import Action
+from stromboli.framework.arguments import PREDICATE_ERROR_CACHE
+from stromboli.framework.eviction import Claims, Terms
+from stromboli.framework.session import Session
+from stromboli.framework.turns import Turns
+from stromboli.model.job import Job
+from stromboli.model.ledger import BrokenBooks
+from stromboli.model.queue import Queue
+from stromboli.model.reasons import Reason
+from stromboli.model.task import Task, TaskStatus
+
+
+class Reclaim(Action):
+    name = "reclaim"
+    arguments = (PREDICATE_ERROR_CACHE,)
+
+    def execute(self, session: Session) -> None:
+        starving = [job for job in session.waiting if job.phase != "Pending" and session.job_starving(job)]
+        if not starving or not len(session.nodes):
+            return
+        claims = Claims(session, _terms(session))
+        turns = Turns(session, starving)
+        while (queue := turns.next_queue()) is not None:
+            if self._is_overused(session, queue):
+                continue
+            job = turns.next_job(queue)
+            if job is not None:
+                self._serve(session, job, claims)
+            turns.return_queue(queue)
+
+    def _is_overused(self, session: Session, queue: Queue) -> bool:
+        try:
+            refusal = session.overused(queue)
+        except Exception as error:
+            session.blame_for_queue(queue, error)
+            return True
+        if refusal is not None:
+            session.queue_refusals[queue.name] = refusal
+        return refusal is not None
+
+    def _serve(self, session: Session, job: Job, claims: Claims) -> None:
+        try:
+            if session.job_starving(job):
+                claims.claim(job, session.pending(job))
+        except BrokenBooks:
+            raise
+        except Exception as error:
+            session.blame(job, error)
+
+
+def _terms(session: Session) -> Terms:
+    def may_claim(task: Task) -> Reason | None:
+        return session.preemptive(session.queue_of(session.jobs[task.job]), [task])
+
+    return Terms(
+        action=Reclaim.name,
+        question="reclaimable",
+        statuses=(TaskStatus.RUNNING,),
+        lawful=session.reclaimable,
+        reaches=lambda claimant, victim: victim.queue != claimant.queue,
+        may_claim=may_claim,
+        asks_allowance=False,
+    )

@@ -1,0 +1,227 @@
+"""Claims: room for the tasks of jobs, one job after the other, each on a statement of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from stromboli.framework.eviction.choosing import Choice, NodePlan
+from stromboli.framework.eviction.pool import Pool
+from stromboli.framework.eviction.pruning import prune
+from stromboli.framework.eviction.ranking import Bound, NodeRanking
+from stromboli.framework.eviction.reporting import Notes, failure
+from stromboli.framework.eviction.terms import Terms
+from stromboli.framework.eviction.units import Unit, UnitMaker
+from stromboli.framework.session import Session
+from stromboli.framework.statement import Statement
+from stromboli.model.job import Job
+from stromboli.model.reasons import Reason
+from stromboli.model.task import Task
+
+#: So many more nodes are looked at after the first that will do, if they could be cheaper.
+_COMPARED = 32
+
+Kind = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What is being done for one job."""
+
+    job: Job
+    statement: Statement
+    choice: Choice
+    units: list[Unit] = field(default_factory=list)
+    notes: dict[str, Callable[[], str]] = field(default_factory=dict)
+    #: By class, how many operations there were when it found nothing: until there are more, it would not again.
+    failed_at: dict[int, int] = field(default_factory=dict)
+    refusal: Reason | None = None
+    #: The first task that found nothing.
+    stuck: Task | None = None
+
+
+class Claims:
+    """Makes room by the terms of one action, for as long as the action lasts."""
+
+    def __init__(self, session: Session, terms: Terms, jobs: Iterable[Job] | None = None) -> None:
+        """Victims are looked for in these jobs, or in all of them."""
+        self._session = session
+        self._terms = terms
+        self._pool = Pool(session, terms, session.jobs.values() if jobs is None else jobs)
+        self._maker = UnitMaker(session, terms, self._pool)
+        self._notes = Notes(session, terms)
+        self._rankings: dict[Kind, NodeRanking] = {}
+        self._used: set[Kind] = set()
+        #: By what a job asks for, how many tasks were too many.
+        self._too_many: dict[Kind, tuple[int, Reason | None]] = {}
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def claim(self, job: Job, tasks: Sequence[Task]) -> bool:
+        """Make room for tasks of a job until it has enough. If it does not get there, nobody is evicted."""
+        session = self._session
+        need, number = self._need(job, tasks), session.tasks_until_ready(job)
+        known = self._too_many.get(need)
+        if known is not None and number >= known[0]:
+            self._refuse(job, known[1])
+            return False
+        with session.statement() as statement:
+            attempt = Attempt(job, statement, Choice(session, self._terms, self._maker, statement))
+            for task in tasks:
+                if self._has_enough(job):
+                    break
+                self._serve(attempt, task)
+            if statement.operations and session.job_pipelined(job):
+                self._commit(attempt)
+                return True
+        self._give_up(attempt)
+        self._too_many[need] = number, attempt.refusal
+        return False
+
+    def claim_one(self, job: Job, task: Task) -> bool:
+        """Make room for one task of a job that runs without it."""
+        with self._session.statement() as statement:
+            attempt = Attempt(job, statement, Choice(self._session, self._terms, self._maker, statement))
+            self._serve(attempt, task)
+            if statement.operations:
+                self._commit(attempt)
+                return True
+        self._give_up(attempt)
+        return False
+
+    def _has_enough(self, job: Job) -> bool:
+        return not self._session.job_starving(job) and self._session.job_pipelined(job)
+
+    @staticmethod
+    def _need(job: Job, tasks: Sequence[Task]) -> Kind:
+        classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
+        return job.queue, job.priority, tuple(job.allocated), classes
+
+    def _commit(self, attempt: Attempt) -> None:
+        prune(self._session, attempt.statement, attempt.choice, attempt.units)
+        evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
+        self._session.eviction_notes.update({uid: words for uid, words in attempt.notes.items() if uid in evicted})
+        attempt.statement.commit()
+        for kind in self._used:
+            self._rankings[kind].settle()
+        self._used.clear()
+
+    def _give_up(self, attempt: Attempt) -> None:
+        for kind in self._used:
+            self._rankings[kind].forget()
+        self._used.clear()
+        if attempt.refusal is None and attempt.stuck is not None:
+            attempt.refusal = failure(self._session, self._terms, self._pool, attempt.stuck)
+        self._refuse(attempt.job, attempt.refusal)
+
+    def _refuse(self, job: Job, refusal: Reason | None) -> None:
+        if refusal is not None:
+            self._session.refuse(job, refusal)
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    def _serve(self, attempt: Attempt, task: Task) -> None:
+        """Give one task a room, if there is a way."""
+        number, done = task.task_class.number, len(attempt.statement.operations)
+        if attempt.failed_at.get(number) == done or not self._session.ledger.is_pending(task):
+            return
+        refusal = self._terms.may_claim(task) or self._session.pre_predicate(task.task_class)
+        if refusal is not None:
+            attempt.refusal = attempt.refusal or refusal
+        elif self._take_free_room(attempt, task) or self._make_room(attempt, task):
+            return
+        else:
+            attempt.stuck = attempt.stuck or task
+        if not task.never_preempts:
+            attempt.failed_at[number] = done
+
+    def _take_free_room(self, attempt: Attempt, task: Task) -> bool:
+        """Hold a room that nobody has to be evicted for."""
+        if not attempt.choice.is_allowed(task):
+            return False
+        row = self._free_row(attempt, task)
+        if row >= 0:
+            attempt.statement.pipeline(task, row)
+        return row >= 0
+
+    def _free_row(self, attempt: Attempt, task: Task) -> int:
+        session, search = self._session, self._session.search
+        nominated = session.nodes.index.get(task.nominated_node, -1)
+        if nominated >= 0 and search.admits(task, nominated):
+            return nominated
+        if attempt.choice.only_room_matters(task):
+            first = self._ranking(task, by_victims_alone=False).first()
+            if first is None or first[0][1] > 0:
+                return -1
+        rows = search.places(task, 1)
+        return rows[0] if rows else search.place_later(task)
+
+    def _make_room(self, attempt: Attempt, task: Task) -> bool:
+        if task.never_preempts:
+            return False
+        ranking = self._ranking(task, by_victims_alone=not attempt.choice.only_room_matters(task))
+        plan = self._cheapest(attempt, task, ranking)
+        if plan is None:
+            return False
+        self._carry_out(attempt, task, plan)
+        return True
+
+    def _ranking(self, task: Task, *, by_victims_alone: bool) -> NodeRanking:
+        """The ranking for this kind of claimant. Plugins may tell claimants apart by queue, priorities, class, and what
+        their job holds; members of one job ask with what it holds at the time.
+        """
+        job = self._session.jobs[task.job]
+        own = job.key if len(job.tasks) > 1 else ""
+        kind = job.queue, job.priority, task.priority, task.task_class.number, own, by_victims_alone
+        ranking = self._rankings.get(kind)
+        if ranking is None:
+            ranking = NodeRanking(self._session, self._pool, task, by_victims_alone=by_victims_alone)
+            self._rankings[kind] = ranking
+        else:
+            ranking.refresh()
+        self._used.add(kind)
+        return ranking
+
+    def _cheapest(self, attempt: Attempt, task: Task, ranking: NodeRanking) -> NodePlan | None:
+        """The cheapest way to make room, over all nodes."""
+        best: NodePlan | None = None
+        compared: list[tuple[Bound, int]] = []
+        while (first := ranking.first()) is not None:
+            bound, row = first
+            if best is not None and (bound[:2] >= best.cost[:2] or len(compared) > _COMPARED):
+                break
+            ranking.take()
+            plan = self._plan_on(attempt, task, row, ranking)
+            if plan is None:
+                ranking.drop(row)
+                continue
+            compared.append((bound, row))
+            if best is None or plan.cost < best.cost:
+                best = plan
+        for bound, row in compared:
+            ranking.put_back(bound, row)
+        return best
+
+    def _plan_on(self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking) -> NodePlan | None:
+        candidates = ranking.candidates(attempt.job, row)
+        if not candidates:
+            return None
+        candidates = attempt.choice.preferred(task, row, self._pool.in_order(attempt.job, candidates))
+        asked = [each.task for each in candidates]
+        lawful = self._terms.lawful(task, asked)
+        if not lawful:
+            ranking.refuse(asked)
+            return None
+        if len(lawful) < len(asked):
+            uids = {victim.uid for victim in lawful}
+            candidates = [each for each in candidates if each.task.uid in uids]
+        return attempt.choice.on(task, row, candidates)
+
+    def _carry_out(self, attempt: Attempt, task: Task, plan: NodePlan) -> None:
+        statement = attempt.statement
+        spared = len(self._pool.at(attempt.job, plan.row)) - len(plan.victims)
+        for victim in plan.victims:
+            attempt.notes[victim.uid] = self._notes.note(victim, task, plan.row, spared)
+            statement.evict(victim, self._terms.action, attempt.job.key)
+        statement.pipeline(task, plan.row, after_eviction=bool(plan.victims))
+        attempt.units.extend(plan.units)

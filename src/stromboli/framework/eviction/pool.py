@@ -1,0 +1,124 @@
+"""Who could be evicted, by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.framework.eviction.terms import Terms
+from stromboli.framework.session import Session
+from stromboli.model.job import Job
+from stromboli.model.task import Task
+
+#: Smaller goes first: the place of the queue, then the priorities of job and task.
+Grade = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    task: Task
+    grade: Grade
+
+
+def _grade_of(candidate: Candidate) -> Grade:
+    return candidate.grade
+
+
+class Pool:
+    """The tasks that stand on nodes and may be asked to leave, as they were when the action began.
+
+    Whether one still stands is asked anew each time: others may have taken it since.
+    """
+
+    def __init__(self, session: Session, terms: Terms, jobs: Iterable[Job]) -> None:
+        self._session = session
+        self._codes = session.ledger.codes
+        self._statuses = frozenset(status.value for status in terms.statuses)
+        self._terms = terms
+        self._by_queue: dict[str, dict[int, list[Task]]] = {}
+        self._graded: dict[tuple[str, int], list[Candidate]] = {}
+        self._places: dict[tuple[str, str], Grade] = {}
+        row_of = session.ledger.row_of
+        for job in jobs:
+            if job.queue not in session.queues:
+                continue
+            rows = self._by_queue.setdefault(job.queue, {})
+            for task in job.tasks.values():
+                if self.stands(task) and (row := row_of(task)) >= 0:
+                    rows.setdefault(row, []).append(task)
+
+    def stands(self, task: Task) -> bool:
+        """Whether the task is on a node, and neither protected by its owner nor already on its way out."""
+        return self._codes[task.row] in self._statuses and task.preemptable
+
+    def queues_for(self, claimant: Job) -> list[str]:
+        """The queues from which the claimant may take something."""
+        return [name for name in self._by_queue if self._reaches_queue(claimant, name)]
+
+    def _reaches_queue(self, claimant: Job, name: str) -> bool:
+        if name == claimant.queue:
+            return self._terms.question == "preemptable"
+        return self._terms.question == "reclaimable" and self._session.queues[name].reclaimable
+
+    def at(self, claimant: Job, row: int) -> list[Candidate]:
+        """The candidates on a node by grade, those first that lose first."""
+        graded = self._graded.get((claimant.queue, row))
+        if graded is None:
+            graded = self._graded[claimant.queue, row] = self._grade(claimant, row)
+        stands, jobs, reaches = self.stands, self._session.jobs, self._terms.reaches
+        return [each for each in graded if stands(each.task) and reaches(claimant, jobs[each.task.job])]
+
+    def _grade(self, claimant: Job, row: int) -> list[Candidate]:
+        tasks = [task for name in self.queues_for(claimant) for task in self._by_queue[name].get(row, ())]
+        return sorted((self.candidate(claimant, task) for task in tasks), key=_grade_of)
+
+    def in_order(self, claimant: Job, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Candidates by grade, and within a grade as the plugins order them."""
+        if len(candidates) < 2:
+            return list(candidates)
+        grades = {each.task.uid: each for each in candidates}
+        tasks = self._session.victims_in_order([each.task for each in candidates], claimant)
+        return sorted((grades[task.uid] for task in tasks), key=_grade_of)
+
+    def candidate(self, claimant: Job, task: Task) -> Candidate:
+        job = self._session.jobs[task.job]
+        return Candidate(task, (self._place(claimant.queue, job.queue), job.priority, task.priority))
+
+    def _place(self, claimant: str, queue: str) -> Grade:
+        """Where a queue stands among those that lose something to the claimant's."""
+        known = self._places.get((claimant, queue))
+        if known is None:
+            queues = self._session.queues
+            known = () if queue == claimant else self._session.victim_queue_order_key(queues[queue], queues[claimant])
+            self._places[claimant, queue] = known
+        return known
+
+    def rows_for(self, claimant: Job) -> set[int]:
+        return {row for name in self.queues_for(claimant) for row in self._by_queue[name]}
+
+    def releasable(self, claimant: Job, dimensions: list[int]) -> NDArray[np.int64]:
+        """What all candidates of a node hold at most, one row per dimension."""
+        total = np.zeros((len(dimensions), len(self._session.nodes)), dtype=np.int64)
+        for name in self.queues_for(claimant):
+            total += self._held(name, dimensions)
+        return total
+
+    def _held(self, queue: str, dimensions: list[int]) -> NDArray[np.int64]:
+        places = {dimension: place for place, dimension in enumerate(dimensions)}
+        held = np.zeros((len(dimensions), len(self._session.nodes)), dtype=np.int64)
+        for row, tasks in self._by_queue[queue].items():
+            for task in tasks:
+                for dimension, amount in task.task_class.request:
+                    place = places.get(dimension)
+                    if place is not None:
+                        held[place, row] += amount
+        return held
+
+    def everybody_for(self, claimant: Job) -> Iterator[Candidate]:
+        """All candidates of all nodes."""
+        for row in sorted(self.rows_for(claimant)):
+            yield from self.at(claimant, row)
