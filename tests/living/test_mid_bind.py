@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from stromboli.binder.orders import BindOrder
-from stromboli.embedded.faults import Answer, Delay, Match
+from stromboli.embedded.faults import Answer, Hold, Match
 from stromboli.kube.access.client import PatchKind
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from stromboli.kube.objects.resources import Resource
 from tests.living.invariants import check
-from tests.living.world import World, cpus, living
+from tests.living.world import World, cpus, found, living
 from tests.scenarios.builders import foreign, gang, priority_class, queue
 
 pytestmark = pytest.mark.only("embedded", because="bindings are held up by the server")
@@ -19,32 +21,59 @@ pytestmark = pytest.mark.only("embedded", because="bindings are held up by the s
 BINDINGS = Match(verb="create", plural="pods", subresource="binding")
 
 
-async def held_up(world: World) -> None:
-    """Wait until a bind is under way and held up."""
-    fault = world.faults._faults[-1]
-    await world.until_true(lambda: fault.fired, "a bind is held up")
+class HeldUp:
+    """A bind that the server does not answer before the story goes on; `after` so many that it does answer."""
+
+    def __init__(self, world: World, after: int = 0) -> None:
+        self._world = world
+        self._hold = Hold()
+        self._fault = world.faults.add(BINDINGS, self._hold, after=after)
+
+    async def begins(self) -> None:
+        await self._world.until_true(lambda: self._fault.fired, "a bind is held up")
+
+    def ends(self) -> None:
+        self._hold.release()
+
+
+async def seen(world: World, resource: Resource[Any], name: str) -> None:
+    """Wait until the scheduler knows what has become of an object."""
+    entry = await found(world.client.get(resource, name))
+    key = entry.key if entry else f"default/{name}" if resource.namespaced else name
+
+    def is_known() -> bool:
+        known = world.scheduler.mirror.get(resource.type, key)
+        return (known and known.metadata.resource_version) == (entry and entry.metadata.resource_version)
+
+    await world.until_true(is_known, f"the scheduler has seen {resource.kind} {name}")
 
 
 async def lose_node(world: World, name: str) -> None:
     await world.delete(NODES, name)
+    await seen(world, NODES, name)
 
 
 async def cordon(world: World, name: str) -> None:
     await world.patch(NODES, name, {"spec": {"unschedulable": True}})
+    await seen(world, NODES, name)
 
 
 async def lose_health(world: World, name: str) -> None:
     body = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
     await world.patch(NODES, name, body, subresource="status", kind=PatchKind.STRATEGIC)
+    await seen(world, NODES, name)
 
 
 async def taint(world: World, name: str) -> None:
     await world.patch(NODES, name, {"spec": {"taints": [{"key": "broken", "effect": "NoExecute"}]}})
+    await seen(world, NODES, name)
 
 
 async def stranger(world: World, name: str) -> None:
     """Another scheduler takes the room."""
-    await world.create(foreign(name, 2))
+    pod = foreign(name, 2)
+    await world.create(pod)
+    await seen(world, PODS, pod["metadata"]["name"])
 
 
 CHANGES = {
@@ -63,12 +92,13 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
     """The only worker is busy with another pod while the node changes; the gang needs every node."""
     async with living(cpus(2, 2), bare=True, starts=False, bind_workers=1) as world:
         await world.add_nodes(cpus(1, 1, prefix="small"))
-        world.faults.add(BINDINGS, Delay(0.2))
+        bind = HeldUp(world)
         here = {"kubernetes.io/hostname": "small-00"}
         await world.create(gang(1, 1, name="aaa", nodeSelector=here), gang(2, 2, name="gang"))
         await world.start()
-        await held_up(world)
+        await bind.begins()
         await change(world, "node-01")
+        bind.ends()
         await world.until_bound("aaa", 1)
         await world.until_true(lambda: not world.scheduler.binders.waiting)
         await world.cycles()
@@ -86,14 +116,15 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
 async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it() -> None:
     """One of three is bound; the node of another is deleted; nothing else has room: the one is unwound."""
     async with living(cpus(3, 2), starts=False, bind_workers=1) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.2), after=1)
+        bind = HeldUp(world, after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
         first = (await world.until_bound("gang", 1))[0].spec.node_name
-        await world.until_true(lambda: fault.fired)
+        await bind.begins()
         others = [name for name in ("node-00", "node-01", "node-02") if name != first]
         for name in others:
-            await world.delete(NODES, name)
+            await lose_node(world, name)
+        bind.ends()
         await world.until_told("gang", "pods were bound", "HalfBound")
         await world.until_bound("gang", 0)
         await check(world)
@@ -101,13 +132,14 @@ async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it(
 
 async def test_a_gang_that_lost_a_node_in_the_middle_is_completed_elsewhere() -> None:
     async with living(cpus(4, 2), starts=False, bind_workers=1) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.2), after=1)
+        bind = HeldUp(world, after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
         first = (await world.until_bound("gang", 1))[0].spec.node_name
-        await world.until_true(lambda: fault.fired)
+        await bind.begins()
         lost = next(order.node for order in orders_under_way(world) if order.node != first)
-        await world.delete(NODES, lost)
+        await lose_node(world, lost)
+        bind.ends()
         await world.until_bound("gang", 3)
         await check(world)
 
@@ -118,11 +150,13 @@ def orders_under_way(world: World) -> list[BindOrder]:
 
 async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_others() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        world.faults.add(BINDINGS, Delay(0.2))
+        bind = HeldUp(world)
         await world.create(gang(3, 1, name="gang", minimum=2))
         await world.start()
-        await held_up(world)
+        await bind.begins()
         await world.delete(PODS, "gang-task-0", grace_period=0)
+        await seen(world, PODS, "gang-task-0")
+        bind.ends()
         await world.until_bound("gang", 2)
         await check(world)
 
@@ -130,14 +164,16 @@ async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_othe
 async def test_a_pod_of_the_same_name_is_another_pod() -> None:
     """While the first one is being bound it is replaced; the second is scheduled as what it is: new."""
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        world.faults.add(BINDINGS, Delay(0.2))
+        bind = HeldUp(world)
         head, member = gang(1, 1, name="gang")
         await world.create(head, member)
         await world.start()
-        await held_up(world)
+        await bind.begins()
         before = await world.pod("gang-task-0")
         await world.delete(PODS, "gang-task-0", grace_period=0)
         await world.create(member)
+        await seen(world, PODS, "gang-task-0")
+        bind.ends()
         after = (await world.until_bound("gang", 1))[0]
         assert before is not None
         assert after.metadata.uid != before.metadata.uid
@@ -147,11 +183,13 @@ async def test_a_pod_of_the_same_name_is_another_pod() -> None:
 
 async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        world.faults.add(BINDINGS, Delay(0.2), after=1)
+        bind = HeldUp(world, after=1)
         await world.create(gang(2, 1, name="gang"))
         await world.start()
-        await held_up(world)
+        await bind.begins()
         await world.delete(POD_GROUPS, "gang")
+        await seen(world, POD_GROUPS, "gang")
+        bind.ends()
         await world.until_bound("gang", 2)
         await check(world)
 
@@ -159,11 +197,13 @@ async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -
 @pytest.mark.parametrize(("minimum", "bound"), [(4, 3), (1, 3)], ids=["raised", "lowered"])
 async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, bound: int) -> None:
     async with living(cpus(1, 3), starts=False, bind_workers=1) as world:
-        world.faults.add(BINDINGS, Delay(0.2), after=1)
+        bind = HeldUp(world, after=1)
         await world.create(gang(4, 1, name="gang", minimum=3))
         await world.start()
-        await held_up(world)
+        await bind.begins()
         await world.patch(POD_GROUPS, "gang", {"spec": {"minMember": minimum}})
+        await seen(world, POD_GROUPS, "gang")
+        bind.ends()
         await world.until_bound("gang", bound)
         await world.cycles()
         assert len(await world.bound("gang")) == bound
@@ -174,14 +214,16 @@ async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, b
 async def test_a_queue_that_goes_while_its_job_is_bound_does_not_tear_it(change: str) -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
         await world.create(queue("research"))
-        world.faults.add(BINDINGS, Delay(0.2), after=1)
+        bind = HeldUp(world, after=1)
         await world.create(gang(2, 1, name="gang", queue="research"))
         await world.start()
-        await held_up(world)
+        await bind.begins()
         if change == "deleted":
             await world.delete(QUEUES, "research")
         else:
             await world.patch(QUEUES, "research", {"status": {"state": "Closed"}}, subresource="status")
+        await seen(world, QUEUES, "research")
+        bind.ends()
         await world.until_bound("gang", 2)
         await check(world)
 
@@ -189,11 +231,13 @@ async def test_a_queue_that_goes_while_its_job_is_bound_does_not_tear_it(change:
 async def test_a_priority_class_that_is_deleted_changes_nothing_that_was_decided() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
         await world.create(priority_class("urgent", 1000))
-        world.faults.add(BINDINGS, Delay(0.2), after=1)
+        bind = HeldUp(world, after=1)
         await world.create(gang(2, 1, name="gang", priority="urgent"))
         await world.start()
-        await held_up(world)
+        await bind.begins()
         await world.delete(PRIORITY_CLASSES, "urgent")
+        await seen(world, PRIORITY_CLASSES, "urgent")
+        bind.ends()
         await world.until_bound("gang", 2)
         await world.create(gang(1, 1, name="after", priority="urgent"))
         await world.until_bound("after", 1)

@@ -8,6 +8,7 @@ decides; a delay lets the next one decide as well.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -29,6 +30,19 @@ class Delay:
     """Serve the request, later."""
 
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Serve the request when somebody says so."""
+
+    _goes_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def release(self) -> None:
+        self._goes_on.set()
+
+    async def wait(self) -> None:
+        await self._goes_on.wait()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +97,7 @@ class Reorder:
     window: int = 2
 
 
-RequestAction = Answer | Delay | LoseAnswer | CutConnection | Garble | Oversize
+RequestAction = Answer | Delay | Hold | LoseAnswer | CutConnection | Garble | Oversize
 WatchAction = CutWatch | HangWatch | ExpireWatch | Duplicate | Reorder
 Action = RequestAction | WatchAction
 

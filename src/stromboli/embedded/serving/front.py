@@ -14,7 +14,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from stromboli.embedded.api import Api, Asked, Reply
 from stromboli.embedded.control_plane import ControlPlane
-from stromboli.embedded.faults import Answer, CutConnection, Delay, Faults, Garble, LoseAnswer, Oversize
+from stromboli.embedded.faults import Answer, CutConnection, Delay, Faults, Garble, Hold, LoseAnswer, Oversize
 from stromboli.embedded.refusals import Refused, internal_error, too_large, unauthorized
 from stromboli.embedded.serving.calls import Call, parse_call, split_target
 from stromboli.embedded.serving.documents import Documents, is_public
@@ -94,6 +94,8 @@ class HttpFront:
             match action:
                 case Delay(seconds):
                     await asyncio.sleep(seconds)
+                case Hold():
+                    await action.wait()
                 case Answer(status, reason, message, retry_after):
                     raise Refused(status, reason, message, retry_after=retry_after)
                 case CutConnection():
