@@ -124,7 +124,9 @@ def pod(
     placed: str | None = None,
     **spec: Any,
 ) -> Manifest:
-    """A pod with one container that got its node at the time `placed`; further fields are those of the pod's spec. A gang names its members itself."""
+    """A pod with one container that got its node at the time `placed`; further fields are those of the pod's spec. A
+    gang names its members itself.
+    """
     container = given(name="main", image=image, ports=ports, resources=resources(amounts(cpu, memory, gpu, more)))
     described = {
         "schedulerName": SCHEDULER,

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.framework.configuration import ConfigurationError
 from tests.scenarios.asking import ASKING
-from tests.scenarios.builders import gang, gang_of, namespace, node, nodes, pod, running
+from tests.scenarios.builders import gang, gang_of, namespace, node, nodes, pod, queue, running
 from tests.scenarios.case import Case, configuration, plugin
 
 ZONE = "volcano.sh/revocable-zone"
@@ -188,9 +188,20 @@ ROOM = [
                 conf=configuration("tdm", actions="evict-for-starving")),
 ]  # fmt: skip
 
+PREEMPTED = [
+    Case("room is made by preemption", NOON, node("a", 1, labels={ZONE: "z"}), node("b", 1), queue("default"),
+         running("b", **SOFT), gang(1, name="waits"), evicts=["old-task-0"], binds="B",
+         conf=zones(actions="enqueue, allocate, preempt", beside=("predicates",))),
+]  # fmt: skip
+
 
 @pytest.mark.parametrize("case", [*NODES, *JOBS, *LEAVING, *ROOM], ids=str)
 def test_tdm(case: Case) -> None:
+    case.check()
+
+
+@pytest.mark.parametrize("case", PREEMPTED, ids=str)
+def test_tdm_where_room_is_made(case: Case) -> None:
     case.check()
 
 

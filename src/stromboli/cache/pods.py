@@ -108,7 +108,14 @@ def task_of(
         preemptable=preemptable is None or is_true(preemptable),
         never_preempts=pod.spec.preemption_policy == "Never",
         priority_class=pod.spec.priority_class_name or "",
+        placed_at=_placed_at(pod),
     )
+
+
+def _placed_at(pod: kube.Pod) -> float:
+    """The time of the condition by which a pod says that it has a node."""
+    told = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
+    return max((seconds_of(condition.last_transition_time) for condition in told), default=0.0)
 
 
 def without_demands(pod: kube.Pod) -> kube.Pod:

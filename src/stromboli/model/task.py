@@ -61,6 +61,8 @@ class Task:
     preemptable: bool = True
     never_preempts: bool = False
     priority_class: str = ""
+    #: When it got its node, as the cluster says; 0 while it has none, or when nobody knows.
+    placed_at: float = 0.0
     #: Members of a numbered set by their number, others by age; the uid settles the rest.
     order: tuple[int, int, float, str] = field(init=False)
     #: Whether it is left alone for now, although it has no node.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -98,9 +99,15 @@ class World:
         running = msgspec.structs.replace(
             pod,
             spec=msgspec.structs.replace(pod.spec, node_name=bind.node),
-            status=msgspec.structs.replace(pod.status, phase="Running"),
+            status=msgspec.structs.replace(pod.status, phase="Running", conditions=self._conditions_of(pod)),
         )
         self._cluster.apply(running)
+
+    def _conditions_of(self, pod: kube.Pod) -> list[kube.Condition]:
+        """Those of a pod that gets its node now."""
+        moment = datetime.fromtimestamp(self._now, UTC).isoformat()
+        others = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
+        return [*others, kube.Condition(type="PodScheduled", status="True", last_transition_time=moment)]
 
     def snapshot(self) -> Snapshot:
         return self._cluster.snapshot(self._now)

@@ -2,12 +2,14 @@
 
 from stromboli.plugins.binpack import Binpack
 from stromboli.plugins.capacity import Capacity
+from stromboli.plugins.cdp import Cdp
 from stromboli.plugins.conformance import Conformance
 from stromboli.plugins.drf import Drf
 from stromboli.plugins.gang import Gang
 from stromboli.plugins.nodegroup import NodeGroup
 from stromboli.plugins.nodeorder import NodeOrder
 from stromboli.plugins.overcommit import Overcommit
+from stromboli.plugins.pdb import Pdb
 from stromboli.plugins.predicates import Predicates
 from stromboli.plugins.priority import Priority
 from stromboli.plugins.proportion import Proportion
@@ -19,12 +21,14 @@ from stromboli.plugins.tdm import Tdm
 PLUGINS = (
     Binpack,
     Capacity,
+    Cdp,
     Conformance,
     Drf,
     Gang,
     NodeGroup,
     NodeOrder,
     Overcommit,
+    Pdb,
     Predicates,
     Priority,
     Proportion,
