@@ -98,6 +98,12 @@ LIMITS = [
         gang(1, name="second", queue="right"), conf=FLAT, binds="--- -",
     ),
     Case(
+        "what of a guarantee was put to use in the same cycle is not kept any more",
+        nodes(4, 1), queue("left", guarantee=cpu(2)), queue("right", priority=5), queue("other"),
+        gang(1, name="first", queue="right"), gang(2, name="second", queue="left"),
+        gang(1, name="third", queue="other"), conf=FLAT, binds="a aa a",
+    ),
+    Case(
         "a guarantee is owed to its own queue",
         nodes(4, 1), queue("left", guarantee=cpu(3)), gang(4, queue="left", **SINGLES), conf=FLAT, binds="aaaa",
         deserved={"left": {"cpu": "3"}},
@@ -208,8 +214,9 @@ ADMISSION = [
     Case(
         "what a queue deserves it may claim, however full the queues above are",
         nodes(8, 1), queue("org", capability=cpu(2), deserved=cpu(2)), queue("one", "org", deserved=cpu(1)),
-        queue("two", "org", deserved=cpu(1)), running("aa", queue="one"), gang(1, queue="two", resources=cpu(1)),
-        conf=TREE, binds="-", phases={"gang": "Inqueue"}, codes={"gang": ["QueueCapabilityExceeded"]},
+        queue("two", "org", deserved=cpu(1)), running("aa", queue="one", resources=cpu(2)),
+        gang(1, queue="two", resources=cpu(1)), conf=TREE, binds="-", phases={"gang": "Inqueue"},
+        codes={"gang": ["QueueCapabilityExceeded"]},
     ),
     Case(
         "a full cluster does not keep a tree from letting jobs in",
