@@ -95,6 +95,8 @@ ROOM = [
          CLAIMANT, conf=PREEMPTING, evicts=["one-task-0"], binds="A"),
     Case("or nobody", FULL, standing("a", "15m", name="one"), standing("b", "15m", name="two"), CLAIMANT,
          conf=PREEMPTING, binds="-"),
+    Case("a pod that is bound and does not run yet stays, too", FULL, standing("a", "15m", name="one", phase="Pending"),
+         standing("b", name="two"), CLAIMANT, conf=PREEMPTING, evicts=["two-task-0"], binds="B"),
     Case("reclaim takes nobody before its time", NOON, nodes(1, 2), queue("poor"), queue("rich"),
          standing("a", "15m", name="one", queue="rich"), standing("b", "5m", name="two", queue="rich"),
          gang(1, queue="poor"), evicts=["two-task-0"], binds="B",

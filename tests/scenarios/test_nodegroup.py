@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.builders import Manifest, foreign, gang, node, queue, running
+from tests.scenarios.builders import Manifest, foreign, gang, node, priority_class, queue, running
 from tests.scenarios.case import Case, configuration, plugin
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -184,6 +184,21 @@ LIMITED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*BELONGING, *PREFERENCE, *HIERARCHY, *LIMITED], ids=str)
+PREEMPTING = configuration(["priority", "gang"], ["nodegroup", "predicates"], actions="enqueue, allocate, preempt")
+HIGH = priority_class("high", 9)
+URGENT = gang(1, name="urgent", priority="high", queue="team")
+
+ROOM = [
+    Case("who goes gives back what it used of a limit", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
+         running("a", queue="team"), URGENT, conf=PREEMPTING, evicts=["old-task-0"], binds="A"),
+    Case("a limit keeps an urgent job, too", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
+         running("a", queue="team", priority="high"), URGENT, conf=PREEMPTING, binds="-"),
+    Case("room is made where the queue may be", HIGH, grouped("a:red b:blue", cpu=1), using(required="blue"),
+         using(name="other", required="red"), running("a", name="one", queue="other"),
+         running("b", name="two", queue="team"), URGENT, conf=PREEMPTING, evicts=["two-task-0"], binds="B"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*BELONGING, *PREFERENCE, *HIERARCHY, *LIMITED, *ROOM], ids=str)
 def test_nodegroup(case: Case) -> None:
     case.check()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stromboli.framework.configuration import ConfigurationError
-from tests.scenarios.builders import GPU, foreign, gang, node, nodes
+from tests.scenarios.builders import GPU, foreign, gang, node, nodes, priority_class, running
 from tests.scenarios.case import Case, configuration, plugin
 
 SCORING_TYPE = "volcano.sh/resource-strategy-scoring-type"
@@ -159,6 +159,9 @@ SCARCITY = [
 ]  # fmt: skip
 
 
+PROPORTIONAL = {"proportional": {"enable": True, "resources": GPU}}
+
+
 def kept(**proportions: float) -> str:
     rates = {f"{GPU}.{name}": rate for name, rate in proportions.items()}
     return fitted(proportional={"enable": True, "resources": GPU, "resourceProportion": rates})
@@ -186,6 +189,22 @@ PROPORTIONS = [
          conf=fitted(proportional={"resources": GPU})),
     Case("a gang that would eat into it waits whole", node("a", 6, gpu=4), gang(3), conf=kept(), binds="---"),
     Case("up to the last core that is free", node("a", 6, gpu=4), gang(2), conf=kept(), binds="aa"),
+    Case(
+        "what is being released counts as idle", node("a", 4, gpu=2), running("a", 2, releasing=True),
+        gang(1, 2, name="first"), gang(1, 1, name="second"), conf=kept(), binds="a-",
+    ),
+    Case(
+        "a device that is being released keeps its part", node("a", 4, gpu=2), running("a", 1, gpu=2, releasing=True),
+        gang(1, 2, name="first"), gang(1, 1, name="second"), conf=kept(), binds="a-",
+    ),
+    Case(
+        "room is made beside what is kept", node("a", 4, gpu=2), priority_class("high", 9), running("a", 2),
+        gang(1, 2, priority="high"), evicts=["old-task-0"], binds="A",
+        conf=configuration(
+            ["priority", "gang"], ["predicates", plugin("resource-strategy-fit", PROPORTIONAL)],
+            actions="enqueue, allocate, preempt",
+        ),
+    ),
     Case("pods that ask for nothing may stay", node("a", 4, gpu=4), gang(1, cpu=None), conf=kept(), binds="a"),
 ]  # fmt: skip
 

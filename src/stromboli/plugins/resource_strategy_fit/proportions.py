@@ -80,7 +80,8 @@ class Proportions(NodeFilter):
 
 
 def _leaves_enough(companions: _Companions, task_class: TaskClass, rows: Rows) -> Mask:
-    asked, idle = dict(task_class.request), np.maximum(rows.idle(companions.dimension), 0)
-    enough: Mask = rows.idle(CPU) - asked.get(CPU, 0) >= idle * companions.cpu
-    enough &= rows.idle(MEMORY) - asked.get(MEMORY, 0) >= idle * companions.memory
+    """What counts is what will be idle: who waits for room that is being released is judged by that room."""
+    asked, idle = dict(task_class.request), np.maximum(rows.future_idle(companions.dimension), 0)
+    enough: Mask = rows.future_idle(CPU) - asked.get(CPU, 0) >= idle * companions.cpu
+    enough &= rows.future_idle(MEMORY) - asked.get(MEMORY, 0) >= idle * companions.memory
     return enough | (idle == 0)

@@ -34,7 +34,9 @@ def _amount(job: Job, key: str, warnings: list[str]) -> int | None:
         return None
     number = text.removesuffix("%")
     if not (number.isdecimal() and number.isascii() and len(number) < 7):
-        words = f"PodGroup {job.key}: annotation {key}: write a number or a percentage, not {quoted(text)}"
-        warnings.append(f"{words}; it is left out")
+        fault = f"annotation {key}: write a number or a percentage, not {quoted(text)}; it is left out"
+        words = f"PodGroup {job.key}: {fault}"
+        if words not in warnings:  # the question is asked for every claimant
+            warnings.append(words)
         return None
     return -(-len(job.tasks) * int(number) // 100) if text.endswith("%") else int(number)
