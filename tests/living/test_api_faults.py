@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from stromboli.embedded.faults import Answer, CutConnection, Delay, Garble, LoseAnswer, Match, Oversize, RequestAction
 from stromboli.embedded.server import ApiServer
 from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
+from tests.living.holding import HeldUp
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import Manifest, gang, manifest
@@ -63,15 +63,16 @@ async def test_a_bind_that_is_answered_too_late_is_done_once() -> None:
 
 async def test_a_pod_that_another_scheduler_bound_meanwhile_is_where_that_one_put_it() -> None:
     async with living(cpus(2, 2), bare=True, starts=False) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.2))
+        bind = HeldUp(world)
         await world.create(gang(1, 2, name="gang"))
         await world.start()
-        await world.until_true(lambda: fault.fired)
+        await bind.begins()
         ours = next(iter(world.scheduler.cluster.assumed.values()))
         theirs = "node-01" if ours == "node-00" else "node-00"
         rival = await world.pod("gang-task-0")
         assert rival is not None
         await world.client.bind("default", "gang-task-0", rival.metadata.uid, theirs)
+        bind.ends()
         await world.until_true(lambda: not world.scheduler.binders.waiting)
         assert (await world.bound("gang"))[0].spec.node_name == theirs
         await world.create(gang(1, 2, name="next"))
@@ -83,25 +84,27 @@ async def test_a_pod_that_is_being_deleted_is_not_bound_any_more() -> None:
     member = gang(1, 1, name="gang")
     member[1]["metadata"]["finalizers"] = ["example.com/wait"]
     async with living(cpus(1), bare=True, starts=False) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.2))
+        bind = HeldUp(world, times=None)
         await world.create(member)
         await world.start()
-        await world.until_true(lambda: fault.fired)
+        await bind.begins()
         await world.delete(PODS, "gang-task-0", grace_period=0)
+        bind.ends()
         await world.until_true(lambda: not world.scheduler.binders.waiting)
         await world.cycles()
         assert await world.bound() == []
-        assert fault.fired == 1, "it is not tried again"
+        assert bind.fired == 1, "it is not tried again"
         await check(world)
 
 
 async def test_a_pod_that_is_gone_when_it_is_bound_is_dropped() -> None:
     async with living(cpus(1), bare=True, starts=False) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.2))
+        bind = HeldUp(world)
         await world.create(gang(1, 4, name="gang"))
         await world.start()
-        await world.until_true(lambda: fault.fired)
+        await bind.begins()
         await world.delete(PODS, "gang-task-0", grace_period=0)
+        bind.ends()
         await world.create(gang(1, 4, name="next"))
         await world.until_bound("next", 1)
         await check(world)
@@ -266,14 +269,13 @@ async def test_an_object_older_than_what_is_known_changes_nothing() -> None:
 
 
 async def test_a_slow_server_is_asked_many_things_at_a_time() -> None:
-    """Every bind takes long; a gang takes about as long as one."""
+    """No bind is answered before all are asked for."""
     async with living(cpus(4), bare=True) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.3), times=None)
+        binds = HeldUp(world, times=None)
         await world.create(gang(16, 1, name="gang"))
-        began = time.monotonic()
+        await binds.begins(16)
+        binds.ends()
         await world.until_bound("gang", 16)
-        assert fault.fired == 16
-        assert time.monotonic() - began < 4 * 0.3
         await check(world)
 
 
@@ -353,13 +355,14 @@ async def test_an_eviction_is_carried_out_although_the_server_is(action: Request
 
 async def test_a_victim_that_goes_by_itself_needs_no_eviction() -> None:
     async with living(cpus(1), starts=False) as world:
-        fault = world.faults.add(EVICTIONS, Delay(0.2), times=2)
+        evictions = HeldUp(world, EVICTIONS, times=None)
         await half_bound(world)
-        await world.until_true(lambda: fault.fired == 2)
+        await evictions.begins(2)
         for name in ("gang-task-0", "gang-task-1"):
             await world.delete(PODS, name, grace_period=0)
+        evictions.ends()
         await world.until_true(lambda: not world.scheduler.cluster.leaving)
         await world.cycles()
         assert await world.events("gang-task-0", "EvictFailed") == []
-        assert fault.fired == 2, "nobody else is evicted"
+        assert evictions.fired == 2, "nobody else is evicted"
         await check(world)

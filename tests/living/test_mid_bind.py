@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from stromboli.binder.orders import BindOrder
-from stromboli.embedded.faults import Answer, Hold, Match
+from stromboli.embedded.faults import Answer, Match
 from stromboli.kube.access.client import PatchKind
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
-from stromboli.kube.objects.resources import Resource
+from tests.living.holding import HeldUp, seen
 from tests.living.invariants import check
-from tests.living.world import World, cpus, found, living
+from tests.living.world import World, cpus, living
 from tests.scenarios.builders import foreign, gang, priority_class, queue
 
 pytestmark = pytest.mark.only("embedded", because="bindings are held up by the server")
-
-BINDINGS = Match(verb="create", plural="pods", subresource="binding")
-
-
-class HeldUp:
-    """A bind that the server does not answer before the story goes on; `after` so many that it does answer."""
-
-    def __init__(self, world: World, after: int = 0) -> None:
-        self._world = world
-        self._hold = Hold()
-        self._fault = world.faults.add(BINDINGS, self._hold, after=after)
-
-    async def begins(self) -> None:
-        await self._world.until_true(lambda: self._fault.fired, "a bind is held up")
-
-    def ends(self) -> None:
-        self._hold.release()
-
-
-async def seen(world: World, resource: Resource[Any], name: str) -> None:
-    """Wait until the scheduler knows what has become of an object."""
-    entry = await found(world.client.get(resource, name))
-    key = entry.key if entry else f"default/{name}" if resource.namespaced else name
-
-    def is_known() -> bool:
-        known = world.scheduler.mirror.get(resource.type, key)
-        return (known and known.metadata.resource_version) == (entry and entry.metadata.resource_version)
-
-    await world.until_true(is_known, f"the scheduler has seen {resource.kind} {name}")
 
 
 async def lose_node(world: World, name: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from stromboli.embedded.faults import Answer, Delay, Match
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.scheduler.dumping import Dumping
+from tests.living.holding import HeldUp
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import foreign, gang
@@ -131,11 +132,12 @@ async def test_who_is_not_in_charge_writes_nothing() -> None:
 async def test_who_is_dismissed_in_the_middle_of_a_gang_binds_no_more_and_the_next_one_does() -> None:
     in_charge = True
     async with living(cpus(1), bare=True, starts=False, bind_workers=1) as world:
-        fault = world.faults.add(BINDINGS, Delay(0.2), times=None, after=1)
+        bind = HeldUp(world, after=1)
         await world.create(gang(4, 1, name="gang"))
         await world.start(is_in_charge=lambda: in_charge)
-        await world.until_true(lambda: fault.fired)
+        await bind.begins()
         in_charge = False
+        bind.ends()
         await world.until_true(lambda: not world.scheduler.binders.waiting)
         assert len(await world.bound("gang")) == 2
         await world.kill()
