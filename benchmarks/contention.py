@@ -91,7 +91,7 @@ def _owed(nodes: int) -> Iterator[kube.KubeObject]:
         yield _node(number, {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"})
     small: Resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
     for number in range(8 * nodes):
-        yield from _job(f"small-{number:06}", 1, small, queue="full", node=f"node-{number // 8:06}")
+        yield from _job(f"small-{number:06}", 1, small, queue="full", node=f"node-{number // 8:06}", created=number)
     yield from _job("large", max(1, nodes // 10), {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "8"}, queue="owed")
 
 
@@ -103,7 +103,7 @@ def _urgent(nodes: int) -> Iterator[kube.KubeObject]:
         yield _node(number, {"cpu": "4", "memory": "32Gi", "pods": "110"})
     for number in range(4 * nodes):
         one: Resources = {"cpu": "900m", "memory": "500Mi"}
-        yield from _job(f"low-{number:06}", 1, one, priority="low", node=f"node-{number // 4:06}")
+        yield from _job(f"low-{number:06}", 1, one, priority="low", node=f"node-{number // 4:06}", created=number)
     for number in range(nodes):
         yield from _job(f"high-{number:06}", 1, {"cpu": "3", "memory": "500Mi"}, priority="high")
 
@@ -115,7 +115,14 @@ def _node(number: int, offered: Resources) -> kube.Node:
 
 
 def _job(
-    name: str, size: int, request: Resources, *, queue: str = "default", priority: str | None = None, node: str = ""
+    name: str,
+    size: int,
+    request: Resources,
+    *,
+    queue: str = "default",
+    priority: str | None = None,
+    node: str = "",
+    created: int = 0,
 ) -> Iterator[kube.KubeObject]:
     yield kube.PodGroup(
         metadata=ObjectMeta(name=name, namespace="bench", uid=name),
@@ -126,8 +133,17 @@ def _job(
     for index in range(size):
         yield kube.Pod(
             metadata=ObjectMeta(
-                name=f"{name}-worker-{index}", namespace="bench", uid=f"{name}-{index}", annotations={GROUP_NAME: name}
+                name=f"{name}-worker-{index}",
+                namespace="bench",
+                uid=f"{name}-{index}",
+                annotations={GROUP_NAME: name},
+                creation_timestamp=_moment(created + index),
             ),
             spec=PodSpec(scheduler_name="stromboli", containers=[container], node_name=node or None),
             status=PodStatus(phase="Running" if node else "Pending"),
         )
+
+
+def _moment(second: int) -> str:
+    """A time of its own for each pod."""
+    return f"2026-01-{1 + second // 86_400:02}T{second // 3_600 % 24:02}:{second // 60 % 60:02}:{second % 60:02}Z"

@@ -67,6 +67,7 @@ class Ledger:
         self._own_tallies: set[int] = set()
         self._own_jobs: set[str] = set(snapshot.waiting)
         self._effects: dict[tuple[int, int], Effect] = {}
+        self._eviction_effects: dict[int, Effect] = {}
         self._dimensions: dict[int, Index] = {}
         #: All nodes; and all nodes for a question in which only those with enough room matter.
         self.all_rows = Rows(self.books, self.layout, self.nodes)
@@ -117,6 +118,12 @@ class Ledger:
             known = self._effects[key] = self.layout.effect(task_class, status)
         return known
 
+    def _effect_of_eviction(self, task_class: TaskClass) -> Effect:
+        known = self._eviction_effects.get(task_class.number)
+        if known is None:
+            known = self._eviction_effects[task_class.number] = self.layout.effect_of_eviction(task_class)
+        return known
+
     @property
     def is_waiting_for_release(self) -> bool:
         """Whether anything is being released anywhere: otherwise waiting for room is in vain."""
@@ -159,12 +166,13 @@ class Ledger:
         if TaskStatus.RELEASING not in TRANSITIONS.get(before, ()) or row < 0:
             where = self.node_name(task) or "no known node"
             raise BrokenBooks(f"{task.key} is {before.word} on {where} and cannot be evicted")
-        columns, saved_columns = self._add_to_nodes([row], self.layout.effect_of_eviction(task_class))
+        columns, saved_columns = self._add_to_nodes([row], self._effect_of_eviction(task_class))
         entry = self._count(job, [task], [row], before, TaskStatus.RELEASING, columns, saved_columns)
         self._add_to_sums(entry, task_class, -1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], -1)
-        self.budgets.spend(task.uid)
+        if self.budgets.of_task:
+            self.budgets.spend(task.uid)
         self.freed += 1
         self.is_scored_as_used = False
         return entry

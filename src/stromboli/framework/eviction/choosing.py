@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stromboli.framework.eviction.pool import Candidate, Grade
+from stromboli.framework.eviction.pool import Candidate, Grade, Pool
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.eviction.units import Unit, UnitMaker
 from stromboli.framework.session import Session
@@ -24,6 +24,8 @@ class NodePlan:
     #: The most important victim, their number, the sum of their priorities, and the age of their work: smaller is
     #: cheaper.
     cost: tuple[Grade, int, int, float]
+    #: How many others were asked about and may stay.
+    spared: int
 
 
 class Choice:
@@ -35,10 +37,12 @@ class Choice:
         self._maker = maker
         self._statement = statement
 
-    def on(self, claimant: Task, row: int, victims: Sequence[Candidate]) -> NodePlan | None:
-        """The plan for a node. `victims` are lawful, in the order in which the plugins were asked about them."""
+    def on(self, claimant: Task, row: int, victims: Sequence[Candidate], only_room: bool) -> NodePlan | None:
+        """The plan for a node. `victims` are lawful, in the order in which the plugins were asked about them; with
+        `only_room`, a node that has the room surely takes the claimant.
+        """
         units = self._maker.units(claimant, victims)
-        question = _Question(self, claimant, row)
+        question = _Question(self, claimant, row, only_room)
         chosen = question.enough(units)
         if chosen is None:
             return None
@@ -47,12 +51,14 @@ class Choice:
             return None
         going = {task.uid: task for unit in chosen for task in unit.tasks}
         ordered = [each.task for each in victims if each.task.uid in going]
-        here = {task.uid for task in ordered}
-        ordered += [task for uid, task in going.items() if uid not in here]
+        spared = len(victims) - len(ordered)
+        if len(ordered) < len(going):
+            here = {task.uid for task in ordered}
+            ordered += [task for uid, task in going.items() if uid not in here]
         top = max((unit.grade for unit in chosen), default=())
         age = -sum(task.created for task in ordered)
         importance = sum(self._session.jobs[task.job].priority + task.priority for task in ordered)
-        return NodePlan(row, chosen, ordered, (top, len(ordered), importance, age))
+        return NodePlan(row, chosen, ordered, (top, len(ordered), importance, age), spared)
 
     def _is_lawful_in_turn(self, claimant: Task, chosen: Sequence[Unit]) -> bool:
         """Whether every unit may still go when those before it are gone. Tasks that go one by one were asked about
@@ -70,17 +76,22 @@ class Choice:
         statement.rollback(mark)
         return is_lawful
 
-    def preferred(self, claimant: Task, row: int, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates by grade, those first that give most of what is short, then those that have worked least."""
-        short = self.shortage(claimant, row)
-        if not short or len(candidates) < 2:
+    def preferred(self, claimant: Task, row: int, candidates: Sequence[Candidate], pool: Pool) -> list[Candidate]:
+        """Candidates by grade, those first that give most of what is short, then those that have worked least, and
+        among equals as the plugins order them.
+        """
+        if len(candidates) < 2:
             return list(candidates)
+        short = self.shortage(claimant, row)
 
         def place(each: Candidate) -> tuple[Grade, float, float]:
             held = dict(each.task.task_class.request)
             part = sum(min(held.get(dimension, 0), missing) / missing for dimension, missing in short)
             return each.grade, -part, -each.task.created
 
+        places = [place(each) for each in candidates]
+        if len(set(places)) < len(places):
+            candidates = pool.in_order(self._session.jobs[claimant.job], candidates)
         return sorted(candidates, key=place)
 
     def takes(self, claimant: Task, row: int) -> bool:
@@ -115,10 +126,10 @@ class Choice:
                 short.append((dimension, missing))
         return tuple(short)
 
-    def only_room_matters(self, claimant: Task) -> bool:
-        """Whether a node that has the room surely takes the claimant."""
+    def has_no_filters(self, claimant: Task) -> bool:
+        """Whether a node that has the room surely takes the claimant, if its queue does."""
         view = self._session.search.view(claimant.task_class)
-        return not view.row_filters and not view.cluster_filters and self.is_allowed(claimant)
+        return not view.row_filters and not view.cluster_filters
 
     def row_of(self, task: Task) -> int:
         return self._session.ledger.row_of(task)
@@ -127,12 +138,12 @@ class Choice:
 class _Question:
     """One claimant and one node: which units are enough?"""
 
-    def __init__(self, choice: Choice, claimant: Task, row: int) -> None:
+    def __init__(self, choice: Choice, claimant: Task, row: int, only_room: bool) -> None:
         self._choice = choice
         self._claimant = claimant
         self._row = row
         self._short = choice.shortage(claimant, row)
-        self._only_room = choice.only_room_matters(claimant)
+        self._only_room = only_room
         self._gains: dict[Unit, dict[int, int]] = {}
 
     def _gain(self, unit: Unit) -> dict[int, int]:
@@ -181,11 +192,28 @@ class _Question:
         """
         spared_first = chosen[::-1]
         spared_first.sort(key=self._worth, reverse=True)
+        if self._only_room and all(len(unit.tasks) == 1 for unit in chosen):
+            return self._spare_by_amounts(chosen, spared_first)
         for unit in spared_first:
             rest = [each for each in chosen if each is not unit]
             if self._is_enough(rest):
                 chosen = rest
         return chosen
+
+    def _spare_by_amounts(self, chosen: list[Unit], spared_first: Sequence[Unit]) -> list[Unit]:
+        """The same where tasks go one by one and only amounts count."""
+        left = {dimension: -missing for dimension, missing in self._short}
+        for unit in chosen:
+            for dimension, amount in self._gain(unit).items():
+                left[dimension] += amount
+        staying = set()
+        for unit in spared_first:
+            gain = self._gain(unit)
+            if all(left[dimension] >= amount for dimension, amount in gain.items()):
+                staying.add(unit)
+                for dimension, amount in gain.items():
+                    left[dimension] -= amount
+        return [unit for unit in chosen if unit not in staying]
 
     def _worth(self, unit: Unit) -> tuple[Grade, int, float, float]:
         gain = self._gain(unit)

@@ -32,6 +32,8 @@ class Attempt:
     statement: Statement
     choice: Choice
     units: list[Unit] = field(default_factory=list)
+    #: How many tasks got a room that was made for them.
+    places: int = 0
     notes: dict[str, Callable[[], str]] = field(default_factory=dict)
     #: By class, how many operations there were when it found nothing: until there are more, it would not again.
     failed_at: dict[int, int] = field(default_factory=dict)
@@ -98,7 +100,8 @@ class Claims:
         return job.queue, job.priority, tuple(job.allocated), classes
 
     def _commit(self, attempt: Attempt) -> None:
-        prune(self._session, attempt.statement, attempt.choice, attempt.units)
+        if attempt.places > 1:
+            prune(self._session, attempt.statement, attempt.choice, attempt.units)
         evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
         self._session.eviction_notes.update({uid: words for uid, words in attempt.notes.items() if uid in evicted})
         attempt.statement.commit()
@@ -128,43 +131,41 @@ class Claims:
         refusal = self._terms.may_claim(task) or self._session.pre_predicate(task.task_class)
         if refusal is not None:
             attempt.refusal = attempt.refusal or refusal
-        elif self._take_free_room(attempt, task) or self._make_room(attempt, task):
+        elif self._find_room(attempt, task):
             return
         else:
             attempt.stuck = attempt.stuck or task
         if not task.never_preempts:
             attempt.failed_at[number] = done
 
-    def _take_free_room(self, attempt: Attempt, task: Task) -> bool:
-        """Hold a room that nobody has to be evicted for."""
-        if not attempt.choice.is_allowed(task):
-            return False
-        row = self._free_row(attempt, task)
+    def _find_room(self, attempt: Attempt, task: Task) -> bool:
+        """Hold a room that nobody has to be evicted for, or make one."""
+        allowed = attempt.choice.is_allowed(task)
+        only_room = allowed and attempt.choice.has_no_filters(task)
+        ranking = self._ranking(task, by_victims_alone=not only_room)
+        row = self._free_row(task, ranking, only_room) if allowed else -1
         if row >= 0:
             attempt.statement.pipeline(task, row)
-        return row >= 0
-
-    def _free_row(self, attempt: Attempt, task: Task) -> int:
-        session, search = self._session, self._session.search
-        nominated = session.nodes.index.get(task.nominated_node, -1)
-        if nominated >= 0 and search.admits(task, nominated):
-            return nominated
-        if attempt.choice.only_room_matters(task):
-            first = self._ranking(task, by_victims_alone=False).first()
-            if first is None or first[0][1] > 0:
-                return -1
-        rows = search.places(task, 1)
-        return rows[0] if rows else search.place_later(task)
-
-    def _make_room(self, attempt: Attempt, task: Task) -> bool:
+            return True
         if task.never_preempts:
             return False
-        ranking = self._ranking(task, by_victims_alone=not attempt.choice.only_room_matters(task))
-        plan = self._cheapest(attempt, task, ranking)
+        plan = self._cheapest(attempt, task, ranking, only_room)
         if plan is None:
             return False
         self._carry_out(attempt, task, plan)
         return True
+
+    def _free_row(self, task: Task, ranking: NodeRanking, only_room: bool) -> int:
+        session, search = self._session, self._session.search
+        nominated = session.nodes.index.get(task.nominated_node, -1) if task.nominated_node else -1
+        if nominated >= 0 and search.admits(task, nominated):
+            return nominated
+        if only_room:
+            first = ranking.first()
+            if first is None or first[0][1] > 0:
+                return -1
+        rows = search.places(task, 1)
+        return rows[0] if rows else search.place_later(task)
 
     def _ranking(self, task: Task, *, by_victims_alone: bool) -> NodeRanking:
         """The ranking for this kind of claimant. Plugins may tell claimants apart by queue, priorities, class, and what
@@ -182,7 +183,7 @@ class Claims:
         self._used.add(kind)
         return ranking
 
-    def _cheapest(self, attempt: Attempt, task: Task, ranking: NodeRanking) -> NodePlan | None:
+    def _cheapest(self, attempt: Attempt, task: Task, ranking: NodeRanking, only_room: bool) -> NodePlan | None:
         """The cheapest way to make room, over all nodes."""
         best: NodePlan | None = None
         compared: list[tuple[Bound, int]] = []
@@ -191,7 +192,7 @@ class Claims:
             if best is not None and (bound[:2] >= best.cost[:2] or len(compared) > _COMPARED):
                 break
             ranking.take()
-            plan = self._plan_on(attempt, task, row, ranking)
+            plan = self._plan_on(attempt, task, row, ranking, only_room)
             if plan is None:
                 ranking.drop(row)
                 continue
@@ -202,11 +203,13 @@ class Claims:
             ranking.put_back(bound, row)
         return best
 
-    def _plan_on(self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking) -> NodePlan | None:
+    def _plan_on(
+        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, only_room: bool
+    ) -> NodePlan | None:
         candidates = ranking.candidates(attempt.job, row)
         if not candidates:
             return None
-        candidates = attempt.choice.preferred(task, row, self._pool.in_order(attempt.job, candidates))
+        candidates = attempt.choice.preferred(task, row, candidates, self._pool)
         asked = [each.task for each in candidates]
         lawful = self._terms.lawful(task, asked)
         if not lawful:
@@ -215,13 +218,13 @@ class Claims:
         if len(lawful) < len(asked):
             uids = {victim.uid for victim in lawful}
             candidates = [each for each in candidates if each.task.uid in uids]
-        return attempt.choice.on(task, row, candidates)
+        return attempt.choice.on(task, row, candidates, only_room)
 
     def _carry_out(self, attempt: Attempt, task: Task, plan: NodePlan) -> None:
         statement = attempt.statement
-        spared = len(self._pool.at(attempt.job, plan.row)) - len(plan.victims)
         for victim in plan.victims:
-            attempt.notes[victim.uid] = self._notes.note(victim, task, plan.row, spared)
+            attempt.notes[victim.uid] = self._notes.note(victim, task, plan.row, plan.spared)
             statement.evict(victim, self._terms.action, attempt.job.key)
         statement.pipeline(task, plan.row, after_eviction=bool(plan.victims))
         attempt.units.extend(plan.units)
+        attempt.places += 1

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +12,13 @@ from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.task import Task
+from stromboli.model.task_class import TaskClass
 
 #: Smaller goes first: the place of the queue, then the priorities of job and task.
 Grade = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     task: Task
     grade: Grade
 
@@ -41,14 +40,15 @@ class Pool:
         self._terms = terms
         self._by_queue: dict[str, dict[int, list[Task]]] = {}
         self._graded: dict[tuple[str, int], list[Candidate]] = {}
+        self._reached: dict[str, list[str]] = {}
         self._places: dict[tuple[str, str], Grade] = {}
-        row_of = session.ledger.row_of
+        row_of, codes, statuses = session.ledger.row_of, self._codes, self._statuses
         for job in jobs:
             if job.queue not in session.queues:
                 continue
             rows = self._by_queue.setdefault(job.queue, {})
             for task in job.tasks.values():
-                if self.stands(task) and (row := row_of(task)) >= 0:
+                if codes[task.row] in statuses and task.preemptable and (row := row_of(task)) >= 0:
                     rows.setdefault(row, []).append(task)
 
     def stands(self, task: Task) -> bool:
@@ -57,7 +57,11 @@ class Pool:
 
     def queues_for(self, claimant: Job) -> list[str]:
         """The queues from which the claimant may take something."""
-        return [name for name in self._by_queue if self._reaches_queue(claimant, name)]
+        known = self._reached.get(claimant.queue)
+        if known is None:
+            known = [name for name in self._by_queue if self._reaches_queue(claimant, name)]
+            self._reached[claimant.queue] = known
+        return known
 
     def _reaches_queue(self, claimant: Job, name: str) -> bool:
         if name == claimant.queue:
@@ -69,12 +73,20 @@ class Pool:
         graded = self._graded.get((claimant.queue, row))
         if graded is None:
             graded = self._graded[claimant.queue, row] = self._grade(claimant, row)
-        stands, jobs, reaches = self.stands, self._session.jobs, self._terms.reaches
-        return [each for each in graded if stands(each.task) and reaches(claimant, jobs[each.task.job])]
+        codes, statuses = self._codes, self._statuses
+        standing = [each for each in graded if codes[each.task.row] in statuses]
+        if self._terms.question == "reclaimable":
+            return standing
+        jobs, reaches = self._session.jobs, self._terms.reaches
+        return [each for each in standing if reaches(claimant, jobs[each.task.job])]
 
     def _grade(self, claimant: Job, row: int) -> list[Candidate]:
-        tasks = [task for name in self.queues_for(claimant) for task in self._by_queue[name].get(row, ())]
-        return sorted((self.candidate(claimant, task) for task in tasks), key=_grade_of)
+        jobs, graded = self._session.jobs, list[Candidate]()
+        for name in self.queues_for(claimant):
+            place, tasks = self._place(claimant.queue, name), self._by_queue[name].get(row, ())
+            graded += [Candidate(task, (place, jobs[task.job].spec.priority, task.priority)) for task in tasks]
+        graded.sort(key=_grade_of)
+        return graded
 
     def in_order(self, claimant: Job, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Candidates by grade, and within a grade as the plugins order them."""
@@ -108,14 +120,18 @@ class Pool:
         return total
 
     def _held(self, queue: str, dimensions: list[int]) -> NDArray[np.int64]:
-        places = {dimension: place for place, dimension in enumerate(dimensions)}
-        held = np.zeros((len(dimensions), len(self._session.nodes)), dtype=np.int64)
+        """What the candidates of a queue hold, summed up class by class."""
+        number = len(self._session.nodes)
+        by_class: dict[TaskClass, list[int]] = {}
         for row, tasks in self._by_queue[queue].items():
             for task in tasks:
-                for dimension, amount in task.task_class.request:
-                    place = places.get(dimension)
-                    if place is not None:
-                        held[place, row] += amount
+                by_class.setdefault(task.task_class, []).append(row)
+        held = np.zeros((len(dimensions), number), dtype=np.int64)
+        for task_class, rows in by_class.items():
+            copies = np.bincount(rows, minlength=number)
+            for dimension, amount in task_class.request:
+                if dimension in dimensions:
+                    held[dimensions.index(dimension)] += copies * amount
         return held
 
     def everybody_for(self, claimant: Job) -> Iterator[Candidate]:

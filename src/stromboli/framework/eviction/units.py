@@ -76,7 +76,7 @@ class UnitMaker:
         budgets = self._session.ledger.budgets
         for victim in victims:
             task = victim.task
-            if not budgets.may_spend((task.uid,)):
+            if budgets.of_task and not budgets.may_spend((task.uid,)):
                 continue
             if task.job == claimant.job:
                 units.append(Unit((task,), victim.grade))
@@ -88,17 +88,18 @@ class UnitMaker:
                 units.append(Unit((task,), victim.grade))
             elif task.job not in whole:
                 whole.add(task.job)
-                gang = self._whole_gang(claimant, task)
+                gang = self._whole_gang(claimant, victim)
                 if gang is not None:
                     units.append(gang)
         return units
 
-    def _whole_gang(self, claimant: Task, first: Task) -> Unit | None:
+    def _whole_gang(self, claimant: Task, first: Candidate) -> Unit | None:
         """All members of a gang, if every one of them may go."""
         session, codes = self._session, self._session.ledger.codes
-        job, asking = session.jobs[first.job], session.jobs[claimant.job]
+        job = session.jobs[first.task.job]
         if len(job.tasks) == 1:
-            return Unit((first,), self._pool.candidate(asking, first).grade)
+            return Unit((first.task,), first.grade)
+        asking = session.jobs[claimant.job]
         members = [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
         if not all(self._pool.stands(task) for task in members):
             return None
