@@ -377,7 +377,33 @@ SHARES = [
     ),
 ]  # fmt: skip
 
-CASES = [*BETWEEN_JOBS, *GANGS, *PROTECTED, *NODES, *WITHIN, *SHARES]
+OVERCOMMIT = configuration(
+    "priority", plugin("gang", enablePreemptable=False), "overcommit", "predicates", actions=ACTIONS
+)  # fmt: skip
+ADMISSION = [
+    preempts(
+        "a job that can make its own room is let into a full cluster",
+        nodes(4, 1), low("aaaa"), high(cpu=2, resources={"cpu": 2}), conf=OVERCOMMIT,
+        evicts=["low-task-2", "low-task-3"], binds="A", phases={"high": "Inqueue"},
+    ),
+    preempts(
+        "a job that cannot is not",
+        nodes(4, 1), running("aaaa", name="equal", priority="high"), high(cpu=2, resources={"cpu": 2}),
+        conf=OVERCOMMIT, evicts=[], binds="-", phases={"high": "Pending"},
+    ),
+    preempts(
+        "nor is one that would need more than others hold",
+        nodes(4, 1), low("aa"), running("aa", name="equal", priority="high"),
+        high(cpu=3, resources={"cpu": 3}), conf=OVERCOMMIT, evicts=[], binds="-", phases={"high": "Pending"},
+    ),
+    preempts(
+        "where nothing evicts, a full cluster is full",
+        nodes(4, 1), low("aaaa"), high(cpu=2, resources={"cpu": 2}), evicts=[], binds="-", phases={"high": "Pending"},
+        conf=configuration("priority", "gang", "overcommit", "predicates", actions="enqueue, allocate"),
+    ),
+]  # fmt: skip
+
+CASES = [*ADMISSION, *BETWEEN_JOBS, *GANGS, *PROTECTED, *NODES, *WITHIN, *SHARES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -204,7 +204,21 @@ PROTECTED = [
     ),
 ]  # fmt: skip
 
+OVERCOMMIT = configuration("gang", "overcommit", "proportion", "predicates", actions=ACTIONS)
+ADMISSION = [
+    reclaims(
+        "a job that can claim its queue's share is let into a full cluster",
+        nodes(4, 1), rich("aaaa"), poor(2, resources={"cpu": 2}), conf=OVERCOMMIT,
+        evicts=["rich-task-2", "rich-task-3"], binds="AA",
+    ),
+    reclaims(
+        "a job of the queue that has its share is not",
+        nodes(4, 1), rich("aaaa"), gang(2, name="more", queue="rich", resources={"cpu": 2}), conf=OVERCOMMIT,
+        evicts=[], binds="--", phases={"more": "Pending"},
+    ),
+]  # fmt: skip
 
-@pytest.mark.parametrize("case", [*BETWEEN_QUEUES, *GANGS, *PROTECTED], ids=str)
+
+@pytest.mark.parametrize("case", [*ADMISSION, *BETWEEN_QUEUES, *GANGS, *PROTECTED], ids=str)
 def test_reclaim(case: Case) -> None:
     case.check()

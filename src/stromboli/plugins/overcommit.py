@@ -1,11 +1,13 @@
 """overcommit: let in a little more work than the cluster can hold, and no more.
 
 Work that is let in may have its pods created and waits for room. Letting in everything would fill the cluster
-with pending pods; letting in only what fits right now would leave it idle between two jobs.
+with pending pods; letting in only what fits right now would leave it idle between two jobs. A job that could make its
+own room at the cost of others is let in as well: it could not claim anything from outside.
 """
 
 from stromboli.framework.arguments import Argument
 from stromboli.framework.combining import Vote
+from stromboli.framework.eviction.prospects import Prospects
 from stromboli.framework.plugin import Plugin
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
@@ -34,17 +36,18 @@ class Overcommit(Plugin):
         self._idle = [
             round(min(total * factor, UNLIMITED)) - taken for total, taken in zip(session.total, used, strict=True)
         ]
+        self._prospects = Prospects(session)
         self._promises = session.ledger.queues[ROOT]
         self._axis = session.axis
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
         promised = self._promises.inqueue
         short = [
-            self._axis.names[dimension]
+            (dimension, amount)
             for dimension, amount in job.min_resources or ()
             if dimension != PODS and promised[dimension] + amount > self._idle[dimension]
         ]
-        if not short:
+        if not short or self._prospects.could_make_room(job, tuple(short)):
             return Vote.PERMIT
-        words = ", ".join(f"overused {name}" for name in short)
+        words = ", ".join(f"overused {self._axis.names[dimension]}" for dimension, _ in short)
         return Reason(Code.CLUSTER_OVERCOMMITTED, f"resource in cluster is overused: {words}")
