@@ -11,7 +11,7 @@ from stromboli.embedded.server import ApiServer
 from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
 from tests.living.holding import HeldUp
 from tests.living.invariants import check
-from tests.living.world import World, cpus, living
+from tests.living.world import SOON, World, cpus, living
 from tests.scenarios.builders import Manifest, gang, manifest
 
 pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
@@ -322,7 +322,7 @@ BUDGETS = {
 
 @pytest.mark.parametrize(("budgets", "words"), BUDGETS.values(), ids=BUDGETS)
 async def test_a_pod_that_a_budget_protects_stays_until_it_does_not(budgets: list[Manifest], words: str) -> None:
-    async with living(cpus(1), starts=False) as world:
+    async with living(cpus(1), starts=False, heal=SOON) as world:
         await world.create(budgets)
         await half_bound(world)
         await world.until_told("gang-task-0", words, "EvictFailed")
@@ -345,7 +345,7 @@ TROUBLE: dict[str, tuple[RequestAction, int]] = {
 
 @pytest.mark.parametrize(("action", "times"), TROUBLE.values(), ids=TROUBLE)
 async def test_an_eviction_is_carried_out_although_the_server_is(action: RequestAction, times: int) -> None:
-    async with living(cpus(1), starts=False) as world:
+    async with living(cpus(1), starts=False, heal=SOON) as world:
         world.faults.add(EVICTIONS, action, times=times)
         await half_bound(world)
         await world.until_bound("gang", 0)
@@ -354,7 +354,7 @@ async def test_an_eviction_is_carried_out_although_the_server_is(action: Request
 
 
 async def test_a_victim_that_goes_by_itself_needs_no_eviction() -> None:
-    async with living(cpus(1), starts=False) as world:
+    async with living(cpus(1), starts=False, heal=SOON) as world:
         evictions = HeldUp(world, EVICTIONS, times=None)
         await half_bound(world)
         await evictions.begins(2)

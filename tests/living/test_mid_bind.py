@@ -12,7 +12,7 @@ from stromboli.kube.access.client import PatchKind
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from tests.living.holding import HeldUp, seen
 from tests.living.invariants import check
-from tests.living.world import World, cpus, living
+from tests.living.world import SOON, World, cpus, living
 from tests.scenarios.builders import foreign, gang, priority_class, queue
 
 pytestmark = pytest.mark.only("embedded", because="bindings are held up by the server")
@@ -85,7 +85,7 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
 
 async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it() -> None:
     """One of three is bound; the node of another is deleted; nothing else has room: the one is unwound."""
-    async with living(cpus(3, 2), starts=False, bind_workers=1) as world:
+    async with living(cpus(3, 2), starts=False, bind_workers=1, heal=SOON) as world:
         bind = HeldUp(world, after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
@@ -166,7 +166,7 @@ async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -
 
 @pytest.mark.parametrize(("minimum", "bound"), [(4, 3), (1, 3)], ids=["raised", "lowered"])
 async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, bound: int) -> None:
-    async with living(cpus(1, 3), starts=False, bind_workers=1) as world:
+    async with living(cpus(1, 3), starts=False, bind_workers=1, heal=SOON) as world:
         bind = HeldUp(world, after=1)
         await world.create(gang(4, 1, name="gang", minimum=3))
         await world.start()
@@ -216,7 +216,7 @@ async def test_a_priority_class_that_is_deleted_changes_nothing_that_was_decided
 
 async def test_a_gang_whose_member_is_refused_for_good_is_unwound() -> None:
     """The server refuses one member for ever; the others are bound, wait for it, and go."""
-    async with living(cpus(1), starts=False) as world:
+    async with living(cpus(1), starts=False, heal=SOON) as world:
         refused = Match(verb="create", plural="pods", subresource="binding", name="gang-task-2")
         fault = world.faults.add(refused, Answer(422, "Invalid", "no such thing"), times=None)
         await world.create(gang(3, 1, name="gang"))

@@ -16,7 +16,7 @@ from stromboli.kube.objects.catalogue import PODS
 from stromboli.scheduler.dumping import Dumping
 from tests.living.holding import HeldUp
 from tests.living.invariants import check
-from tests.living.world import World, cpus, living
+from tests.living.world import SOON, World, cpus, living
 from tests.scenarios.builders import foreign, gang
 
 pytestmark = pytest.mark.only("embedded", because="bindings are held up by the server")
@@ -48,7 +48,7 @@ async def test_a_successor_completes_a_gang_that_was_left_half_bound(binds: int)
 
 @pytest.mark.parametrize("binds", [1, 3])
 async def test_a_successor_unwinds_a_gang_that_can_not_be_completed(binds: int) -> None:
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with living(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
         await killed_after(world, binds, 4)
         await world.create(foreign("node-00", 4 - binds))
         await world.start()
@@ -57,7 +57,7 @@ async def test_a_successor_unwinds_a_gang_that_can_not_be_completed(binds: int) 
 
 
 async def test_a_successor_goes_on_with_an_unwinding_that_was_broken_off() -> None:
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with living(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
         await killed_after(world, 3, 4)
         await world.create(foreign("node-00", 1))
         fault = world.faults.add(EVICTIONS, Delay(FOR_EVER), times=None, after=1)
@@ -73,7 +73,7 @@ async def test_a_successor_goes_on_with_an_unwinding_that_was_broken_off() -> No
 
 async def test_a_gang_that_lost_members_to_others_is_not_unwound_by_a_successor() -> None:
     """A pod was deleted and came again after the commit: nobody broke anything off."""
-    async with living(cpus(1), starts=False) as world:
+    async with living(cpus(1), starts=False, heal=SOON) as world:
         await world.create(gang(4, 1, name="gang"))
         await world.start()
         await world.until_bound("gang", 4)
@@ -170,7 +170,7 @@ async def test_gangs_are_bound_and_healed_by_a_clock_that_is(clock: Callable[[],
 
 @pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS)
 async def test_a_successor_unwinds_what_was_decided_by_a_clock_that_is(clock: Callable[[], float]) -> None:
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with living(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
         fault = world.faults.add(BINDINGS, Delay(FOR_EVER), times=None, after=2)
         await world.create(gang(4, 1, name="gang"))
         await world.start()

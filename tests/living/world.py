@@ -48,8 +48,10 @@ from tests.scenarios.case import configuration, flattened
 
 #: Long, since it is waited for in vain only where something is broken.
 DEADLINE = 30.0
-#: Everything that waits, waits briefly here.
-QUICK = Options(period=0.05, debounce=0.005, flush=0.5, heal=0.25, status_refresh=0.1, grace=2.0, audit=0.1)
+#: Everything that waits, waits briefly here; but a gang that can be completed is not unwound because machines are slow.
+QUICK = Options(period=0.05, debounce=0.005, flush=0.5, heal=60.0, status_refresh=0.1, grace=2.0, audit=0.1)
+#: How long a gang may stay half-bound in stories about just that.
+SOON = 0.25
 IMPATIENT = Patience(attempts=3, shortest=0.01, longest=0.05)
 #: Jobs by priority, gangs whole, every rule of nodes; queues share as they like.
 SIMPLE = configuration("priority", "gang", "predicates", "nodeorder")
