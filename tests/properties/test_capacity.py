@@ -64,12 +64,16 @@ class Team:
 
 @st.composite
 def forests(draw: st.DrawFn, mistakes: bool = True) -> list[Team]:
-    """Queues by name. Parents come before their children, but for mistakes."""
+    """Queues by name. Parents come before their children, but for mistakes, and the first has most of them."""
     names = NAMES[: draw(st.integers(2, len(NAMES)))]
     return [
         Team(
             name,
-            draw(odd_parents if mistakes and draw(st.integers(1, 5)) == 5 else st.sampled_from((None, *names[:place]))),
+            draw(
+                odd_parents
+                if mistakes and draw(st.integers(1, 5)) == 5
+                else st.sampled_from((*names[:place], *names[: min(place, 1)], None))
+            ),
             draw(amounts),
             draw(st.one_of(st.just({}), amounts)),
             draw(amounts),
@@ -162,7 +166,7 @@ def plan_of(world: Setting, *, tree: bool) -> Plan:
     return Case("", world.manifests, binds="").plan(configuration("gang", own, "predicates"))
 
 
-@examples(150)
+@examples(250)
 @given(forests(), jobs, runners)
 def test_no_queue_grows_above_the_capability_of_any_above_it(teams: list[Team], waiting: Any, runs: Any) -> None:
     world = setting(teams, waiting, runs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stromboli.model.queue import QueueBooks
 from stromboli.model.resources import PODS, Amounts, Request, add_request
 from stromboli.model.task import Task
 from stromboli.plugins.capacity.standing import Standing
@@ -36,22 +37,22 @@ class Reclaiming:
             return False
         if not self._keeps_guarantees(standing, request) or not self._may_lose(standing, request):
             return False
-        for each in standing.chain:
-            add_request(self._holding(each), request, -1)
+        for books in standing.books.chain:
+            add_request(self._holding(books), request, -1)
         return True
 
-    def _holding(self, standing: Standing) -> Amounts:
+    def _holding(self, books: QueueBooks) -> Amounts:
         """What a queue holds without those that were accepted before."""
-        known = self._left.get(standing.name)
+        known = self._left.get(books.name)
         if known is None:
-            known = self._left[standing.name] = standing.books.allocated[:]
+            known = self._left[books.name] = books.allocated[:]
         return known
 
     def _keeps_guarantees(self, standing: Standing, request: Request) -> bool:
         """Whether the queue, and each above it that is not the claimant's, too, keeps what it is guaranteed."""
         lost = dict(request)
         return all(
-            amount <= self._holding(each)[dimension] - lost.get(dimension, 0)
+            amount <= self._holding(each.books)[dimension] - lost.get(dimension, 0)
             for each in standing.chain
             if each.name not in self._above
             for dimension, amount in each.guaranteed
@@ -61,10 +62,10 @@ class Reclaiming:
         if not standing.deserves_any(request):
             if self._is_as_poor(standing):
                 return False
-        elif not standing.exceeds(self._holding(standing), request):
+        elif not standing.exceeds(self._holding(standing.books), request):
             return False
         return all(
-            not above.deserves_any(request) or above.exceeds(self._holding(above), request)
+            not above.deserves_any(request) or above.exceeds(self._holding(above.books), request)
             for above in standing.chain[1 : self._level + 1]
             if above.name not in self._above
         )
