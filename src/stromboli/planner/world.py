@@ -20,6 +20,9 @@ from stromboli.framework.status import phase_of
 from stromboli.model.job import Job
 from stromboli.model.snapshot import Snapshot
 
+#: The last day that a date can be written for.
+_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+
 
 class World:
     def __init__(
@@ -105,7 +108,7 @@ class World:
 
     def _conditions_of(self, pod: kube.Pod) -> list[kube.Condition]:
         """Those of a pod that gets its node now."""
-        moment = datetime.fromtimestamp(self._now, UTC).isoformat()
+        moment = datetime.fromtimestamp(min(self._now, _END_OF_TIME), UTC).isoformat()
         others = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
         return [*others, kube.Condition(type="PodScheduled", status="True", last_transition_time=moment)]
 
