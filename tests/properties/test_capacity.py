@@ -20,6 +20,7 @@ from stromboli.model.task import Task, TaskStatus
 from stromboli.planner.plan import Plan
 from stromboli.plugins.capacity.promises import flat_promises, tree_promises
 from stromboli.plugins.capacity.tree import QueueTree
+from tests.properties import engine
 from tests.properties.effort import examples
 from tests.properties.engine import program_of, session_of
 from tests.scenarios.builders import Manifest, gang, nodes, queue, running
@@ -207,6 +208,17 @@ def test_mistakes_stay_where_they_are_made(teams: list[Team], waiting: Any, runs
     whole = plan_of(Setting(world.teams, world.waiting, runs), tree=True)
     part = plan_of(Setting(sound, cleared, runs), tree=True)
     assert whole.binds == part.binds
+
+
+@examples(80)
+@given(forests(), jobs, runners)
+def test_a_turn_need_not_look_at_every_queue(teams: list[Team], waiting: Any, runs: Any) -> None:
+    """Looking anew only at the queue that seems best gives the same order as looking at all of them."""
+    world = objects(Case("", setting(teams, waiting, runs).manifests, binds="").manifests)
+    program = program_of(configuration("gang", plugin("capacity", enableHierarchy=True), "predicates"))
+    by_the_best = engine.plan_of(world, program).binds
+    program.plugins["capacity"].queue_order_only_grows = False
+    assert by_the_best == engine.plan_of(world, program).binds
 
 
 @examples(300)

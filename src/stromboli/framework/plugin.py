@@ -94,6 +94,8 @@ class Plugin:
     guards_victims: ClassVar[bool] = False
     #: Whether `queue_order` of one queue may change when another queue gets something.
     queue_order_reaches_others: bool = False
+    #: Whether keys of `queue_order` never get smaller as long as nobody loses anything.
+    queue_order_only_grows: bool = False
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         self.given = given

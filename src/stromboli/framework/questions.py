@@ -70,6 +70,12 @@ class Questions:
         """Whether what one queue gets may change the place of another in the order."""
         return any(plugin.queue_order_reaches_others for plugin in self.program.plugins.values())
 
+    @property
+    def queue_order_only_grows(self) -> bool:
+        """Whether a queue moves only back in the order, as long as nobody loses anything."""
+        far = [plugin for plugin in self.program.plugins.values() if plugin.queue_order_reaches_others]
+        return all(plugin.queue_order_only_grows for plugin in far)
+
     # -- admission and readiness --------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Reason | None:

@@ -1,7 +1,8 @@
 """Whose turn it is: the best queue, and in it the best job, by keys taken when they line up.
 
 A queue's key changes only when the queue itself gets something, so a heap is enough; a policy that makes queues
-depend on each other says so, and then every turn looks at all of them.
+depend on each other says so, and then every turn looks at all of them. Where keys only grow, an old key is never too
+large, and it is enough to look again at the queue that seems to be the best.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Turns:
         for line in self._lines.values():
             heapq.heapify(line)
         self._live = session.queue_order_reaches_others
+        self._grows = self._live and session.queue_order_only_grows
+        self._freed = session.ledger.freed
         self._queues = self._keyed(self._lines)
 
     def _keyed(self, names: Iterable[str]) -> list[tuple[tuple[Any, ...], str]]:
@@ -59,13 +62,26 @@ class Turns:
 
     def next_queue(self) -> Queue | None:
         """Take the best queue that has jobs in line. It is out of line until `return_queue`."""
-        if self._live and self._queues:
+        if self._queues and self._is_outdated():
             self._queues = self._keyed([name for _, name in self._queues])
         while self._queues:
             _, name = heapq.heappop(self._queues)
-            if self._lines[name]:
+            if self._lines[name] and not (self._grows and self._moves_back(name)):
                 return self._session.queues[name]
         return None
+
+    def _is_outdated(self) -> bool:
+        """Whether keys in line may be too large."""
+        freed, self._freed = self._freed, self._session.ledger.freed
+        return self._live and not (self._grows and freed == self._freed)
+
+    def _moves_back(self, name: str) -> bool:
+        """Whether a queue that was taken out of line belongs behind another by now, or nowhere."""
+        key = self._key_of_queue(name) if self._queues else ()
+        if key is not None and self._queues and key > self._queues[0][0]:
+            heapq.heappush(self._queues, (key, name))
+            return True
+        return key is None
 
     def return_queue(self, queue: Queue) -> None:
         """Put a queue back in line. One that is alone needs no key: there is nobody to be compared with."""

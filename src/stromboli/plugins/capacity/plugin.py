@@ -41,7 +41,7 @@ class Capacity(Plugin):
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
         self._level: int = max(given[_RECLAIM_LEVEL], 0) if hierarchy else 0
-        self.queue_order_reaches_others = hierarchy
+        self.queue_order_reaches_others = self.queue_order_only_grows = hierarchy
 
     def unanswered(self) -> frozenset[str]:
         """Queues that do not know each other lose in no particular order."""
