@@ -544,6 +544,30 @@ IN_THE_TREE = [
     ),
 ]  # fmt: skip
 
+RECLAIM = configuration(
+    "gang", "priority", plugin("capacity", enableHierarchy=True), "predicates", actions="enqueue, allocate, reclaim"
+)
+
+RECLAIMED = [
+    Case(
+        "what a queue deserves it gets back",
+        nodes(4, 1), queue("rich", deserved=cpu(2)), queue("poor", deserved=cpu(2)), running("aaaa", queue="rich"),
+        gang(2, queue="poor"), conf=RECLAIM, binds="AA", evicts=["old-task-2", "old-task-3"],
+    ),
+    Case(
+        "a full queue above keeps a claimant out, also where nodes have room",
+        nodes(8, 1), queue("one", capability=cpu(1)), queue("poor", "one", guarantee=cpu(1)),
+        running("a", queue="one"), gang(1, queue="poor"), conf=RECLAIM, binds="-",
+    ),
+    Case(
+        "room is made below the full queue, and not elsewhere",
+        nodes(8, 1), queue("one", capability=cpu(4)), queue("rich", "one", deserved=cpu(2)),
+        queue("poor", "one", deserved=cpu(2)), queue("far"), running("aaaa", queue="rich"),
+        running("aaaa", name="others", queue="far"), gang(1, queue="poor"), conf=RECLAIM, binds="A",
+        evicts=["old-task-3"],
+    ),
+]  # fmt: skip
+
 CUT_OFF = Case(
     "nobody takes from a queue that is cut off",
     nodes(8, 1), POOR, queue("lost", "nowhere"), holding("lost", 2), extensions=ASKING, binds="-",
@@ -578,7 +602,18 @@ BESIDE_PROPORTION = [
 
 @pytest.mark.parametrize(
     "case",
-    [*LIMITS, *ORDER, *ADMISSION, *IN_A_TREE, *MISTAKES, *VICTIMS, *IN_THE_TREE, CUT_OFF, *BESIDE_PROPORTION],
+    [
+        *LIMITS,
+        *ORDER,
+        *ADMISSION,
+        *IN_A_TREE,
+        *MISTAKES,
+        *VICTIMS,
+        *IN_THE_TREE,
+        *RECLAIMED,
+        CUT_OFF,
+        *BESIDE_PROPORTION,
+    ],
     ids=str,
 )
 def test_capacity(case: Case) -> None:

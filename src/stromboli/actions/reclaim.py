@@ -63,5 +63,4 @@ def _terms(session: Session) -> Terms:
         lawful=session.reclaimable,
         reaches=lambda claimant, victim: victim.queue != claimant.queue,
         may_claim=may_claim,
-        asks_allowance=False,
     )

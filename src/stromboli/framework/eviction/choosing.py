@@ -100,8 +100,6 @@ class Choice:
 
     def is_allowed(self, claimant: Task) -> bool:
         session = self._session
-        if not self._terms.asks_allowance:
-            return True
         queue = session.queue_of(session.jobs[claimant.job])
         return session.allocatable(queue, claimant.task_class, 1) is None
 

@@ -24,5 +24,3 @@ class Terms:
     reaches: Callable[[Job, Job], bool]
     #: Why nothing may be claimed for a task now; None when it may.
     may_claim: Callable[[Task], Reason | None]
-    #: Whether the claimant's queue has to allow it at the time, without the victims.
-    asks_allowance: bool = True
