@@ -162,16 +162,21 @@ def setting(teams: Sequence[Team], waiting: Any, runs: Any) -> Setting:
     )
 
 
-def plan_of(world: Setting, *, tree: bool) -> Plan:
-    own = plugin("capacity", enableHierarchy=tree)
-    return Case("", world.manifests, binds="").plan(configuration("gang", own, "predicates"))
+ORDERS = ("enqueue, allocate", "enqueue, allocate, reclaim", "enqueue, reclaim, allocate")
+
+
+def plan_of(world: Setting, *, tree: bool, actions: str = ORDERS[0], level: int = 0) -> Plan:
+    own = plugin("capacity", {"ancestorReclaimLevel": level}, enableHierarchy=tree)
+    return Case("", world.manifests, binds="").plan(configuration("gang", own, "predicates", actions=actions))
 
 
 @examples(250)
-@given(forests(), jobs, runners)
-def test_no_queue_grows_above_the_capability_of_any_above_it(teams: list[Team], waiting: Any, runs: Any) -> None:
+@given(forests(), jobs, runners, st.sampled_from(ORDERS), st.integers(0, 2))
+def test_no_queue_grows_above_the_capability_of_any_above_it(
+    teams: list[Team], waiting: Any, runs: Any, actions: str, level: int
+) -> None:
     world = setting(teams, waiting, runs)
-    before, after = world.use_before(), world.use_after(plan_of(world, tree=True))
+    before, after = world.use_before(), world.use_after(plan_of(world, tree=True, actions=actions, level=level))
     for name, team in world.teams.items():
         for resource in RESOURCES:
             ceiling = team.ceiling(resource)
