@@ -317,11 +317,6 @@ NODES = [
         nodes(1, 2), low("a"), low("b", name="leaving", releasing=True), high(nominated="b"), evicts=[], binds="B",
     ),
     preempts(
-        "a room that was promised before is not given to whoever is served first",
-        nodes(1, 1), low("a", releasing=True), gang(1, name="first", priority="high"), high(nominated="a"),
-        evicts=[], binds="- A",
-    ),
-    preempts(
         "a more important job of the queue may take the room that was promised",
         nodes(1, 1), low("a", releasing=True), gang(1, name="first", priority="high"),
         gang(1, name="promised", priority="middle", nominated="a"), evicts=[], binds="A -",

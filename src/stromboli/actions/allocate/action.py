@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from stromboli.actions.allocate.domains import DomainSearch
 from stromboli.actions.allocate.experience import is_known_to_fail, remember_failure
-from stromboli.actions.allocate.holding import HeldRooms
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.action import Action
@@ -29,11 +28,9 @@ class Allocate(Action):
                 session.refuse(session.jobs[key], Reason(Code.NO_NODES, str(NodeRefusals(0, ()))))
             return
         turns = Turns(session, (session.jobs[key] for key in worksheets))
-        nominated = (task for sheet in worksheets.values() for task in sheet.rest if task.nominated_node)
-        held = HeldRooms(session, nominated)
         while (queue := turns.next_queue()) is not None:
             if not self._is_overused(session, queue):
-                self._take_turn(session, turns, queue, worksheets, held)
+                self._take_turn(session, turns, queue, worksheets)
                 turns.return_queue(queue)
 
     def _is_overused(self, session: Session, queue: Queue) -> bool:
@@ -66,14 +63,11 @@ class Allocate(Action):
                 worksheets[job.key] = Worksheet(tasks)
         return worksheets
 
-    def _take_turn(
-        self, session: Session, turns: Turns, queue: Queue, worksheets: dict[str, Worksheet], held: HeldRooms
-    ) -> None:
+    def _take_turn(self, session: Session, turns: Turns, queue: Queue, worksheets: dict[str, Worksheet]) -> None:
         job = turns.next_job(queue)
         if job is None:
             return
         worksheet = worksheets[job.key]
-        held.open_for(job)
         try:
             again = self._attempt(session, job, worksheet)
         except BrokenBooks:
