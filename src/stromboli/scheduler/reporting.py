@@ -189,9 +189,7 @@ class Reporting:
                 condition = eviction_condition(kind, victims)
                 place = place_of(self._cluster.groups[key])
                 make = partial(place.condition, wanted=condition, now=_now())
-                wish = Wish(
-                    place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource
-                )
+                wish = Wish(place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource)
                 self._writer.want(wish)
 
     # -- pods ---------------------------------------------------------------------------------------------------
