@@ -60,15 +60,15 @@ async def _work_when_elected(
         await _until_first(leads.wait(), stop.wait())
         if not stop.is_set():
             log.info("leading", extra={"epoch": leadership.epoch})
-            await _until_first(_work(settings, stop), lost.wait())
+            await _until_first(_work(settings, stop, lambda: leadership.is_leading), lost.wait())
     finally:
         await asyncio.to_thread(leadership.stop)
     if lost.is_set():
         raise LeadershipLost("another process holds the lease")
 
 
-async def _work(settings: ControllerSettings, stop: asyncio.Event) -> None:
-    async with Client(settings.connect()) as client:
+async def _work(settings: ControllerSettings, stop: asyncio.Event, may_write: Callable[[], bool] | None = None) -> None:
+    async with Client(settings.connect(), may_write=may_write) as client:
         controllers = Controllers(client, settings.scheduler_names, settings.default_queue)
         await _until_first(controllers.run(), stop.wait())
 
