@@ -49,7 +49,7 @@ async def test_what_somebody_else_wrote_meanwhile_is_read_again(
 ) -> None:
     """Several conflicts, since the controllers write to queues as well."""
     conflict = Answer(409, "Conflict", "the object has been modified")
-    proxy.faults.add(Match("PATCH", written), conflict, times=5)
+    proxy.faults.add(Match("PATCH", written), conflict, times=3)
     async with running_cluster(plane, proxy.url) as cluster:
         await cluster.create_gang("gang", size, "1")
         await cluster.until_phase("gang", "Running")
