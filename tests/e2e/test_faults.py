@@ -41,6 +41,7 @@ from testbed.proxy_faults import (
     WrongType,
 )
 from tests.e2e.disturbed import PODS_WATCH, STREAMED_LISTS, Disturbed, disturbed
+from tests.priority_classes import until_usable
 
 Story = Callable[[Disturbed], Awaitable[None]]
 
@@ -605,6 +606,7 @@ def in_the_middle(change: Callable[[Disturbed], Awaitable[None]], *, size: int =
         queue = {"metadata": {"name": world.name}, "spec": {"weight": 1}}
         await world.client.create(QUEUES, queue)
         await world.client.create(PRIORITY_CLASSES, {"metadata": {"name": world.name}, "value": 1000})
+        await until_usable(world.client, world.name)
         gate = world.gate(after=1)
         try:
             await world.create_gang("gang", size, minimum=2, queue=world.name, priorityClassName=world.name)

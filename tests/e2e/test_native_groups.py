@@ -29,6 +29,7 @@ from testbed.plane import ControlPlane
 from testbed.proxy_faults import Answer, Match
 from testbed.real import real_plane
 from tests.e2e.cluster import Cluster, running_cluster
+from tests.priority_classes import until_usable
 
 FLAGS = (
     "--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true,"
@@ -187,6 +188,7 @@ async def test_the_queue_is_named_by_annotation_and_knows_the_group(cluster: Clu
 
 async def test_the_more_important_group_comes_first(cluster: Cluster) -> None:
     await cluster.client.create(PRIORITY_CLASSES, {"metadata": {"name": "native-urgent"}, "value": 1000})
+    await until_usable(cluster.client, "native-urgent")
     await occupy(cluster, 3)
     await create_gang(cluster, "modest", 3, "3")
     await create_gang(cluster, "urgent", 3, "3", priorityClassName="native-urgent")

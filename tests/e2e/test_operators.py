@@ -13,6 +13,7 @@ from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_C
 from tests.e2e.cluster import Cluster
 from tests.e2e.operators.stage import playing
 from tests.e2e.operators.story import load_story, story_names
+from tests.priority_classes import until_usable
 
 
 @pytest.mark.parametrize("name", story_names())
@@ -54,6 +55,7 @@ async def test_the_more_important_comes_first(cluster: Cluster, is_plain: bool) 
     place = {"namespace": cluster.namespace}
     with contextlib.suppress(ApiError):
         await cluster.client.create(PRIORITY_CLASSES, {"metadata": {"name": "above-others"}, "value": 1000})
+    await until_usable(cluster.client, "above-others")
     nodes = [node.metadata.name for node in (await cluster.client.list(NODES)).items]
     for name in nodes:
         await cluster.client.create(PODS, _pod(f"occupier-{name}", {}, cpu="4", nodeName=name), **place)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from tests.embedded.http_api import BUDGETS, CLASSES, PODS, STRATEGIC, HttpApi, binding, pod
+from tests.embedded.http_api import BUDGETS, CLASSES, DEADLINE, PODS, STRATEGIC, HttpApi, binding, pod
 
 
 async def test_what_the_author_left_out(api: HttpApi) -> None:
@@ -48,8 +49,17 @@ async def test_quality_of_service(api: HttpApi, resources: dict[str, Any], quali
     assert set(found.get("limits", {})) <= set(found.get("requests", {}))
 
 
+async def create_class(api: HttpApi, name: str, **facts: Any) -> None:
+    """A class that pods can have: a real server hears of it a moment after it was made."""
+    await api.post(CLASSES, {"metadata": {"name": name}, **facts})
+    tried = pod("try") if facts.get("globalDefault") else pod("try", priorityClassName=name)
+    async with asyncio.timeout(DEADLINE):
+        while (await api.post(PODS, tried, dryRun="All")).body.get("spec", {}).get("priorityClassName") != name:
+            await asyncio.sleep(0.05)
+
+
 async def test_priorities_come_from_classes(api: HttpApi) -> None:
-    await api.post(CLASSES, {"metadata": {"name": "high"}, "value": 1000, "preemptionPolicy": "Never"})
+    await create_class(api, "high", value=1000, preemptionPolicy="Never")
     high = (await api.post(PODS, pod("a", priorityClassName="high"))).body["spec"]
     assert (high["priority"], high["preemptionPolicy"]) == (1000, "Never")
     unknown = await api.post(PODS, pod("b", priorityClassName="none"))
@@ -57,7 +67,7 @@ async def test_priorities_come_from_classes(api: HttpApi) -> None:
     assert "no PriorityClass with name none was found" in unknown.message
     own = await api.post(PODS, pod("c", priorityClassName="high", priority=7))
     assert (own.status, own.reason) == (403, "Forbidden")
-    await api.post(CLASSES, {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True})
+    await create_class(api, "usual", value=5, globalDefault=True)
     usual = (await api.post(PODS, pod("d"))).body["spec"]
     assert (usual["priority"], usual["priorityClassName"]) == (5, "usual")
     system = (await api.post(PODS, pod("e", priorityClassName="system-node-critical"))).body["spec"]
@@ -73,7 +83,7 @@ CLASS_RULES = [
 
 @pytest.mark.parametrize(("body", "status"), [case[1:] for case in CLASS_RULES], ids=[case[0] for case in CLASS_RULES])
 async def test_rules_of_classes(api: HttpApi, body: dict[str, Any], status: int) -> None:
-    await api.post(CLASSES, {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True})
+    await create_class(api, "usual", value=5, globalDefault=True)
     assert (await api.post(CLASSES, body)).status == status
     assert (await api.patch(f"{CLASSES}/usual", {"value": 6})).status == 422
 

@@ -43,6 +43,7 @@ from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
 from tests.living.stage import THEATRE, Stage
+from tests.priority_classes import until_usable
 from tests.scenarios.builders import Manifest, queue
 from tests.scenarios.case import configuration, flattened
 
@@ -152,6 +153,8 @@ class World:
         document = {**manifest, "metadata": metadata}
         path = await Applier(self.client)._path(document, metadata.get("namespace", "default"))
         await self.client.request("POST", path, body=msgspec.json.encode(document))
+        if manifest["kind"] == "PriorityClass" and not manifest.get("globalDefault"):
+            await until_usable(self.client, metadata["name"])
 
     async def add_nodes(self, pool: Pool) -> None:
         for document in node_documents(pool):

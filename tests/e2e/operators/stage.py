@@ -19,6 +19,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.operators.player import Player
 from tests.e2e.operators.story import GROUP_VERSION, Kind, Story
 from tests.e2e.operators.traces import Document
+from tests.priority_classes import until_usable
 
 
 class _As:
@@ -51,6 +52,7 @@ async def playing(cluster: Cluster, story: Story) -> AsyncIterator[Player]:
         for name, value in story.priorities.items():
             kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
             await _ensure(cluster.client, PRIORITY_CLASSES.path(), kind, name)
+            await until_usable(cluster.client, name)
         player = Player(cluster, story, controller)
         try:
             yield player
