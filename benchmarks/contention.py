@@ -11,7 +11,7 @@ from stromboli.cache.cluster import Cluster
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.cli.registry import built_in_registry
 from stromboli.controllers.queues import standard_queues
-from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.configuration import DEFAULT_TEXT, parse_configuration
 from stromboli.framework.program import Program
 from stromboli.kube.objects.cluster import NodeStatus
 from stromboli.kube.objects.meta import ObjectMeta, Resources
@@ -19,25 +19,6 @@ from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRe
 from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSpec
 
 Parameters = dict[str, int]
-
-#: The policies of the default, with an action that evicts.
-CONFIGURATION = """\
-actions: "allocate, {action}"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-    enablePreemptable: false
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-  - name: binpack
-"""
 
 
 def reclaim(parameters: Parameters, runs: int) -> list[Result]:
@@ -61,7 +42,8 @@ def _measured(
     worlds.fill(cluster, make(parameters["nodes"]))
     prepared(cluster)
     registry = built_in_registry(())
-    program = Program(parse_configuration(CONFIGURATION.format(action=action), registry), registry)
+    text = DEFAULT_TEXT.replace("enqueue, allocate, backfill", f"allocate, {action}")
+    program = Program(parse_configuration(text, registry), registry)
     best: Result | None = None
     timings = []
     for _ in range(runs):

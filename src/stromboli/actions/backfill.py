@@ -12,7 +12,6 @@ from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
-from stromboli.model.ledger import BrokenBooks
 from stromboli.model.task import Task, TaskStatus
 
 
@@ -35,13 +34,9 @@ class Backfill(Action):
         ]
 
     def _serve(self, session: Session, job: Job) -> None:
-        try:
+        with session.blaming(job):
             for task in sorted(self._tasks(session, job), key=session.task_order_key):
                 self._place(session, job, task)
-        except BrokenBooks:
-            raise
-        except Exception as error:
-            session.blame(job, error)
 
     def _place(self, session: Session, job: Job, task: Task) -> None:
         if session.ledger.status_of(task) is TaskStatus.PIPELINED:

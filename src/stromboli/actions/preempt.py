@@ -14,7 +14,6 @@ from stromboli.framework.eviction import Claims, Terms
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
-from stromboli.model.ledger import BrokenBooks
 from stromboli.model.task import TaskStatus
 
 _STANDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
@@ -42,9 +41,11 @@ class Preempt(Action):
             served: list[Job] = []
             while (job := turns.next_job(queue)) is not None:
                 served.append(job)
-                _attempt(session, job, lambda job: _serve(session, job, between))
+                with session.blaming(job):
+                    _serve(session, job, between)
             for job in served:
-                _attempt(session, job, lambda job: _serve_from_within(session, job))
+                with session.blaming(job):
+                    _serve_from_within(session, job)
 
 
 def _terms(session: Session, reaches: Callable[[Job, Job], bool]) -> Terms:
@@ -56,16 +57,6 @@ def _terms(session: Session, reaches: Callable[[Job, Job], bool]) -> Terms:
         reaches=reaches,
         may_claim=lambda _: None,
     )
-
-
-def _attempt(session: Session, job: Job, serve: Callable[[Job], None]) -> None:
-    """Serve a job; an error is its own and nobody else's."""
-    try:
-        serve(job)
-    except BrokenBooks:
-        raise
-    except Exception as error:
-        session.blame(job, error)
 
 
 def _serve(session: Session, job: Job, claims: Claims) -> None:

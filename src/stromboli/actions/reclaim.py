@@ -8,8 +8,6 @@ from stromboli.framework.eviction import Claims, Terms
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
-from stromboli.model.ledger import BrokenBooks
-from stromboli.model.queue import Queue
 from stromboli.model.reasons import Reason
 from stromboli.model.task import Task, TaskStatus
 
@@ -25,31 +23,17 @@ class Reclaim(Action):
         claims = Claims(session, _terms(session))
         turns = Turns(session, starving)
         while (queue := turns.next_queue()) is not None:
-            if self._is_overused(session, queue):
+            if session.is_overused(queue):
                 continue
             job = turns.next_job(queue)
             if job is not None:
                 self._serve(session, job, claims)
             turns.return_queue(queue)
 
-    def _is_overused(self, session: Session, queue: Queue) -> bool:
-        try:
-            refusal = session.overused(queue)
-        except Exception as error:
-            session.blame_for_queue(queue, error)
-            return True
-        if refusal is not None:
-            session.queue_refusals[queue.name] = refusal
-        return refusal is not None
-
     def _serve(self, session: Session, job: Job, claims: Claims) -> None:
-        try:
+        with session.blaming(job):
             if session.job_starving(job):
                 claims.claim(job, session.pending(job))
-        except BrokenBooks:
-            raise
-        except Exception as error:
-            session.blame(job, error)
 
 
 def _terms(session: Session) -> Terms:

@@ -305,11 +305,32 @@ class Session(questions.Questions):
         self.refuse(job, Reason(Code.PLUGIN_FAILED, f"scheduling failed with an error: {text}"))
         self.warnings.append(f"PodGroup {job.key}: scheduling failed with an error: {text}")
 
+    @contextmanager
+    def blaming(self, job: Job) -> Iterator[None]:
+        """What fails within is this job's own and nobody else's; books that do not add up are everybody's."""
+        try:
+            yield
+        except BrokenBooks:
+            raise
+        except Exception as error:
+            self.blame(job, error)
+
     def blame_for_queue(self, queue: Queue, error: Exception) -> None:
         """An error while this queue was being judged: it is not served in this cycle, others are."""
         text = f"queue {queue.name} could not be judged: {type(error).__name__}: {error}"
         self.queue_refusals[queue.name] = Reason(Code.PLUGIN_FAILED, text)
         self.warnings.append(text)
+
+    def is_overused(self, queue: Queue) -> bool:
+        """Whether the queue is not served any more in this cycle; why not is kept for those who ask."""
+        try:
+            refusal = self.overused(queue)
+        except Exception as error:
+            self.blame_for_queue(queue, error)
+            return True
+        if refusal is not None:
+            self.queue_refusals[queue.name] = refusal
+        return refusal is not None
 
     def remember_last_transaction(self, entry: Entry, after_eviction: bool) -> None:
         if entry.after in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED):

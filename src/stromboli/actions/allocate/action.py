@@ -29,19 +29,9 @@ class Allocate(Action):
             return
         turns = Turns(session, (session.jobs[key] for key in worksheets))
         while (queue := turns.next_queue()) is not None:
-            if not self._is_overused(session, queue):
+            if not session.is_overused(queue):
                 self._take_turn(session, turns, queue, worksheets)
                 turns.return_queue(queue)
-
-    def _is_overused(self, session: Session, queue: Queue) -> bool:
-        try:
-            refusal = session.overused(queue)
-        except Exception as error:
-            session.blame_for_queue(queue, error)
-            return True
-        if refusal is not None:
-            session.queue_refusals[queue.name] = refusal
-        return refusal is not None
 
     def _worksheets(self, session: Session) -> dict[str, Worksheet]:
         """What there is to do, by job. Without the enqueue action every pending job is let in here, also one whose
