@@ -16,11 +16,10 @@ import pytest
 from hypothesis import settings
 
 from testbed.plane import ControlPlane
+from tests.planes import SERVER, fresh_plane
 
 settings.register_profile("stromboli", deadline=None, derandomize="PROPERTY_EFFORT" not in os.environ, database=None)
 settings.load_profile("stromboli")
-
-SERVER = os.environ.get("STROMBOLI_API_SERVER", "embedded")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,17 +56,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
     """The server that all stories share: each leaves it as it was, and takes a namespace that no other has."""
-    from testbed.assets import NoAssets, assets
-    from testbed.embedded import embedded_plane
-    from testbed.real import real_plane
-
-    if SERVER == "embedded":
-        with embedded_plane(bare=True) as started:
-            yield started
-        return
-    try:
-        found = assets()
-    except NoAssets as missing:
-        pytest.skip(str(missing))
-    with real_plane(found) as started:
+    with fresh_plane() as started:
         yield started

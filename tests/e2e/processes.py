@@ -237,9 +237,5 @@ async def furnish(plane: ControlPlane, client: Client) -> None:
     """Volcano's kinds, a queue, and the rights of our accounts and no others."""
     await install_crds(client)
     await admit(plane, client)
-    for resource, document in (
-        (NAMESPACES, {"metadata": {"name": NAMESPACE}}),
-        (QUEUES, {"metadata": {"name": "default"}, "spec": {"weight": 1}}),
-    ):
-        with contextlib.suppress(ApiError):
-            await client.create(resource, document)  # type: ignore[arg-type]
+    with contextlib.suppress(ApiError):
+        await client.create(QUEUES, {"metadata": {"name": "default"}, "spec": {"weight": 1}})

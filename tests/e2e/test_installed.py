@@ -27,13 +27,10 @@ from stromboli.install.roles import LEASES, PROCESSES
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import crd_documents, install_crds
-from testbed.assets import NoAssets, assets
-from testbed.embedded import embedded_plane
 from testbed.plane import ControlPlane, write_kubeconfig
-from testbed.real import real_plane
-from tests.conftest import SERVER
 from tests.install.containers import Running, running
 from tests.install.image import Builder, stages
+from tests.planes import fresh_plane
 
 PATIENCE = 90
 RIGHTS = pytest.mark.only("real", because="the embedded server lets everybody do everything")
@@ -67,20 +64,6 @@ class Kubectl:
         return found
 
 
-def fresh_plane(*flags: str) -> Iterator[ControlPlane]:
-    """A server of one's own; a real one is started with these further flags."""
-    if SERVER == "embedded":
-        with embedded_plane(bare=True) as started:
-            yield started
-        return
-    try:
-        found = assets()
-    except NoAssets as missing:
-        pytest.skip(str(missing))
-    with real_plane(found, *flags) as started:
-        yield started
-
-
 def manifests(*options: str) -> str:
     result = CliRunner().invoke(main, ["manifests", *options])
     assert result.exit_code == 0, result.output
@@ -93,7 +76,7 @@ APPLY = ("apply", "--server-side", "--validate=strict", "-f", "-")
 @pytest.fixture(scope="module")
 def installed() -> Iterator[Kubectl]:
     """A server on which the manifests were applied."""
-    for plane in fresh_plane():
+    with fresh_plane() as plane:
         kubectl = Kubectl(plane)
         told = kubectl(*APPLY, stdin=manifests()).splitlines()
         assert [line for line in told if not line.endswith(" serverside-applied")] == []
@@ -264,7 +247,7 @@ OWNERS = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
 @pytest.mark.only("real", because="the embedded server protects no owners")
 def test_groups_are_made_where_owners_are_protected(tmp_path: Path) -> None:
     """Some clusters let nobody hold up the deletion of an owner who may not change that owner."""
-    for plane in fresh_plane(OWNERS):
+    with fresh_plane(OWNERS) as plane:
         _make_a_group(Kubectl(plane), tmp_path)
 
 
@@ -310,7 +293,7 @@ def kinds(kubectl: Kubectl) -> set[str]:
 @pytest.fixture
 def beside_volcano() -> Iterator[Kubectl]:
     """A server that knows the kind of groups already."""
-    for plane in fresh_plane():
+    with fresh_plane() as plane:
         kubectl = Kubectl(plane)
         kubectl(
             "apply", "--server-side", "--field-manager=volcano", "-f", "-", stdin=yaml.safe_dump(foreign_definition())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -22,13 +21,11 @@ from stromboli.kube.objects.catalogue import (
     QUEUES,
 )
 from stromboli.kube.objects.resources import Resource
-from testbed.assets import NoAssets, assets
-from testbed.embedded import embedded_plane
 from testbed.fault_proxy import FaultProxy
 from testbed.plane import ControlPlane
 from testbed.proxy_faults import Answer, Match
-from testbed.real import real_plane
 from tests.e2e.cluster import Cluster, running_cluster
+from tests.planes import fresh_plane
 from tests.priority_classes import until_usable
 
 FLAGS = (
@@ -41,15 +38,7 @@ FLAGS = (
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
     """A server with native groups: the early version on the real one, the later on ours."""
-    if os.environ.get("STROMBOLI_API_SERVER") != "real":
-        with embedded_plane(bare=True, native_groups=True) as started:
-            yield started
-        return
-    try:
-        found = assets()
-    except NoAssets as missing:
-        pytest.skip(str(missing))
-    with real_plane(found, *FLAGS) as started:
+    with fresh_plane(*FLAGS, native_groups=True) as started:
         yield started
 
 

@@ -18,10 +18,10 @@ from testbed.fault_proxy import FaultProxy
 from testbed.plane import NAMESPACE, ControlPlane
 from testbed.proxy_faults import Answer, Match
 from tests.e2e.cluster import Cluster, running_cluster
+from tests.e2e.disturbed import STREAMED_LISTS
 from tests.e2e.rights import admit
 from tests.processes.conftest import Command
 
-STREAMED_LISTS = Match("GET", "sendInitialEvents=true")
 REFUSED = Answer(422, "Invalid", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch")
 
 

@@ -9,8 +9,8 @@ from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import crd_documents, install_crds
 from testbed.plane import ControlPlane
-from tests.conftest import SERVER
 from tests.embedded.http_api import HttpApi, connected, guest_of
+from tests.planes import SERVER
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from stromboli.kube.access.backoff import Backoff
 from stromboli.kube.watching import reflector
 from stromboli.scheduler import outcomes
-from tests.conftest import SERVER
 from tests.living.stage import THEATRE
+from tests.planes import SERVER
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,33 @@
+"""The API server that stories run against: the embedded one, or a real one (see tests/conftest.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.assets import NoAssets, assets
+from testbed.embedded import embedded_plane
+from testbed.plane import ControlPlane
+from testbed.real import real_plane
+
+SERVER = os.environ.get("STROMBOLI_API_SERVER", "embedded")
+
+
+@contextlib.contextmanager
+def fresh_plane(*flags: str, native_groups: bool = False) -> Iterator[ControlPlane]:
+    """A server of one's own, which knows no kinds of Volcano: a real one with these further flags, or the embedded one,
+    with Kubernetes' own groups if it is to have them.
+    """
+    if SERVER == "embedded":
+        with embedded_plane(bare=True, native_groups=native_groups) as started:
+            yield started
+        return
+    try:
+        found = assets()
+    except NoAssets as missing:
+        pytest.skip(str(missing))
+    with real_plane(found, *flags) as started:
+        yield started
