@@ -201,6 +201,16 @@ class Plugin:
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         """Which candidates may be evicted for a whole job."""
 
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        """By what right the claimant may have the room of a victim that this plugin lets go, in words for reports;
+        empty where the plugin only protects.
+        """
+        return ""
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        """Why this plugin does not let a victim go for the claimant, in words for reports."""
+        return ""
+
     def victim_tasks(self, candidates: Sequence[Task]) -> Sequence[Task]:
         """Which running tasks should be moved, for nobody in particular."""
         return ()

@@ -29,6 +29,13 @@ class Budgets:
                 wanted[number] = wanted.get(number, 0) + 1
         return all(self.left[number] >= amount for number, amount in wanted.items())
 
+    def objection_to(self, uid: str) -> str:
+        """Why a task has to stay, in words."""
+        about = self.of_task.get(uid, ())
+        if len(about) > 1:
+            return f"{len(about)} disruption budgets are about it ({', '.join(self.names[number] for number in about)})"
+        return "; ".join(f"disruption budget {self.names[n]} allows {max(self.left[n], 0)} more" for n in about)
+
     def spend(self, uid: str, amount: int = 1) -> None:
         """A task goes; or, with a negative amount, it stays after all."""
         for number in self.of_task.get(uid, ()):

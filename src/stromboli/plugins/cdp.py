@@ -37,6 +37,10 @@ class Cdp(Plugin):
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         return self._cooled_down(candidates)
 
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        has_run = self._now - (victim.placed_at or victim.created)
+        return f"it got its place {has_run:.0f} s ago and keeps it for {self._time_of(victim.task_class):.0f} s"
+
     def _cooled_down(self, candidates: Sequence[Task]) -> list[Task]:
         return [task for task in candidates if self._is_cooled_down(task)]
 

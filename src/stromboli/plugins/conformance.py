@@ -25,3 +25,8 @@ class Conformance(Plugin):
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         return [task for task in candidates if _may_go(task)]
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        if victim.namespace == _SYSTEM_NAMESPACE:
+            return f"namespace {_SYSTEM_NAMESPACE} keeps the cluster alive"
+        return f"priority class {victim.priority_class} keeps the cluster alive"

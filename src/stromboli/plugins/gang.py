@@ -70,6 +70,11 @@ class Gang(Plugin):
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         return candidates
 
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        job = self._jobs[victim.job]
+        detail = f"PodGroup {job.key} has {job.ready_count} pods and needs {job.min_available}"
+        return f"{detail}: others of it go first" if job.ready_count > job.min_available else detail
+
     def _above_minimum(self, candidates: Sequence[Task]) -> list[Task]:
         """Victims that leave every job its minimum."""
         taken: dict[str, int] = defaultdict(int)

@@ -29,6 +29,9 @@ class Pdb(Plugin):
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         return self._affordable(candidates)
 
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        return self._budgets.objection_to(victim.uid)
+
     def _affordable(self, candidates: Sequence[Task]) -> list[Task]:
         """Those that may all go together, the first candidates first."""
         victims: list[Task] = []

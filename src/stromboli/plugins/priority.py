@@ -38,6 +38,19 @@ class Priority(Plugin):
         own = self._jobs[claimant.job].priority
         return self._jobs[task.job].priority < own and not _STANDARD < task.priority >= max(own, claimant.priority)
 
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        if victim.job == claimant.job:
+            return f"priority of the pod {victim.priority} < {claimant.priority}"
+        return f"priority {self._jobs[victim.job].priority} < {self._jobs[claimant.job].priority}"
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        if victim.job == claimant.job:
+            return f"priority of the pod {victim.priority} is not below {claimant.priority}"
+        own, theirs = self._jobs[claimant.job].priority, self._jobs[victim.job].priority
+        if theirs >= own:
+            return f"priority {theirs} is not below {own}"
+        return f"priority of the pod {victim.priority} is not below {max(own, claimant.priority)}"
+
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         if context.kind == "reclaim":
             return candidates

@@ -187,3 +187,29 @@ class Capacity(Plugin):
             if standing is not None and not standing.is_cut_off and reclaiming.accepts(task, standing):
                 victims.append(task)
         return victims
+
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        standing, request = self._standings[self._jobs[victim.job].queue], victim.task_class.request
+        allocated, deserved = standing.books.allocated, standing.deserved
+        above = [d for d, _ in request if d != PODS and allocated[d] > deserved[d]]
+        return self._compared(standing, above[0]) if above else ""
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        standing = self._standings.get(self._jobs[victim.job].queue)
+        if standing is None or standing.is_cut_off:
+            return f"queue {self._jobs[victim.job].queue} has no place in the tree of queues"
+        mine = self._standing_of(self._jobs[claimant.job])
+        objection = Reclaiming(mine, claimant.task_class.request, self._level).objection_to(victim, standing)
+        compared = self._compared(standing, self._dimension_of(victim))
+        if objection is None:
+            return f"{compared}: others of the queue go first, and then it has no more than that"
+        return f"{objection.value}: {compared}"
+
+    @staticmethod
+    def _dimension_of(task: Task) -> int:
+        return next((dimension for dimension, _ in task.task_class.request if dimension != PODS), PODS)
+
+    def _compared(self, standing: Standing, dimension: int) -> str:
+        name, amount = self._axis.names[dimension], self._axis.format
+        has, deserved = standing.books.allocated[dimension], standing.deserved[dimension]
+        return f"{standing.title} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 
 from stromboli.model.queue import QueueBooks
 from stromboli.model.resources import PODS, Amounts, Request, add_request
 from stromboli.model.task import Task
 from stromboli.plugins.capacity.standing import Standing
+
+
+class Objection(Enum):
+    """Why a victim stays; the value is for people."""
+
+    OF_NO_USE = "it holds nothing that the claimant asks for"
+    ELSEWHERE = "its room would not help, as a queue above the claimant's is full"
+    GUARANTEED = "it is needed for what the queue is guaranteed"
+    DESERVED = "the queue has no more than it deserves"
 
 
 class Reclaiming:
@@ -31,15 +41,22 @@ class Reclaiming:
 
     def accepts(self, victim: Task, standing: Standing) -> bool:
         request = victim.task_class.request
-        if self._request is not None and not _share_a_resource(request, self._request):
-            return False
-        if not self._full.issubset(each.name for each in standing.chain):
-            return False
-        if not self._keeps_guarantees(standing, request) or not self._may_lose(standing, request):
+        if self.objection_to(victim, standing) is not None:
             return False
         for books in standing.books.chain:
             add_request(self._holding(books), request, -1)
         return True
+
+    def objection_to(self, victim: Task, standing: Standing) -> Objection | None:
+        """What stands against a victim; None if it may go."""
+        request = victim.task_class.request
+        if self._request is not None and not _share_a_resource(request, self._request):
+            return Objection.OF_NO_USE
+        if not self._full.issubset(each.name for each in standing.chain):
+            return Objection.ELSEWHERE
+        if not self._keeps_guarantees(standing, request):
+            return Objection.GUARANTEED
+        return None if self._may_lose(standing, request) else Objection.DESERVED
 
     def _holding(self, books: QueueBooks) -> Amounts:
         """What a queue holds without those that were accepted before."""

@@ -60,6 +60,25 @@ class Drf(Plugin):
                 victims.append(task)
         return victims
 
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        mine, theirs = self._shares(claimant, victim)
+        if self._jobs[victim.job].queue != self._jobs[claimant.job].queue:
+            return f"queue {self._jobs[victim.job].queue} comes after queue {self._jobs[claimant.job].queue}, also then"
+        return f"PodGroup {victim.job} would keep a share of {theirs:.0%}, {claimant.job} would have {mine:.0%}"
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        mine, theirs = self._shares(claimant, victim)
+        if self._jobs[victim.job].queue != self._jobs[claimant.job].queue:
+            return f"queue {self._jobs[victim.job].queue} would then come before queue {self._jobs[claimant.job].queue}"
+        return f"PodGroup {victim.job} would keep a share of {theirs:.0%} only, {claimant.job} would have {mine:.0%}"
+
+    def _shares(self, claimant: Task, victim: Task) -> tuple[float, float]:
+        """What the claimant's job would have with it, and the victim's without it."""
+        gained, left = self._jobs[claimant.job].allocated[:], self._jobs[victim.job].allocated[:]
+        _add(gained, claimant, 1)
+        _add(left, victim, -1)
+        return dominant_share(gained, self._total), dominant_share(left, self._total)
+
     # -- queues in a tree ---------------------------------------------------------------------------------------
 
     def queue_order(self, queue: Queue) -> Key:

@@ -164,3 +164,26 @@ class Proportion(Plugin):
                 for dimension, amount in task.task_class.request:
                     allocated[dimension] -= amount
         return victims
+
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        standing = self._standings[self._jobs[victim.job].queue]
+        allocated = standing.books.allocated
+        above = [d for d, deserved in enumerate(standing.deserved) if allocated[d] > deserved]
+        asked = {dimension for dimension, _ in claimant.task_class.request if dimension != PODS}
+        return self._compared(standing, next((d for d in above if d in asked), above[0])) if above else ""
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        standing = self._standings.get(self._jobs[victim.job].queue)
+        if standing is None:
+            return f"what queue {self._jobs[victim.job].queue} deserves is not known"
+        right = self.right_to(claimant, victim)
+        if right:
+            return f"{right}: others of the queue go first, and then it has no more than that"
+        return self._compared(standing, victim.task_class.request[0][0])
+
+    def _compared(self, standing: Standing, dimension: int) -> str:
+        name, amount = self._axis.names[dimension], self._axis.format
+        has, deserved = standing.books.allocated[dimension], standing.deserved[dimension]
+        return (
+            f"queue {standing.books.name} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"
+        )

@@ -86,6 +86,18 @@ class Tdm(Plugin):
             return []
         return self._as_allowed(task for task in candidates if not self._zone_of(task) and self._may_leave(task))
 
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        return "it may run on nodes that are lent out, and the claimant may not"
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        if self._may_be_preempted(claimant) or may_be_lent(claimant.task_class):
+            return "the claimant may run on nodes that are lent out itself"
+        if self._zone_of(victim):
+            return "its node is lent out"
+        if not self._may_leave(victim):
+            return "it is not running, or not marked as preemptable"
+        return f"PodGroup {victim.job} allows no more evictions at a time"
+
     def victim_tasks(self, candidates: Sequence[Task]) -> Sequence[Task]:
         """Nodes whose time is over are given back, a few pods of each job at a time."""
         now = self._zones.now
