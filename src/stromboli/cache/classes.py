@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from stromboli import kube
 from stromboli.cache.constraints import Namespaces, PodConstraints, constraints_of
-from stromboli.cache.requests import pod_request, scored_request
+from stromboli.cache.requests import pod_limits, pod_request, scored_request
 from stromboli.model.resources import Request, ResourceAxis
-from stromboli.model.task_class import QUEUE, TaskClass
+from stromboli.model.task_class import LIMITS, QUEUE, TaskClass
 from stromboli.model.terms import TermRegistry
 
 ROLE = "volcano.sh/task-spec"
@@ -30,6 +30,10 @@ class PodFacts:
     container_count: int
     labels: tuple[tuple[str, str], ...]
     annotations: tuple[tuple[str, str], ...]
+
+
+#: What plugins may read as if it were an annotation, and no pod can say.
+_NOT_OF_PODS = (QUEUE, LIMITS)
 
 
 def image_name(name: str) -> str:
@@ -93,8 +97,14 @@ class Classifier:
             tuple(sorted(image_name(container.image) for container in containers if container.image)),
             len(containers),
             _chosen(pod.metadata.labels, self.labels),
-            _chosen(pod.metadata.annotations, self.annotations),
+            (*_chosen(pod.metadata.annotations, self.annotations), *self._limits(pod)),
         )
+
+    def _limits(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
+        """Only where some plugin reads them: pods with different limits are then of different classes."""
+        if LIMITS not in self.annotations:
+            return ()
+        return ((LIMITS, "/".join("-" if limit is None else str(limit) for limit in pod_limits(pod))),)
 
     def relabelled(self, facts: PodFacts, pod: kube.Pod) -> PodFacts:
         """The facts of a pod whose constraints do not ask about its labels, now that these are others."""
@@ -159,4 +169,4 @@ class Classifier:
 
 
 def _chosen(values: Mapping[str, str] | None, keys: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((key, values[key]) for key in keys if values and key in values and key != QUEUE)
+    return tuple((key, values[key]) for key in keys if values and key in values and key not in _NOT_OF_PODS)

@@ -19,6 +19,7 @@ from stromboli.cache.native_groups import NativeGroup, as_group
 from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
+from stromboli.cache.usage import UsageBook
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
@@ -49,6 +50,7 @@ class Cluster:
         self.default_queue = default_queue
         self.node_selector = node_selector or {}
         self.decisions = Decisions()
+        self.usage = UsageBook()
         self._placed_by_others = 0
         self._begin(class_labels, class_annotations)
 
@@ -86,6 +88,8 @@ class Cluster:
             self.reading.apply_namespace(given)
         elif isinstance(given, PodDisruptionBudget):
             self.budgets.apply(given)
+        elif isinstance(given, kube.NodeMetrics):
+            self.usage.apply(given)
         else:
             self.structure.apply(given)
 
@@ -101,6 +105,8 @@ class Cluster:
             self.reading.remove_namespace(given.key)
         elif isinstance(given, PodDisruptionBudget):
             self.budgets.remove(given.key)
+        elif isinstance(given, kube.NodeMetrics):
+            self.usage.remove(given.key)
         else:
             self.structure.remove(given)
 
@@ -331,7 +337,8 @@ class Cluster:
             queue_books=derived.sums.copies(),
             quotas=self.structure.quotas,
             now=now,
-            warnings=self.books.warnings(),
+            warnings=(*self.books.warnings(), *self.usage.warnings()),
+            usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
         )
 

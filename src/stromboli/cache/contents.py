@@ -12,6 +12,7 @@ from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.terms import Counted
+from stromboli.model.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Contents:
     default_queue: str = DEFAULT_QUEUE
     #: By label, the values of the nodes that are ours; all nodes are when nothing is said.
     node_selector: Mapping[str, Collection[str]] = field(default_factory=dict)
+    #: By node, what it was measured to use.
+    usage: Mapping[str, Usage] = field(default_factory=dict)
 
 
 def contents_of(cluster: Cluster) -> Contents:
@@ -47,6 +50,7 @@ def contents_of(cluster: Cluster) -> Contents:
         resources=list(cluster.axis.names),
         default_queue=cluster.default_queue,
         node_selector={label: sorted(values) for label, values in cluster.node_selector.items()},
+        usage=cluster.usage.figures,
     )
 
 
@@ -81,4 +85,5 @@ def cluster_with(
         cluster.let_rest(uid)
     for key, phase in contents.phases.items():
         cluster.set_phase(key, phase, hold=True)
+    cluster.usage.report(contents.usage)
     return cluster

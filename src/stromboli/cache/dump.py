@@ -23,6 +23,7 @@ from stromboli.cache.contents import Contents
 from stromboli.kube.access.redaction import redact
 from stromboli.kube.objects.catalogue import WATCHED
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.usage import Usage
 
 FORMAT = "stromboli-dump"
 VERSION = 1
@@ -81,6 +82,7 @@ class _File(msgspec.Struct, rename="camel"):
     default_queue: str
     node_selector: dict[str, list[str]]
     objects: dict[str, Any]
+    usage: dict[str, Usage] = msgspec.field(default_factory=dict)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -134,6 +136,7 @@ def _file_of(dump: Dump) -> _File:
         default_queue=contents.default_queue,
         node_selector={label: list(values) for label, values in contents.node_selector.items()},
         objects=objects,
+        usage=dict(contents.usage),
     )
 
 
@@ -178,6 +181,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         resources=file.resources,
         default_queue=file.default_queue,
         node_selector=file.node_selector,
+        usage=file.usage,
     )
     return Dump(contents, file.now, file.configuration, file.options, file.decisions, file.made_by)
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from stromboli.kube import Pod
 from stromboli.kube.objects.pod import ResourceRequirements
+from stromboli.model.quantity import parse_quantity
 from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, Request, ResourceAxis, request_of
 
 Amounts = dict[int, int]
@@ -64,6 +65,33 @@ def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
         asked.get(CPU, 0) + without_cpu * ASSUMED_CPU,
         asked.get(MEMORY, 0) + without_memory * ASSUMED_MEMORY,
     )
+
+
+def pod_limits(pod: Pod) -> tuple[int | None, int | None]:
+    """The most cpu and memory that the containers may use together; None where one of them has no limit.
+
+    Init containers that end before the others begin do not count.
+    """
+    return _limit(pod, "cpu", milli=True), _limit(pod, "memory", milli=False)
+
+
+def _limit(pod: Pod, name: str, *, milli: bool) -> int | None:
+    sidecars = [each for each in pod.spec.init_containers or () if each.restart_policy == "Always"]
+    of_containers = [_limits(container.resources).get(name) for container in (*(pod.spec.containers or ()), *sidecars)]
+    of_pod = _limits(pod.spec.resources).get(name)
+    texts = of_containers if of_pod is None else [of_pod]
+    known = [text for text in texts if text is not None]
+    if not texts or len(known) < len(texts):
+        return None
+    known.append((pod.spec.overhead or {}).get(name, 0))
+    try:
+        return sum(parse_quantity(text, milli=milli) for text in known)
+    except ValueError as error:
+        raise RequestError(f"spec.containers: resources.limits.{name}: {error}") from None
+
+
+def _limits(resources: ResourceRequirements | None) -> Mapping[str, str | int | float]:
+    return (resources.limits if resources else None) or {}
 
 
 def _requests(resources: ResourceRequirements | None) -> Mapping[str, str | int | float]:

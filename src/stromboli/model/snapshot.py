@@ -19,6 +19,7 @@ from stromboli.model.queue import Queue, QueueBooks
 from stromboli.model.quota import Quota
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.terms import TermRegistry
+from stromboli.model.usage import UsageTable
 
 
 @dataclass(slots=True)
@@ -48,6 +49,8 @@ class Snapshot:
     touched: tuple[str, ...] = ()
     #: How many pods of which sets may be evicted.
     budgets: Budgets = field(default_factory=Budgets)
+    #: What nodes really use; None when nobody has measured it.
+    usage: UsageTable | None = None
 
     @property
     def size(self) -> int:

@@ -59,6 +59,9 @@ class SpreadConstraint:
 
 #: Stands among the annotations that a plugin may read for the queue of the pod's job, whatever the pod itself says.
 QUEUE = "stromboli.dev/queue"
+#: Stands there for the most that the pod's containers may use: milli-cpu and bytes, as in `1500/2147483648`, with a
+#: dash where a container has no limit.
+LIMITS = "stromboli.dev/limits"
 
 
 @dataclass(slots=True, eq=False)

@@ -40,7 +40,7 @@ class World:
         #: Groups that no manifest has: made for pods that name none.
         self._made_groups: dict[str, kube.PodGroup] = {}
         given = list(objects)
-        self._now = max((seconds_of(entry.metadata.creation_timestamp) for entry in given), default=0.0)
+        self._now = max(map(_moment_of, given), default=0.0)
         for queue in standard_queues():
             self._cluster.apply(queue)
         for entry in sorted(given, key=_place_in_line):
@@ -118,6 +118,12 @@ class World:
     def phase(self, job: Job) -> str:
         """The phase of a job as its pods stand now."""
         return phase_of(job, unschedulable=self._cluster.phase(job.key) == "Unknown")
+
+
+def _moment_of(entry: kube.KubeObject) -> float:
+    """The latest time that an object tells of: when it was made, or when its figures were taken."""
+    measured = entry.timestamp if isinstance(entry, kube.NodeMetrics) else None
+    return max(seconds_of(entry.metadata.creation_timestamp), seconds_of(measured))
 
 
 def _place_in_line(entry: kube.KubeObject) -> tuple[str, float, str]:

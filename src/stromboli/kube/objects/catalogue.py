@@ -2,7 +2,15 @@
 
 from stromboli.kube.objects import native
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from stromboli.kube.objects.cluster import ConfigMap, Namespace, Node, PodDisruptionBudget, PriorityClass, ResourceQuota
+from stromboli.kube.objects.cluster import (
+    ConfigMap,
+    Namespace,
+    Node,
+    NodeMetrics,
+    PodDisruptionBudget,
+    PriorityClass,
+    ResourceQuota,
+)
 from stromboli.kube.objects.definitions import CustomResourceDefinition
 from stromboli.kube.objects.event import Event
 from stromboli.kube.objects.lease import Lease
@@ -23,6 +31,7 @@ from stromboli.kube.objects.workloads import Deployment, Job, ReplicaSet, Statef
 
 PODS = Resource(Pod, "v1", "pods")
 NODES = Resource(Node, "v1", "nodes")
+NODE_METRICS = Resource(NodeMetrics, "v1beta1", "nodes")
 NAMESPACES = Resource(Namespace, "v1", "namespaces")
 CONFIG_MAPS = Resource(ConfigMap, "v1", "configmaps")
 RESOURCE_QUOTAS = Resource(ResourceQuota, "v1", "resourcequotas")

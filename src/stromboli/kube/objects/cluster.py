@@ -46,6 +46,16 @@ class Node(TopLevel):
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
 
+class NodeMetrics(TopLevel):
+    """What a node really used of its cpu and memory during a window of time that ended at the timestamp."""
+
+    group: ClassVar[str] = "metrics.k8s.io"
+
+    timestamp: str | None = None
+    window: str | None = None
+    usage: Resources | None = None
+
+
 class Namespace(TopLevel):
     """Read for its labels, which namespace selectors match."""
 

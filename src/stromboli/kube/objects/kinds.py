@@ -15,6 +15,7 @@ from stromboli.kube.objects.cluster import (
     ConfigMap,
     Namespace,
     Node,
+    NodeMetrics,
     PodDisruptionBudget,
     PriorityClass,
     ResourceQuota,
@@ -35,13 +36,14 @@ KubeObject: TypeAlias = (
     | PodDisruptionBudget
     | ConfigMap
     | ResourceQuota
+    | NodeMetrics
 )
 
 KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
     for kind in (
         *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
-        ResourceQuota,
+        *(ResourceQuota, NodeMetrics),
     )
 }
 """The type of every kind that is read, by API group and kind; the core group is ""."""
