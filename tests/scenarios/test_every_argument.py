@@ -213,6 +213,26 @@ SLA = [
     ),
 ]  # fmt: skip
 
+LATELY = {"placed": "2026-03-01T11:50:00Z", "queue": "rich"}
+NOON = {"created": "2026-03-01T12:00:00Z"}
+
+MINRUNTIME = [
+    Row(
+        "minruntime", "defaultPreemptMinRuntime", "1h", nodes(1, 1), queue("rich"), running("a", **LATELY),
+        gang(1, queue="rich", **NOON), actions="evict-preemptable, allocate", switches={"enableReclaimable": False},
+        default="A", changed="-",
+    ),
+    Row(
+        "minruntime", "defaultReclaimMinRuntime", "1h", nodes(1, 1), queue("rich"), running("a", **LATELY),
+        gang(1, **NOON), actions="evict-reclaimable, allocate", default="A", changed="-",
+    ),
+    Row(
+        "minruntime", "reclaimResolveMethod", "queue", nodes(1, 1), queue("above"),
+        queue("rich", parent="above", annotations={"scheduling.stromboli.dev/reclaim-min-runtime": "1h"}),
+        running("a", **LATELY), gang(1, **NOON), actions="evict-reclaimable, allocate", default="A", changed="-",
+    ),
+]  # fmt: skip
+
 #: What an argument switches off beside the rule in its row.
 ALSO = [
     Row(
@@ -245,9 +265,10 @@ DEFAULTS = {
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
     "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
     "tdm.revocable-zone.<zone>": "", "tdm.evict.period": "1m",
+    "defaultPreemptMinRuntime": "0s", "defaultReclaimMinRuntime": "0s", "reclaimResolveMethod": "lca",
 }  # fmt: skip
 
-ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *OTHERS, *ALSO]
+ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO]
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

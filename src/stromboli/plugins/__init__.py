@@ -6,6 +6,7 @@ from stromboli.plugins.cdp import Cdp
 from stromboli.plugins.conformance import Conformance
 from stromboli.plugins.drf import Drf
 from stromboli.plugins.gang import Gang
+from stromboli.plugins.minruntime import MinRuntime
 from stromboli.plugins.nodegroup import NodeGroup
 from stromboli.plugins.nodeorder import NodeOrder
 from stromboli.plugins.overcommit import Overcommit
@@ -25,6 +26,7 @@ PLUGINS = (
     Conformance,
     Drf,
     Gang,
+    MinRuntime,
     NodeGroup,
     NodeOrder,
     Overcommit,
