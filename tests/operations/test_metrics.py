@@ -7,11 +7,14 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.kube import KubeObject
 from stromboli.operations.metrics import CycleSeconds, Metrics
 from tests.properties import objects
 from tests.properties.engine import default_program, world_of
+from tests.scenarios.case import BUILT_IN, configuration
 
 SPENT = CycleSeconds(snapshot=0.001, opening=0.002, commit=0.003, total=0.05)
 ONE_CPU = objects.template({"cpu": "1", "memory": "1Gi"})
@@ -83,6 +86,22 @@ CYCLE = {
 @pytest.mark.parametrize(("name", "labels", "expected"), CYCLE.values(), ids=CYCLE)
 def test_a_cycle_is_told(metrics: Metrics, name: str, labels: dict[str, str], expected: float) -> None:
     assert value(metrics, name, **labels) == pytest.approx(expected)
+
+
+def test_a_queue_with_all_that_it_is_promised_is_overused() -> None:
+    program = Program(parse_configuration(configuration("gang", "capacity", "predicates"), BUILT_IN), BUILT_IN)
+    queues = [objects.queue("rich", weight=1), objects.queue("poor", weight=1)]
+    for queue in queues:
+        queue.spec.deserved = {"cpu": "2"}
+    jobs = [*objects.gang("fits", 3, ONE_CPU, queue="rich", minimum=1), *objects.gang("one", 1, ONE_CPU, queue="poor")]
+    world = world_of([*NODES, *queues, *jobs], program)
+    world.run_cycle()
+    session = Session(world.snapshot(), program)
+    session.run()
+    metrics = Metrics()
+    metrics.observe_cycle(session, SPENT)
+    told = {name: value(metrics, "volcano_queue_overused", queue_name=name) for name in ("rich", "poor")}
+    assert told == {"rich": 1, "poor": 0}
 
 
 def test_what_is_gone_is_not_told_any_more(metrics: Metrics) -> None:

@@ -119,7 +119,8 @@ def _queue_title(queue: QueueStanding) -> str:
     if not queue.exists:
         return f"Queue {queue.name}: does not exist"
     admitted = "has been let in" if queue.admitted else "has not been let in yet"
-    return f"Queue {queue.name} ({queue.state}, weight {queue.weight}); the job {admitted}"
+    weight = "" if queue.by_weight is False else f", weight {queue.weight}"
+    return f"Queue {queue.name} ({queue.state}{weight}); the job {admitted}"
 
 
 def _amounts(queue: QueueStanding) -> Iterator[str]:

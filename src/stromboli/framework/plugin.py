@@ -50,6 +50,8 @@ class QueueFacts(NamedTuple):
 
     deserved: Sequence[int]
     share: float
+    #: Whether its weight decides what it deserves; if not, its own promises do.
+    by_weight: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ class Plugin:
     #: Pod labels and annotations that the plugin reads: tasks that differ in them are of different classes.
     reads_labels: ClassVar[tuple[str, ...]] = ()
     reads_annotations: ClassVar[tuple[str, ...]] = ()
+    #: Over how many seconds measurements of nodes are averaged for this plugin; 0 for one that reads none.
+    usage_window: float = 0.0
     #: Whether victims that this plugin objects to are safe whatever plugins in other tiers say. Its consent does not
     #: end the question.
     guards_victims: ClassVar[bool] = False

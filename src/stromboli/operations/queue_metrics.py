@@ -54,7 +54,7 @@ class QueueMetrics:
         values: dict[str, dict[Labels, float]] = {
             "share": {(name,): known.share for name, known in facts.items() if known is not None},
             "weight": {(name,): queue.weight for name, queue in session.queues.items()},
-            "overused": {(name,): _is_overused(session, queue) for name, queue in session.queues.items()},
+            "overused": {(name,): _is_overused(session, queue, facts[name]) for name, queue in session.queues.items()},
         }
         return sum(self._single[kind].show(series) for kind, series in values.items())
 
@@ -91,8 +91,13 @@ def _facts(session: Session, queue: Queue) -> QueueFacts | None:
         return None
 
 
-def _is_overused(session: Session, queue: Queue) -> bool:
+def _is_overused(session: Session, queue: Queue, facts: QueueFacts | None) -> bool:
+    """Whether a policy calls it overused or, as not every policy does, whether it has all that it deserves."""
     try:
-        return session.overused(queue) is not None
+        if session.overused(queue) is not None:
+            return True
     except Exception:
         return False
+    allocated = session.ledger.queues[queue.name].allocated
+    parts = [(dimension, amount) for dimension, amount in enumerate(facts.deserved if facts else ()) if amount]
+    return bool(parts) and all(allocated[dimension] >= amount for dimension, amount in parts)

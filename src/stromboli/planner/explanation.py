@@ -46,6 +46,8 @@ class QueueStanding:
     exists: bool
     state: str = ""
     weight: int = 0
+    #: Whether the weight decides what it deserves; None where nobody knows what queues deserve.
+    by_weight: bool | None = None
     #: Whether the job has been let in.
     admitted: bool = False
     amounts: tuple[Amount, ...] = ()
@@ -116,7 +118,8 @@ def _standing(session: Session, job: Job) -> QueueStanding:
         for d, asked in enumerate(job.requested)
         if asked and axis.names[d] != "pods"
     )
-    return QueueStanding(queue.name, True, queue.state, queue.weight, job.phase != "Pending", amounts)
+    by_weight, admitted = facts.by_weight if facts else None, job.phase != "Pending"
+    return QueueStanding(queue.name, True, queue.state, queue.weight, by_weight, admitted, amounts)
 
 
 def lines_of(plan: Plan, order: Mapping[str, int]) -> dict[str, list[Ahead]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stromboli import kube
 from stromboli.cache.jobs import job_key_of
 from stromboli.controllers.podgroups import group_for, is_plain
+from stromboli.framework.plugin import QueueFacts
 from stromboli.model.job import Job
 from stromboli.model.nodes import Node
 from stromboli.model.queue import Queue
@@ -42,6 +43,8 @@ class Situation:
     queue_object: kube.Queue | None
     queue: Queue | None
     queue_allocated: Amounts
+    #: What it deserves, where a policy knows, and whether its weight decides that.
+    queue_facts: QueueFacts | None
     priority_classes: tuple[kube.PriorityClass, ...]
     nodes: tuple[kube.Node, ...]
     node_facts: tuple[Node, ...]
@@ -57,6 +60,11 @@ class Situation:
         """How many of the waiting pods must get a place to reach the goal."""
         missing = max(self.job.min_available - self.job.ready_count, 1)
         return len(self.waiting) if self.goal.all_pods else min(missing, len(self.waiting))
+
+    @property
+    def goes_by_weight(self) -> bool:
+        """Whether the weight of the queue means anything."""
+        return self.queue_facts is None or self.queue_facts.by_weight
 
     def needed(self) -> Amounts:
         """What that many pods ask for."""
@@ -106,6 +114,7 @@ def _situation(plan: Plan, surroundings: _Surroundings, key: str) -> Situation:
         queue_object=surroundings.queues.get(job.queue),
         queue=session.queues.get(job.queue),
         queue_allocated=books.allocated[:] if books else [0] * len(session.axis),
+        queue_facts=session.queue_facts(session.queues[job.queue]) if job.queue in session.queues else None,
         priority_classes=surroundings.priority_classes,
         nodes=surroundings.nodes,
         node_facts=session.nodes.nodes,

@@ -24,6 +24,7 @@ from stromboli.model.job import Job
 from stromboli.model.reasons import Code
 from stromboli.model.task import Task, TaskStatus
 from stromboli.scheduler.announcer import Announcer
+from stromboli.scheduler.complaints import Complaints
 from stromboli.scheduler.group_places import place_of
 from stromboli.scheduler.statuses import (
     CLAIMED,
@@ -84,6 +85,7 @@ class Reporting:
         self._orphans: dict[str, float] = {}
         #: By name, queues and their sums as they were last looked at.
         self._queues: dict[str, tuple[kube.Queue | None, list[int]]] = {}
+        self._complaints = Complaints(clock)
 
     def report(self, session: Session) -> None:
         """Wish for everything that this cycle has to say."""
@@ -94,6 +96,7 @@ class Reporting:
             else:
                 self._report_orphans(session, session.jobs[key])
         self._report_queues()
+        self._complaints.tell(session.warnings)
 
     def remind(self) -> bool:
         """Have those jobs told about again whose status could not be written a while ago, and those whose group is
@@ -111,13 +114,13 @@ class Reporting:
         return bool(due or lonely)
 
     def forget_gone(self) -> int:
-        """Forget what was told about jobs that are gone; answers how many they were."""
+        """Forget what was told about jobs that are gone, and warnings that are over; answers how many they were."""
         gone = [key for key in self._told if key not in self._cluster.groups]
         for key in gone:
             del self._told[key]
         for key in [key for key in self._orphans if not self._cluster.members(key)]:
             del self._orphans[key]
-        return len(gone)
+        return len(gone) + self._complaints.forget_old()
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

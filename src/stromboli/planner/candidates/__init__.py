@@ -30,6 +30,7 @@ from stromboli.planner.candidates.placement import (
     without_spreading,
 )
 from stromboli.planner.candidates.priority import higher_priority
+from stromboli.planner.candidates.promises import larger_deserved, larger_guarantee
 from stromboli.planner.candidates.requests import smaller_requests
 from stromboli.planner.situation import Situation
 
@@ -54,6 +55,8 @@ _FAMILIES = (
     higher_priority,
     larger_capability,
     larger_weight,
+    larger_deserved,
+    larger_guarantee,
     smaller_requests,
     more_nodes,
     smaller_minimum_resources,

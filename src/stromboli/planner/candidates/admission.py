@@ -64,7 +64,7 @@ def _raise_capability(situation: Situation, given: kube.Queue, missing: dict[int
 
 def larger_weight(situation: Situation) -> Iterator[Candidate]:
     given = situation.queue_object
-    if situation.queue is not None and given is not None:
+    if situation.queue is not None and given is not None and situation.goes_by_weight:
         weight = situation.queue.weight
         yield Candidate("raise-weight", weight * (_LARGEST_WEIGHT_FACTOR - 1), partial(_raise_weight, given, weight))
 

@@ -64,7 +64,7 @@ class Capacity(Plugin):
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
         standing = self._standings[queue.name]
-        return QueueFacts(standing.deserved, standing.share)
+        return QueueFacts(standing.deserved, standing.share, by_weight=False)
 
     def _standing_of(self, job: Job) -> Standing:
         return self._standings[job.queue]
