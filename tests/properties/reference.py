@@ -428,6 +428,7 @@ class Reference:
             for queue, members in self._lines(job for job in jobs if waiting[id(job)]).items()
         }
         queues = {queue: self.queue_key(queue) for queue in lines}
+        self._hold(jobs)
         while queues:
             queue = min(queues, key=lambda name: queues[name])
             if not lines[queue] or self.is_overused(queue):
@@ -436,9 +437,40 @@ class Reference:
             place = min(lines[queue], key=lambda place: place[0])
             lines[queue].remove(place)
             job = place[1]
-            if self._attempt(job, waiting[id(job)]) and waiting[id(job)]:
+            if self._attempt_with_rooms(job, waiting[id(job)]) and waiting[id(job)]:
                 lines[queue].append((self.job_key(job), job))
             queues[queue] = self.queue_key(queue)
+
+    def _hold(self, jobs: Sequence[Job]) -> None:
+        """Rooms that pods were promised before are kept for them, the most important first."""
+        self.rooms: list[tuple[Job, Task, Node]] = []
+        for job in sorted(jobs, key=lambda job: (-job.priority, *_age(job))):
+            if not self.is_overused(job.queue):
+                for task in sorted(self._wanting(job), key=lambda task: task.order):
+                    node = self._nominated(task)
+                    if node is not None:
+                        self._keep(job, task, node)
+
+    def _keep(self, job: Job, task: Task, node: Node) -> None:
+        if admits(node, task) and has_room(node, task, later=True):
+            node.add(task, PIPELINED, 1)
+            self.rooms.append((job, task, node))
+
+    def _attempt_with_rooms(self, job: Job, waiting: list[Task]) -> bool:
+        """A job may take its own rooms and those of less important jobs of its queue; what it leaves is kept on."""
+        opened = [r for r in self.rooms if r[0] is job or (r[0].queue == job.queue and r[0].priority < job.priority)]
+        self.rooms = [room for room in self.rooms if room not in opened]
+        for _, task, node in opened:
+            node.add(task, PIPELINED, -1)
+        again = self._attempt(job, waiting)
+        can_start = job.has_enough(*READY) or job.has_enough(*READY, PIPELINED)
+        for holder, task, node in sorted(opened, key=lambda room: room[0] is job):
+            if task.status == PENDING and (holder is not job or can_start):
+                self._keep(holder, task, node)
+        return again
+
+    def _nominated(self, task: Task) -> Node | None:
+        return next((node for node in self.nodes if node.name == task.pod.status.nominated_node_name), None)
 
     def _wanting(self, job: Job) -> list[Task]:
         tasks = [t for t in job.tasks if t.status == PENDING and not t.is_gated and not t.is_best_effort]
@@ -486,7 +518,7 @@ class Reference:
     # -- nodes ------------------------------------------------------------------------------------------------------
 
     def _place(self, task: Task) -> bool:
-        nominated = next((n for n in self.nodes if n.name == task.pod.status.nominated_node_name), None)
+        nominated = self._nominated(task)
         if nominated is not None and admits(nominated, task) and has_room(nominated, task, later=True):
             self._put(task, nominated, ALLOCATED if has_room(nominated, task, later=False) else PIPELINED)
             return True
@@ -528,6 +560,10 @@ class Reference:
         assert task.node is not None
         task.node.add(task, task.status, -1)
         task.node, task.status = None, PENDING
+
+
+def _age(job: Job) -> tuple[float, str]:
+    return seconds(job.group.metadata.creation_timestamp), job.group.key
 
 
 def status_of(pod: kube.Pod) -> int:

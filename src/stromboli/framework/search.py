@@ -22,6 +22,7 @@ from stromboli.model.task_class import TaskClass
 
 #: Score vectors kept for classes that are not being asked about right now. Beyond it the oldest are computed again.
 _KEPT_BYTES = 256 << 20
+_ROOM_HELD = Reason(Code.ROOM_HELD, "node(s) had room that is kept for pods that were promised it")
 
 
 class NodeSearch:
@@ -148,9 +149,14 @@ class NodeSearch:
         if not len(ledger.nodes):
             return NodeRefusals(0, ())
         groups = list(view.static.groups(task_class, ledger))
-        waits = self._ledger.is_waiting_for_release and not task_class.best_effort
+        waits = (ledger.is_waiting_for_release or ledger.holds_rooms) and not task_class.best_effort
         room = ledger.all_rows.future_idle if waits else ledger.all_rows.idle
-        short, left = self._short_of(task_class, view.static.admitted, room)
+        admitted = view.static.admitted
+        kept = self._kept_from(task_class, admitted) if ledger.holds_rooms else None
+        if kept is not None and kept.any():
+            groups.append((_ROOM_HELD, np.flatnonzero(kept)))
+            admitted = admitted & ~kept
+        short, left = self._short_of(task_class, admitted, room)
         groups.extend(short)
         for rule in (*view.row_filters, *view.cluster_filters):
             refused = left & ~rule.admits(task_class, ledger.all_rows, ledger)
@@ -158,6 +164,16 @@ class NodeSearch:
                 groups.extend(rule.refusals(task_class, ledger, refused))
                 left &= ~refused
         return NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, within)))
+
+    def _kept_from(self, task_class: TaskClass, admitted: Mask) -> Mask:
+        """Which nodes lack nothing but what is kept for tasks that were promised it."""
+        rows, held = self._ledger.all_rows, self._ledger.held
+        lacks, would_do = np.zeros(len(rows), dtype=np.bool_), admitted.copy()
+        for dimension, amount in task_class.request:
+            free = rows.future_idle(dimension)
+            lacks |= free < amount
+            would_do &= free + held[dimension] >= amount
+        return would_do & lacks
 
     def _short_of(
         self, task_class: TaskClass, admitted: Mask, room: Callable[[int], Amount]

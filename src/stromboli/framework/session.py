@@ -7,8 +7,9 @@ decided and what was refused. Nothing here reaches out: the caller reads `decisi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from stromboli.framework import questions
@@ -16,6 +17,7 @@ from stromboli.framework.measurements import Measurements, Stopwatch
 from stromboli.framework.plugin import Event, PluginFailure
 from stromboli.framework.program import Program
 from stromboli.framework.refusals import JobRefusal, LastTransaction
+from stromboli.framework.rooms import HeldRooms
 from stromboli.framework.search import NodeSearch
 from stromboli.framework.statement import Statement
 from stromboli.framework.status import JobStatus, status_of
@@ -188,6 +190,15 @@ class Session(questions.Questions):
         """Nodes that are lent out for some hours only."""
         return [node for node in self.nodes.nodes if node.revocable_zone]
 
+    @cached_property
+    def rooms(self) -> HeldRooms:
+        """Rooms that pods were promised in earlier cycles."""
+        return HeldRooms(self)
+
+    def turn_of(self, job: Job) -> AbstractContextManager[None]:
+        """The time in which a job may take the rooms that were promised to it."""
+        return self.rooms.open_to(job) if self.rooms else _NOTHING_TO_OPEN
+
     def queue_of(self, job: Job) -> Queue:
         return self.queues[job.queue]
 
@@ -345,3 +356,4 @@ class Session(questions.Questions):
 
 
 _NO_ANNOTATIONS: dict[str, str] = {}
+_NOTHING_TO_OPEN = nullcontext()

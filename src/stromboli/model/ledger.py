@@ -8,12 +8,13 @@ overwrites in an `Entry`, and undo puts that back: an old state is never recompu
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.model.books import Effect, Rows
+from stromboli.model.books import Block, Effect, Rows
 from stromboli.model.changes import ChangeLog
 from stromboli.model.job import PENDING_BEST_EFFORT, Counts, Job
 from stromboli.model.nodes import Index
@@ -84,6 +85,11 @@ class Ledger:
         self.freed = 0
 
     # -- reading ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def held(self) -> Block:
+        """What is kept of each resource on each node for tasks that were promised it in earlier cycles."""
+        return np.zeros((self.layout.resources, len(self.nodes)), dtype=np.int64)
 
     def status_of(self, task: Task) -> TaskStatus:
         return TaskStatus(self.codes[task.row])
@@ -190,6 +196,23 @@ class Ledger:
             self._feed(entry, task_class, [row], -1)
         self.freed += 1
         return entry
+
+    def hold(self, task: Task, row: int) -> None:
+        """Keep room on a node for a pending task that was promised it: nodes know of it, jobs and queues do not."""
+        self.holds_rooms, self.is_scored_as_used = True, False
+        self._keep_free(task, row, 1)
+
+    def let_go(self, task: Task, row: int) -> None:
+        """Give up what `hold` keeps."""
+        self._keep_free(task, row, -1)
+        self.freed += 1
+
+    def _keep_free(self, task: Task, row: int, sign: int) -> None:
+        self._add_to_nodes([row], sign * self.effect(task.task_class, TaskStatus.PIPELINED))
+        for dimension, amount in task.task_class.request:
+            self.held[dimension, row] += sign * amount
+        for number in task.task_class.feeds:
+            self._own_tally(number)[row] += sign
 
     def bind(self, tasks: Sequence[Task]) -> None:
         """Allocated tasks of one job and class become binding. Final: what is committed is not undone here."""

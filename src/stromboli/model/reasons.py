@@ -31,6 +31,7 @@ class Code(StrEnum):
 
     INSUFFICIENT_RESOURCE = "InsufficientResource"
     TOO_MANY_PODS = "TooManyPods"
+    ROOM_HELD = "RoomHeld"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
     NODE_NOT_READY = "NodeNotReady"
     NODE_SELECTOR = "NodeSelectorMismatch"
@@ -92,6 +93,11 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.TOO_MANY_PODS: CodeFacts(
         "The node already runs as many pods as it may.", Remedy.WAIT, "Wait for pods to end or add nodes.", _ROOM
+    ),
+    Code.ROOM_HELD: CodeFacts(
+        "The node has the room, or will have it, but it is kept for a pod that others were evicted for or that has "
+        "waited for it.", Remedy.WAIT,
+        "Wait for more room; a higher priority within the same queue goes before the one that waits.", _ROOM,
     ),
     Code.NODE_UNSCHEDULABLE: CodeFacts(
         "The node is cordoned.", Remedy.ASK_ADMINISTRATOR, "Uncordon the node.", (Cure.NODE_CHANGED, Cure.NODE_ADDED)

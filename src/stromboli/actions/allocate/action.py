@@ -59,7 +59,8 @@ class Allocate(Action):
             return
         worksheet = worksheets[job.key]
         try:
-            again = self._attempt(session, job, worksheet)
+            with session.turn_of(job):
+                again = self._attempt(session, job, worksheet)
         except BrokenBooks:
             raise
         except Exception as error:

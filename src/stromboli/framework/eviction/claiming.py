@@ -67,27 +67,25 @@ class Claims:
         if known is not None and number >= known[0]:
             self._refuse(job, known[1])
             return False
-        with session.statement() as statement:
+        with session.turn_of(job), session.statement() as statement:
             attempt = Attempt(job, statement, Choice(session, self._terms, self._maker, statement))
             for task in tasks:
                 if self._has_enough(job):
                     break
                 self._serve(attempt, task)
-            if statement.operations and session.job_pipelined(job):
-                self._commit(attempt)
-                return True
+            if session.job_pipelined(job) and statement.operations:
+                return self._conclude(attempt)
         self._give_up(attempt)
         self._too_many[need] = number, attempt.refusal
         return False
 
     def claim_one(self, job: Job, task: Task) -> bool:
         """Make room for one task of a job that runs without it."""
-        with self._session.statement() as statement:
+        with self._session.turn_of(job), self._session.statement() as statement:
             attempt = Attempt(job, statement, Choice(self._session, self._terms, self._maker, statement))
             self._serve(attempt, task)
             if statement.operations:
-                self._commit(attempt)
-                return True
+                return self._conclude(attempt)
         self._give_up(attempt)
         return False
 
@@ -99,6 +97,16 @@ class Claims:
         classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
         return job.queue, job.priority, tuple(job.allocated), classes
 
+    def _conclude(self, attempt: Attempt) -> bool:
+        """Everybody has a place. Where nobody has to go for it, there is nothing to claim: the room is free, or others
+        are leaving already, and it is for allocate to give it.
+        """
+        if attempt.places:
+            self._commit(attempt)
+        else:
+            self._forget()
+        return bool(attempt.places)
+
     def _commit(self, attempt: Attempt) -> None:
         if attempt.places > 1:
             prune(self._session, attempt.statement, attempt.choice, attempt.units)
@@ -109,10 +117,14 @@ class Claims:
             self._rankings[kind].settle()
         self._used.clear()
 
-    def _give_up(self, attempt: Attempt) -> None:
+    def _forget(self) -> None:
+        """What was learned about nodes was true of a plan that is not carried out."""
         for kind in self._used:
             self._rankings[kind].forget()
         self._used.clear()
+
+    def _give_up(self, attempt: Attempt) -> None:
+        self._forget()
         if attempt.refusal is None and attempt.stuck is not None:
             attempt.refusal = failure(self._session, self._terms, self._pool, attempt.stuck)
         self._refuse(attempt.job, attempt.refusal)
