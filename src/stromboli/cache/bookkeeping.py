@@ -15,6 +15,7 @@ from stromboli.cache.derived import Derived
 from stromboli.cache.jobs import job_spec, missing_group, queue_name_of
 from stromboli.cache.pods import Counted, PodRecord, task_of
 from stromboli.cache.reading import Reading
+from stromboli.cache.run_times import run_time_complaint
 from stromboli.cache.structure import Structure
 from stromboli.model.books import Layout
 from stromboli.model.nodes import NodeTable
@@ -187,6 +188,8 @@ class Bookkeeping:
             self._warnings["pod", uid] = record.fault
             if not pod.spec.node_name:
                 return None
+        elif complaint := run_time_complaint(pod):
+            self._warnings["pod", uid] = f"Pod {pod.key}: {complaint}"
         status = self._decisions.status_of(pod)
         node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
         task_class = self._reading.class_of(record, self._images, self._queue_of(record.job))

@@ -10,6 +10,7 @@ import msgspec
 from stromboli import kube
 from stromboli.cache.classes import PodFacts
 from stromboli.cache.jobs import PREEMPTABLE, Priorities, is_true
+from stromboli.cache.run_times import run_time_of
 from stromboli.cache.times import seconds_of
 from stromboli.model.task import Task, TaskStatus
 from stromboli.model.task_class import TaskClass
@@ -109,6 +110,7 @@ def task_of(
         never_preempts=pod.spec.preemption_policy == "Never",
         priority_class=pod.spec.priority_class_name or "",
         placed_at=_placed_at(pod),
+        run_time=run_time_of(pod),
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from math import inf
 
 from stromboli.model.task_class import TaskClass
 
@@ -63,6 +64,8 @@ class Task:
     priority_class: str = ""
     #: When it got its node, as the cluster says; 0 while it has none, or when nobody knows.
     placed_at: float = 0.0
+    #: How long it says it will run, in seconds.
+    run_time: float = inf
     #: Members of a numbered set by their number, others by age; the uid settles the rest.
     order: tuple[int, int, float, str] = field(init=False)
     #: Whether it is left alone for now, although it has no node.
