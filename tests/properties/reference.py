@@ -452,7 +452,7 @@ class Reference:
                         self._keep(job, task, node)
 
     def _keep(self, job: Job, task: Task, node: Node) -> None:
-        if admits(node, task) and has_room(node, task, later=True):
+        if self.may_take(job.queue, task) and admits(node, task) and has_room(node, task, later=True):
             node.add(task, PIPELINED, 1)
             self.rooms.append((job, task, node))
 

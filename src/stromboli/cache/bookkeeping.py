@@ -194,8 +194,10 @@ class Bookkeeping:
         node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
         task_class = self._reading.class_of(record, self._images, self._queue_of(record.job))
         row = self._derived.columns.take(status, node)
-        rests = uid in self._decisions.resting
-        return Counted(task_of(pod, record.job, row, task_class, self._structure.priorities, rests=rests), status, node)
+        rests, promised = uid in self._decisions.resting, self._decisions.nominated_node_of(pod)
+        priorities = self._structure.priorities
+        task = task_of(pod, record.job, row, task_class, priorities, rests=rests, nominated_node=promised)
+        return Counted(task, status, node)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

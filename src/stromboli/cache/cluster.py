@@ -216,6 +216,16 @@ class Cluster:
         """A pod was not evicted after all."""
         self._unmark(uid, self.decisions.leaving)
 
+    def promise(self, rooms: Mapping[str, str]) -> None:
+        """Where the last cycle holds rooms for pods, by uid: known at once, before it is written on them."""
+        promised = self.decisions.promised
+        for uid in {*promised, *rooms}:
+            record, before, node = self.membership.records.get(uid), promised.pop(uid, ""), rooms.get(uid, "")
+            if record is not None and node and node != record.pod.status.nominated_node_name:
+                promised[uid] = node
+            if promised.get(uid, "") != before:
+                self.books.changes.pods.add(uid)
+
     def let_rest(self, uid: str) -> None:
         """Leave a pod alone until it is awakened: the last attempt to bind it failed."""
         self._mark(uid, self.decisions.resting)

@@ -23,6 +23,8 @@ class Contents:
     leaving: Sequence[str] = ()
     #: The uids of pods that are left alone for a while.
     resting: Sequence[str] = ()
+    #: By uid, the nodes on which pods were promised a room, where that is not written on them yet.
+    promised: Mapping[str, str] = field(default_factory=dict)
     #: By key, phases of PodGroups that were decided and not written yet.
     phases: Mapping[str, str] = field(default_factory=dict)
     scheduler_names: Sequence[str] = SCHEDULER_NAMES
@@ -44,6 +46,7 @@ def contents_of(cluster: Cluster) -> Contents:
         assumed=dict(cluster.assumed),
         leaving=sorted(cluster.leaving),
         resting=sorted(cluster.decisions.resting),
+        promised=dict(cluster.decisions.promised),
         phases={key: phase for key, phase in phases.items() if phase != cluster.groups[key].status.phase},
         scheduler_names=sorted(cluster.scheduler_names),
         seed=cluster.seed,
@@ -83,6 +86,7 @@ def cluster_with(
         cluster.expect_leaving(uid)
     for uid in contents.resting:
         cluster.let_rest(uid)
+    cluster.promise(contents.promised)
     for key, phase in contents.phases.items():
         cluster.set_phase(key, phase, hold=True)
     cluster.usage.report(contents.usage)

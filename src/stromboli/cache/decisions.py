@@ -22,6 +22,8 @@ class Decisions:
     leaving: set[str] = field(default_factory=set)
     #: Pods that are left alone for a while, because binding them failed.
     resting: set[str] = field(default_factory=set)
+    #: Pods that were promised a room, by uid, with their nodes: what their objects say is older.
+    promised: dict[str, str] = field(default_factory=dict)
     #: Phases of groups, as their objects say or cycles decided.
     phases: dict[str, str] = field(default_factory=dict)
     #: The groups whose phase is being written.
@@ -40,7 +42,12 @@ class Decisions:
             return TaskStatus.RELEASING
         return status
 
+    def nominated_node_of(self, pod: kube.Pod) -> str:
+        """The node on which a pod was promised a room."""
+        return self.promised.get(pod.metadata.uid) or pod.status.nominated_node_name or ""
+
     def forget_pod(self, uid: str) -> None:
+        self.promised.pop(uid, None)
         self.assumed.pop(uid, None)
         self.leaving.discard(uid)
         self.resting.discard(uid)

@@ -82,6 +82,7 @@ class _File(msgspec.Struct, rename="camel"):
     default_queue: str
     node_selector: dict[str, list[str]]
     objects: dict[str, Any]
+    promised: dict[str, str] = msgspec.field(default_factory=dict)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
 
 
@@ -131,6 +132,7 @@ def _file_of(dump: Dump) -> _File:
         assumed=dict(contents.assumed),
         leaving=list(contents.leaving),
         resting=list(contents.resting),
+        promised=dict(contents.promised),
         phases=dict(contents.phases),
         resources=list(contents.resources),
         default_queue=contents.default_queue,
@@ -175,6 +177,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         assumed=file.assumed,
         leaving=file.leaving,
         resting=file.resting,
+        promised=file.promised,
         phases=file.phases,
         scheduler_names=file.scheduler_names,
         seed=file.seed,

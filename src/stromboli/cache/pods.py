@@ -89,7 +89,14 @@ def status_of(pod: kube.Pod) -> TaskStatus:
 
 
 def task_of(
-    pod: kube.Pod, job: str, row: int, task_class: TaskClass, priorities: Priorities, *, rests: bool = False
+    pod: kube.Pod,
+    job: str,
+    row: int,
+    task_class: TaskClass,
+    priorities: Priorities,
+    *,
+    rests: bool = False,
+    nominated_node: str = "",
 ) -> Task:
     metadata = pod.metadata
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
@@ -103,7 +110,7 @@ def task_of(
         task_class=task_class,
         priority=priorities.of_pod(pod),
         created=seconds_of(metadata.creation_timestamp),
-        nominated_node=pod.status.nominated_node_name or "",
+        nominated_node=nominated_node,
         gated=bool(pod.spec.scheduling_gates),
         rests=rests,
         preemptable=preemptable is None or is_true(preemptable),

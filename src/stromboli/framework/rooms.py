@@ -58,8 +58,10 @@ class HeldRooms:
                 self._hold(room)
 
     def _hold(self, room: Room) -> None:
-        if self._session.search.admits(room.task, room.row):
-            self._session.ledger.hold(room.task, room.row)
+        session, task_class = self._session, room.task.task_class
+        queue = session.queue_of(session.jobs[room.task.job])
+        if session.allocatable(queue, task_class, 1) is None and session.search.admits(room.task, room.row):
+            session.ledger.hold(room.task, room.row)
             self._held.setdefault(room.task.job, []).append(room)
 
     def _let_go(self, key: str) -> list[Room]:

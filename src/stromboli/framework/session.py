@@ -98,6 +98,8 @@ class Session(questions.Questions):
         self.total: Amounts = snapshot.books[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
         self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
+        #: By key, what is to be said of gangs that are below their minimum; nothing of those that are so no more.
+        self.stale: dict[str, str] = {}
         #: Jobs whose status is derived at the end although nothing of theirs was waiting.
         self.dirty_jobs: set[str] = set()
         #: Jobs whose objects make sense: they may be let in, pods or not.
@@ -198,6 +200,19 @@ class Session(questions.Questions):
     def turn_of(self, job: Job) -> AbstractContextManager[None]:
         """The time in which a job may take the rooms that were promised to it."""
         return self.rooms.open_to(job) if self.rooms else _NOTHING_TO_OPEN
+
+    def waiting_for_room(self) -> list[Task]:
+        """The tasks for which a room is held until others are gone from it."""
+        if not self.ledger.holds_rooms:
+            return []
+        codes, pipelined = self.ledger.codes, TaskStatus.PIPELINED.value
+        jobs = (self.jobs[key] for key in self.snapshot.waiting)
+        tasks = (task for job in jobs if job.pipelined_count for task in job.tasks.values())
+        return [task for task in tasks if codes[task.row] == pipelined]
+
+    def promises(self) -> dict[str, str]:
+        """By uid, the nodes on which rooms are held."""
+        return {task.uid: self.ledger.node_name(task) for task in self.waiting_for_room()}
 
     def queue_of(self, job: Job) -> Queue:
         return self.queues[job.queue]

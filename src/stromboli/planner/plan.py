@@ -17,7 +17,7 @@ from stromboli.model.job import Job
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.snapshot import Snapshot
-from stromboli.model.task import OCCUPYING_STATUSES, TaskStatus
+from stromboli.model.task import OCCUPYING_STATUSES
 from stromboli.planner.world import World
 
 #: Phases of a job that has at least its minimum.
@@ -121,12 +121,7 @@ def decisions_of(session: Session) -> CyclePlan:
     """What a cycle decided, by the names of pods."""
     ledger = session.ledger
     binds = {bind.task.key: bind.node for statement in session.decisions.binds for bind in statement}
-    pipelined = {
-        task.key: ledger.node_name(task)
-        for key in session.snapshot.waiting
-        for task in session.jobs[key].tasks.values()
-        if ledger.status_of(task) is TaskStatus.PIPELINED
-    }
+    pipelined = {task.key: ledger.node_name(task) for task in session.waiting_for_room()}
     evictions = {each.task.key: _why_evicted(session, each) for each in session.decisions.evictions}
     return CyclePlan(dict(sorted(binds.items())), dict(sorted(pipelined.items())), dict(sorted(evictions.items())))
 

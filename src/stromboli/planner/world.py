@@ -84,6 +84,7 @@ class World:
         for statement in session.decisions.binds:
             for bind in statement:
                 self._run(bind)
+        self._cluster.promise(session.promises())
         for eviction in session.decisions.evictions:
             self._cluster.remove(self._cluster.pod(eviction.task.uid))
         self._release()
