@@ -140,7 +140,7 @@ class ClassView:
 
     def evaluate_later(self) -> Vector:
         """Scores of all nodes for waiting on them."""
-        rows, task_class, ledger = self.ledger.all_rows, self.task_class, self.ledger
+        rows, task_class, ledger = self.ledger.later_rows, self.task_class, self.ledger
         fits = self.fits_later(rows)
         for rule in (*self.row_filters, *self.cluster_filters):
             if not fits.any():

@@ -35,6 +35,8 @@ class NodeSearch:
         self._views: dict[int, ClassView] = {}
         self._most_views = max(8, _KEPT_BYTES // (8 * max(1, len(ledger.nodes))))
         self._best_node = program.flat["best_node"]
+        #: The task for which nodes are being chosen, for rules over the cluster that look beyond its class.
+        self.asking: Task | None = None
 
     def view(self, task_class: TaskClass) -> ClassView:
         view = self._views.get(task_class.number)
@@ -92,15 +94,15 @@ class NodeSearch:
         ledger = self._ledger
         if not ledger.is_waiting_for_release:
             return -1
-        view = self.view(task.task_class)
+        view, self.asking = self.view(task.task_class), task
         scores = view.evaluate_later()
         for scorer in view.cluster_scorers:
             admitted = scores > REFUSED
-            scores = scores + np.rint(scorer.scores(task.task_class, ledger.all_rows, ledger, admitted) * GRID)
+            scores = scores + np.rint(scorer.scores(task.task_class, ledger.later_rows, ledger, admitted) * GRID)
         return self._choose(task, _inside(scores, within))
 
     def _one(self, view: ClassView, task: Task, scores: Vector, within: Mask | None) -> int:
-        scores = _inside(scores, within)
+        scores, self.asking = _inside(scores, within), task
         if view.reaches_over_cluster:
             scores = view.over_cluster(scores)
         return self._choose(task, scores)
@@ -125,18 +127,22 @@ class NodeSearch:
     def admits(self, task: Task, row: int) -> bool:
         """Whether this one node may take the task now or later, for a node that was nominated."""
         view, ledger = self.view(task.task_class), self._ledger
-        rows = ledger.rows(np.array([row], dtype=np.int64))
+        rows = ledger.rows(np.array([row], dtype=np.int64), later=True)
         if not view.static.admitted[row]:
             return False
         if any((rows.future_idle(d) < amount).any() for d, amount in task.task_class.request):
             return False
         if not all(rule.admits(task.task_class, rows, ledger).all() for rule in view.row_filters):
             return False
-        return all(rule.admits(task.task_class, ledger.all_rows, ledger)[row] for rule in view.cluster_filters)
+        return all(rule.admits(task.task_class, ledger.later_rows, ledger)[row] for rule in view.cluster_filters)
 
     def fits_now(self, task_class: TaskClass, row: int) -> bool:
-        rows = self._ledger.rows(np.array([row], dtype=np.int64))
-        return bool(self.view(task_class).fits(rows)[0])
+        """Whether a node that admits the class need not be waited for."""
+        view, ledger = self.view(task_class), self._ledger
+        rows = ledger.rows(np.array([row], dtype=np.int64))
+        if not view.fits(rows)[0] or not all(rule.admits(task_class, rows, ledger)[0] for rule in view.row_filters):
+            return False
+        return all(rule.admits(task_class, ledger.all_rows, ledger)[row] for rule in view.cluster_filters)
 
     # -- explaining ---------------------------------------------------------------------------------------------
 
@@ -150,7 +156,8 @@ class NodeSearch:
             return NodeRefusals(0, ())
         groups = list(view.static.groups(task_class, ledger))
         waits = (ledger.is_waiting_for_release or ledger.holds_rooms) and not task_class.best_effort
-        room = ledger.all_rows.future_idle if waits else ledger.all_rows.idle
+        rows = ledger.later_rows if waits else ledger.all_rows
+        room = rows.future_idle if waits else rows.idle
         admitted = view.static.admitted
         kept = self._kept_from(task_class, admitted) if ledger.holds_rooms else None
         if kept is not None and kept.any():
@@ -159,7 +166,7 @@ class NodeSearch:
         short, left = self._short_of(task_class, admitted, room)
         groups.extend(short)
         for rule in (*view.row_filters, *view.cluster_filters):
-            refused = left & ~rule.admits(task_class, ledger.all_rows, ledger)
+            refused = left & ~rule.admits(task_class, rows, ledger)
             if refused.any():
                 groups.extend(rule.refusals(task_class, ledger, refused))
                 left &= ~refused

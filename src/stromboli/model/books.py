@@ -87,7 +87,9 @@ class Rows:
     What an allocation changes is held in a block of its own, which may be imaginary; the rest is looked up.
     """
 
-    __slots__ = ("_block", "_books", "_capacities", "_fractions", "_layout", "_whole", "certain", "index", "nodes")
+    __slots__ = (
+        "_block", "_books", "_capacities", "_fractions", "_layout", "_whole", "certain", "index", "later", "nodes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -99,6 +101,7 @@ class Rows:
         whole: "Rows | None" = None,
         *,
         certain: bool = False,
+        later: bool = False,
     ) -> None:
         self._books = books
         self._block = books if block is None else block
@@ -112,6 +115,8 @@ class Rows:
         self.index = index
         #: Whether only rows that have room for the class in question matter; what is said of others is not used.
         self.certain = certain
+        #: Whether the question is about waiting for a node: what is being released there will be gone.
+        self.later = later
 
     def __len__(self) -> int:
         return self._block.shape[1]

@@ -73,6 +73,8 @@ class Ledger:
         #: All nodes; and all nodes for a question in which only those with enough room matter.
         self.all_rows = Rows(self.books, self.layout, self.nodes)
         self.roomy_rows = Rows(self.books, self.layout, self.nodes, certain=True)
+        #: All nodes, for the question who could wait for them.
+        self.later_rows = Rows(self.books, self.layout, self.nodes, later=True)
         #: What an allocation changes.
         self._front = self.books[: self.layout.releasing]
         self.log = ChangeLog()
@@ -105,10 +107,10 @@ class Ledger:
         row = self.row_of(task)
         return self.nodes.names[row] if row >= 0 else ""
 
-    def rows(self, index: Index, *, certain: bool = False) -> Rows:
+    def rows(self, index: Index, *, certain: bool = False, later: bool = False) -> Rows:
         """The books of some nodes."""
         block = self._front.take(index, axis=1)
-        return Rows(self.books, self.layout, self.nodes, index, block, self.all_rows, certain=certain)
+        return Rows(self.books, self.layout, self.nodes, index, block, self.all_rows, certain=certain, later=later)
 
     def hypothetical(self, index: Index, copies: Index, task_class: TaskClass, *, certain: bool = False) -> Rows:
         """Nodes `index` as they would be after `copies` more tasks of the class, entry by entry."""
