@@ -32,7 +32,10 @@ def test_a_plan_as_json(run: Run) -> None:
     report = planned(result)
     binds = {"default/gang-task-0": "a", "default/gang-task-1": "b", "default/gang-task-2": "a"}
     assert (result.exit_code, result.stderr) == (0, "")
-    assert set(report) == {"cycles", "binds", "pipelined", "evictions", "podGroups", "pods", "queues", "warnings"}
+    assert set(report) == {
+        *("cycles", "binds", "pipelined", "evictions", "evictionDetails", "refusedClaims"),
+        *("podGroups", "pods", "queues", "warnings"),
+    }
     assert sorted(report["binds"]) == sorted(binds)
     assert report["cycles"] == [{"binds": report["binds"], "pipelined": {}, "evictions": {}}]
     assert report["queues"]["default"] == {

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from stromboli.framework import questions
+from stromboli.framework.accounts import Accounts
 from stromboli.framework.measurements import Measurements, Stopwatch
 from stromboli.framework.plugin import Event, PluginFailure
 from stromboli.framework.program import Program
@@ -69,6 +70,7 @@ class Session(questions.Questions):
         uid: str = "",
         seed: int = 0,
         stopwatch: Stopwatch = lambda: 0.0,
+        accounts: Accounts | None = None,
     ) -> None:
         super().__init__(program)
         self.uid = uid
@@ -83,7 +85,9 @@ class Session(questions.Questions):
         self.search = NodeSearch(program, self.ledger, snapshot.axis)
         self.measurements = Measurements(stopwatch)
         self.decisions = Decisions()
-        #: By the uid of an evicted task, what its eviction is for, in words.
+        #: Where evictions are accounted for, if somebody wants to know.
+        self.accounts = accounts
+        #: By the uid of an evicted task, what its action says about it beside the account, in words.
         self.eviction_notes: dict[str, Callable[[], str]] = {}
         self.kept: list[Statement] = []
         self.refusals: dict[str, JobRefusal] = {}

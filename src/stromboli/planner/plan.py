@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from stromboli.framework.accounts import Accounts, ClaimRefusal, EvictionAccount
 from stromboli.framework.program import Program
-from stromboli.framework.session import Eviction, Session
+from stromboli.framework.session import Session
 from stromboli.framework.status import Condition
 from stromboli.framework.waiting import pod_condition
 from stromboli.kube import KubeObject
@@ -18,6 +19,7 @@ from stromboli.model.reasons import Code, Reason
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import OCCUPYING_STATUSES
+from stromboli.planner.evictions import accounts_of, refusals_of, sentence
 from stromboli.planner.world import World
 
 #: Phases of a job that has at least its minimum.
@@ -28,7 +30,15 @@ STARTED = ("Running", "Completed")
 class CyclePlan:
     binds: dict[str, str] = field(default_factory=dict)
     pipelined: dict[str, str] = field(default_factory=dict)
-    evictions: dict[str, str] = field(default_factory=dict)
+    #: By pod, why it had to go.
+    accounts: dict[str, EvictionAccount] = field(default_factory=dict)
+    #: By job, why no room was made for it.
+    refusals: dict[str, list[ClaimRefusal]] = field(default_factory=dict)
+
+    @property
+    def evictions(self) -> dict[str, str]:
+        """Why pods had to go, in a line each."""
+        return {pod: sentence(account) for pod, account in self.accounts.items()}
 
 
 @dataclass(slots=True)
@@ -78,6 +88,16 @@ class Plan:
         return {pod: reason for cycle in self.cycles for pod, reason in cycle.evictions.items()}
 
     @property
+    def accounts(self) -> list[EvictionAccount]:
+        """Why pods had to go, in all cycles."""
+        return [account for cycle in self.cycles for account in cycle.accounts.values()]
+
+    @property
+    def refusals(self) -> dict[str, list[ClaimRefusal]]:
+        """The claims that the last cycle refused."""
+        return self.cycles[-1].refusals if self.cycles else {}
+
+    @property
     def pipelined(self) -> dict[str, str]:
         return self.cycles[-1].pipelined if self.cycles else {}
 
@@ -103,7 +123,7 @@ def plan_in(world: World, program: Program, cycles: int = 1) -> Plan:
     """Run the cycles in a world and tell what came out of them."""
     decided: list[CyclePlan] = []
     for _ in range(max(cycles, 1)):
-        session = world.run_cycle()
+        session = world.run_cycle(Accounts())
         decided.append(decisions_of(session))
     after = world.snapshot()
     return Plan(
@@ -122,14 +142,9 @@ def decisions_of(session: Session) -> CyclePlan:
     ledger = session.ledger
     binds = {bind.task.key: bind.node for statement in session.decisions.binds for bind in statement}
     pipelined = {task.key: ledger.node_name(task) for task in session.waiting_for_room()}
-    evictions = {each.task.key: _why_evicted(session, each) for each in session.decisions.evictions}
-    return CyclePlan(dict(sorted(binds.items())), dict(sorted(pipelined.items())), dict(sorted(evictions.items())))
-
-
-def _why_evicted(session: Session, eviction: Eviction) -> str:
-    """The reason of an eviction, and what it is for, where the action told that."""
-    note = session.eviction_notes.get(eviction.task.uid)
-    return f"{eviction.reason}: {note()}" if note else eviction.reason
+    return CyclePlan(
+        dict(sorted(binds.items())), dict(sorted(pipelined.items())), accounts_of(session), refusals_of(session)
+    )
 
 
 def _pods(session: Session) -> dict[str, tuple[str, str]]:

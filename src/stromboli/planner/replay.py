@@ -24,7 +24,7 @@ def recorded_decisions(session: Session) -> dict[str, Any]:
     return {
         "binds": decided.binds,
         "pipelined": decided.pipelined,
-        "evictions": decided.evictions,
+        "evictions": {pod: _reason(account.action) for pod, account in decided.accounts.items()},
         "phases": {key: status.phase for key, status in sorted(session.statuses.items())},
     }
 
@@ -40,12 +40,18 @@ def changed_decisions(recorded: Mapping[str, Any], plan: Plan) -> list[str]:
     A scheduler tells the phases of jobs that have changed lately, a replay those of all: the former are compared.
     """
     now = recorded_decisions(plan.session)
-    told = [line for kind in _ABOUT_PODS for line in _about_pods(kind, recorded.get(kind, {}), now[kind])]
+    then = {**recorded, "evictions": {pod: _reason(text) for pod, text in recorded.get("evictions", {}).items()}}
+    told = [line for kind in _ABOUT_PODS for line in _about_pods(kind, then.get(kind, {}), now[kind])]
     phases: Mapping[str, str] = recorded.get("phases", {})
     for key, phase in phases.items():
         if now["phases"].get(key) != phase:
             told.append(f"PodGroup {key}: recorded: {phase}; replayed: {now['phases'].get(key, 'nothing')}")
     return told
+
+
+def _reason(recorded: str) -> str:
+    """The reason of an eviction: schedulers that are older tell more after it."""
+    return recorded.partition(":")[0]
 
 
 def _about_pods(kind: str, then: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

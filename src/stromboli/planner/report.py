@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stromboli.framework.status import Condition
+from stromboli.planner.evictions import account_as_plain, refusals_as_plain
 from stromboli.planner.plan import CyclePlan, GroupPlan, Plan, QueuePlan
 
 
@@ -16,6 +17,12 @@ def report_of(plan: Plan, warnings: Sequence[str] = ()) -> dict[str, Any]:
         "binds": plan.binds,
         "pipelined": plan.pipelined,
         "evictions": plan.evictions,
+        "evictionDetails": [
+            {"cycle": number, **account_as_plain(account)}
+            for number, cycle in enumerate(plan.cycles, start=1)
+            for account in cycle.accounts.values()
+        ],
+        "refusedClaims": refusals_as_plain(plan.refusals),
         "podGroups": {key: _group(group) for key, group in plan.groups.items()},
         "pods": {key: {"reason": reason, "message": message} for key, (reason, message) in plan.pods.items()},
         "queues": {name: _queue(queue) for name, queue in plan.queues.items()},

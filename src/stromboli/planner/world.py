@@ -14,6 +14,7 @@ from stromboli.cache.jobs import job_key_of
 from stromboli.cache.times import seconds_of
 from stromboli.controllers.podgroups import group_for, is_plain, with_group
 from stromboli.controllers.queues import standard_queues
+from stromboli.framework.accounts import Accounts
 from stromboli.framework.program import Program
 from stromboli.framework.session import Bind, Session
 from stromboli.framework.status import phase_of
@@ -64,16 +65,17 @@ class World:
             self._made_groups[group.key] = group
         self._cluster.apply(with_group(pod, group.metadata.name))
 
-    def run_cycle(self) -> Session:
-        """One cycle; what it decides becomes true in this world."""
-        session = self.decide()
+    def run_cycle(self, accounts: Accounts | None = None) -> Session:
+        """One cycle; what it decides becomes true in this world, and is accounted for where that is wanted."""
+        session = self.decide(accounts)
         self.realise(session)
         return session
 
-    def decide(self) -> Session:
+    def decide(self, accounts: Accounts | None = None) -> Session:
         """One cycle that has not changed anything yet."""
         self._cycle += 1
-        session = Session(self.snapshot(), self._program, uid=f"cycle-{self._cycle}", seed=self._seed)
+        name = f"cycle-{self._cycle}"
+        session = Session(self.snapshot(), self._program, uid=name, seed=self._seed, accounts=accounts)
         session.run()
         return session
 

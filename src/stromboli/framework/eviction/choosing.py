@@ -24,8 +24,6 @@ class NodePlan:
     #: The most important victim, their number, the sum of their priorities, and the age of their work: smaller is
     #: cheaper.
     cost: tuple[Grade, int, int, float]
-    #: How many others were asked about and may stay.
-    spared: int
 
 
 class Choice:
@@ -51,14 +49,13 @@ class Choice:
             return None
         going = {task.uid: task for unit in chosen for task in unit.tasks}
         ordered = [each.task for each in victims if each.task.uid in going]
-        spared = len(victims) - len(ordered)
         if len(ordered) < len(going):
             here = {task.uid for task in ordered}
             ordered += [task for uid, task in going.items() if uid not in here]
         top = max((unit.grade for unit in chosen), default=())
         age = -sum(task.created for task in ordered)
         importance = sum(self._session.jobs[task.job].priority + task.priority for task in ordered)
-        return NodePlan(row, chosen, ordered, (top, len(ordered), importance, age), spared)
+        return NodePlan(row, chosen, ordered, (top, len(ordered), importance, age))
 
     def _is_lawful_in_turn(self, claimant: Task, chosen: Sequence[Unit]) -> bool:
         """Whether every unit may still go when those before it are gone. Tasks that go one by one were asked about

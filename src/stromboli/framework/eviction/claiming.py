@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from stromboli.framework.accounts import Accounts, ClaimRefusal, EvictionAccount
 from stromboli.framework.eviction.choosing import Choice, NodePlan
 from stromboli.framework.eviction.pool import Pool
 from stromboli.framework.eviction.pruning import prune
 from stromboli.framework.eviction.ranking import Bound, NodeRanking
-from stromboli.framework.eviction.reporting import Notes, failure
+from stromboli.framework.eviction.reporting import Failures
+from stromboli.framework.eviction.telling import Look, Narrator
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.eviction.units import Unit, UnitMaker
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Statement
 from stromboli.model.job import Job
-from stromboli.model.reasons import Reason
 from stromboli.model.task import Task
 
 #: So many more nodes are looked at after the first that will do, if they could be cheaper.
@@ -34,10 +35,13 @@ class Attempt:
     units: list[Unit] = field(default_factory=list)
     #: How many tasks got a room that was made for them.
     places: int = 0
-    notes: dict[str, Callable[[], str]] = field(default_factory=dict)
+    #: By the uid of the victim, where accounts are wanted.
+    accounts: dict[str, EvictionAccount] = field(default_factory=dict)
+    #: The nodes that were looked at for the task at hand, likewise.
+    looks: list[Look] = field(default_factory=list)
     #: By class, how many operations there were when it found nothing: until there are more, it would not again.
     failed_at: dict[int, int] = field(default_factory=dict)
-    refusal: Reason | None = None
+    refusal: ClaimRefusal | None = None
     #: The first task that found nothing.
     stuck: Task | None = None
 
@@ -51,11 +55,17 @@ class Claims:
         self._terms = terms
         self._pool = Pool(session, terms, session.jobs.values() if jobs is None else jobs)
         self._maker = UnitMaker(session, terms, self._pool)
-        self._notes = Notes(session, terms)
+        self._failures = Failures(session, terms, self._pool, self._maker)
+        self._narrator = self._narrator_of(session.accounts)
         self._rankings: dict[Kind, NodeRanking] = {}
         self._used: set[Kind] = set()
         #: By what a job asks for, how many tasks were too many.
-        self._too_many: dict[Kind, tuple[int, Reason | None]] = {}
+        self._too_many: dict[Kind, tuple[int, ClaimRefusal | None]] = {}
+
+    def _narrator_of(self, accounts: Accounts | None) -> Narrator | None:
+        if accounts is None:
+            return None
+        return Narrator(self._session, self._terms, self._pool, self._maker, self._failures, accounts)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
@@ -75,6 +85,7 @@ class Claims:
                 self._serve(attempt, task)
             if session.job_pipelined(job) and statement.operations:
                 return self._conclude(attempt)
+            self._find_reason(attempt)
         self._give_up(attempt)
         self._too_many[need] = number, attempt.refusal
         return False
@@ -86,6 +97,7 @@ class Claims:
             self._serve(attempt, task)
             if statement.operations:
                 return self._conclude(attempt)
+            self._find_reason(attempt)
         self._give_up(attempt)
         return False
 
@@ -111,7 +123,9 @@ class Claims:
         if attempt.places > 1:
             prune(self._session, attempt.statement, attempt.choice, attempt.units)
         evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
-        self._session.eviction_notes.update({uid: words for uid, words in attempt.notes.items() if uid in evicted})
+        if self._narrator is not None:
+            accounts = {uid: account for uid, account in attempt.accounts.items() if uid in evicted}
+            self._narrator.accounts.evictions.update(accounts)
         attempt.statement.commit()
         for kind in self._used:
             self._rankings[kind].settle()
@@ -123,15 +137,20 @@ class Claims:
             self._rankings[kind].forget()
         self._used.clear()
 
+    def _find_reason(self, attempt: Attempt) -> None:
+        """Why it does not get there, while everything it could have is still held for it."""
+        if attempt.refusal is None and attempt.stuck is not None:
+            attempt.refusal = self._failures.refusal(attempt.stuck, attempt.places)
+
     def _give_up(self, attempt: Attempt) -> None:
         self._forget()
-        if attempt.refusal is None and attempt.stuck is not None:
-            attempt.refusal = failure(self._session, self._terms, self._pool, attempt.stuck)
         self._refuse(attempt.job, attempt.refusal)
 
-    def _refuse(self, job: Job, refusal: Reason | None) -> None:
+    def _refuse(self, job: Job, refusal: ClaimRefusal | None) -> None:
         if refusal is not None:
-            self._session.refuse(job, refusal)
+            self._session.refuse(job, refusal.reason)
+            if self._narrator is not None:
+                self._narrator.accounts.refuse(job.key, refusal)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
@@ -142,7 +161,7 @@ class Claims:
             return
         refusal = self._terms.may_claim(task) or self._session.pre_predicate(task.task_class)
         if refusal is not None:
-            attempt.refusal = attempt.refusal or refusal
+            attempt.refusal = attempt.refusal or ClaimRefusal(self._terms.action, task.key, refusal)
         elif self._find_room(attempt, task):
             return
         else:
@@ -164,6 +183,9 @@ class Claims:
         plan = self._cheapest(attempt, task, ranking, only_room)
         if plan is None:
             return False
+        if self._narrator is not None:
+            told = self._narrator.evictions(attempt.choice, task, plan, ranking, attempt.looks)
+            attempt.accounts.update(told)
         self._carry_out(attempt, task, plan)
         return True
 
@@ -198,6 +220,7 @@ class Claims:
     def _cheapest(self, attempt: Attempt, task: Task, ranking: NodeRanking, only_room: bool) -> NodePlan | None:
         """The cheapest way to make room, over all nodes."""
         best: NodePlan | None = None
+        attempt.looks = []
         compared: list[tuple[Bound, int]] = []
         while (first := ranking.first()) is not None:
             bound, row = first
@@ -205,6 +228,8 @@ class Claims:
                 break
             ranking.take()
             plan = self._plan_on(attempt, task, row, ranking, only_room)
+            if self._narrator is not None:
+                attempt.looks.append((row, plan))
             if plan is None:
                 ranking.drop(row)
                 continue
@@ -235,7 +260,6 @@ class Claims:
     def _carry_out(self, attempt: Attempt, task: Task, plan: NodePlan) -> None:
         statement = attempt.statement
         for victim in plan.victims:
-            attempt.notes[victim.uid] = self._notes.note(victim, task, plan.row, plan.spared)
             statement.evict(victim, self._terms.action, attempt.job.key)
         statement.pipeline(task, plan.row, after_eviction=bool(plan.victims))
         attempt.units.extend(plan.units)

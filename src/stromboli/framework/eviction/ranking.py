@@ -7,7 +7,7 @@ to the next one as long as that could be cheaper. When the books of a node chang
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -149,6 +149,12 @@ class NodeRanking:
                 return bound, row
             heapq.heappop(heap)
         return None
+
+    def following(self, number: int, besides: Collection[int]) -> list[tuple[Bound, int]]:
+        """The cheapest nodes besides some, as they stand in the ranking."""
+        versions = self._versions
+        left = ((b, row) for b, row, version in self._heap if versions.get(row, 0) == version and row not in besides)
+        return heapq.nsmallest(number, left)
 
     def take(self) -> None:
         """Take the first node out."""

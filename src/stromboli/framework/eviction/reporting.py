@@ -1,13 +1,17 @@
-"""Why room could not be made, and what became of those who made it, in words."""
+"""Why room could not be made: the rules that stood against it, each with an example."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
+from stromboli.framework.accounts import ClaimRefusal, Objection
+from stromboli.framework.eviction.judging import Judgement, grouped, judge
 from stromboli.framework.eviction.pool import Candidate, Pool
 from stromboli.framework.eviction.terms import Terms
+from stromboli.framework.eviction.units import UnitMaker
+from stromboli.framework.refusals import NodeRefusals
 from stromboli.framework.session import Session
 from stromboli.framework.waiting import counted
 from stromboli.model.job import Job
@@ -16,64 +20,138 @@ from stromboli.model.task import Task
 
 #: So many candidates are looked at to say which rule spares them.
 _LOOKED_AT = 500
+#: Rules of claims; those of plugins are called by the plugins' names.
+BUDGET = "disruption-budget"
+GANG_MINIMUM = "gang-minimum"
+NO_NODE = "no-node"
+OWNER = "preemptable-label"
+POLICY = "preemptionPolicy"
+UNRECLAIMABLE_QUEUE = "reclaimable-queue"
+
+_Reason = tuple[str, Callable[[], str], str]
 
 
-def failure(session: Session, terms: Terms, pool: Pool, claimant: Task) -> Reason:
-    """Which rule kept a claimant from getting room."""
-    if claimant.never_preempts:
-        detail = f"{terms.action}: {claimant.key} has preemptionPolicy Never"
-        return Reason(Code.NEVER_PREEMPTS, detail)
-    job = session.jobs[claimant.job]
-    candidates = list(islice(pool.everybody_for(job), _LOOKED_AT))
-    if not candidates:
-        return Reason(Code.NO_LAWFUL_VICTIMS, f"{terms.action}: {_nobody(terms, job)}")
-    tasks = [each.task for each in candidates]
-    lawful = terms.lawful(claimant, tasks)
-    if not lawful:
-        return Reason(Code.NO_LAWFUL_VICTIMS, f"{terms.action}: {_spared(session, terms, claimant, candidates)}")
-    if not any(session.ledger.budgets.may_spend((task.uid,)) for task in lawful):
-        detail = f"disruption budgets keep {counted(len(lawful), 'pod')} that could be evicted"
-        return Reason(Code.DISRUPTION_BUDGET, f"{terms.action}: {detail}")
-    number = counted(len(lawful), "pod") if len(tasks) < _LOOKED_AT else "all pods"
-    detail = f"evicting {number} that may go would not make the room that is needed"
-    return Reason(Code.EVICTION_IN_VAIN, f"{terms.action}: {detail}")
+def in_words(objections: Sequence[Objection]) -> str:
+    """`priority spares 2 (default/a: priority 100 is not below 100)`."""
+    return ", ".join(f"{each.rule} spares {len(each.objects)} ({each.objects[0]}: {each.why})" for each in objections)
 
 
-def _nobody(terms: Terms, job: Job) -> str:
-    where = f"queue {job.queue}" if terms.question == "preemptable" else "other queues"
-    return f"no running pod of {where} may be evicted"
+class Failures:
+    """Finds out why a claimant got no room."""
 
-
-def _spared(session: Session, terms: Terms, claimant: Task, candidates: list[Candidate]) -> str:
-    words = ", ".join(f"{name} spares {number}" for name, number in _objections(session, terms, claimant, candidates))
-    return f"none of {counted(len(candidates), 'running pod')} may be evicted" + (f": {words}" if words else "")
-
-
-def _objections(
-    session: Session, terms: Terms, claimant: Task, candidates: list[Candidate]
-) -> Iterator[tuple[str, int]]:
-    tasks = [each.task for each in candidates]
-    for name, answer in session.program.named(terms.question):
-        victims = answer(claimant, tasks)
-        if victims is not None and len(victims) < len(tasks):
-            yield name, len(tasks) - len(victims)
-
-
-class Notes:
-    """What evictions are for: told in words when somebody asks."""
-
-    def __init__(self, session: Session, terms: Terms) -> None:
+    def __init__(self, session: Session, terms: Terms, pool: Pool, maker: UnitMaker) -> None:
         self._session = session
-        self._rules = ", ".join(name for name, _ in session.program.named(terms.question)) or "nobody"
+        self._terms = terms
+        self._pool = pool
+        self._maker = maker
 
-    def note(self, victim: Task, claimant: Task, row: int, spared: int) -> Callable[[], str]:
-        """The words for one victim: who gets the room, what is freed, who was asked, and who was spared."""
-        return partial(self._words, victim, claimant, row, spared)
+    def refusal(self, claimant: Task, placed: int = 0) -> ClaimRefusal:
+        """The rules that stood against it, as things are while `placed` others of its job have got their room."""
+        if claimant.never_preempts:
+            detail = f"{claimant.key} has preemptionPolicy Never"
+            return self._refusal(claimant, Code.NEVER_PREEMPTS, detail, Objection(POLICY, detail, (claimant.key,)))
+        job = self._session.jobs[claimant.job]
+        candidates = list(islice(self._pool.everybody_for(job), _LOOKED_AT))
+        if not candidates:
+            return self._refusal(claimant, Code.NO_LAWFUL_VICTIMS, self._nobody(job), *self._out_of_reach(job))
+        judgement = judge(self._session, self._terms.question, claimant, [each.task for each in candidates])
+        return self._judged(claimant, candidates, judgement, placed)
 
-    def _words(self, victim: Task, claimant: Task, row: int, spared: int) -> str:
-        session = self._session
-        freed = session.axis.describe(victim.task_class.request)
-        words = f"{claimant.key} gets its room on {session.nodes.names[row]}; frees {freed}; allowed by {self._rules}"
-        if session.ledger.row_of(victim) != row:
-            return f"{words}; its gang goes whole"
-        return f"{words}; {counted(spared, 'other pod')} there could stay" if spared else words
+    def _refusal(self, claimant: Task, code: Code, detail: str, *objections: Objection) -> ClaimRefusal:
+        return ClaimRefusal(
+            self._terms.action, claimant.key, Reason(code, f"{self._terms.action}: {detail}"), objections
+        )
+
+    def _judged(
+        self, claimant: Task, candidates: Sequence[Candidate], judgement: Judgement, placed: int
+    ) -> ClaimRefusal:
+        lawful = {task.uid for task in judgement.lawful}
+        spared = [judgement.objection_to(each.task) for each in candidates if each.task.uid not in lawful]
+        others = "others" if placed else "running pods"
+        if not lawful:
+            objections = grouped(spared)
+            detail = f"none of {len(candidates)} {others} may be evicted: {in_words(objections)}"
+            return self._refusal(claimant, Code.NO_LAWFUL_VICTIMS, self._begun(detail, placed), *objections)
+        budgets = self._session.ledger.budgets
+        broke = [task for task in judgement.lawful if not budgets.may_spend((task.uid,))]
+        if len(broke) == len(lawful):
+            objections = grouped([*(self._of_budget(task) for task in broke), *spared])
+            example = f"{broke[0].key}: {budgets.objection_to(broke[0].uid)}"
+            detail = f"disruption budgets keep {counted(len(lawful), 'pod')} that could be evicted ({example})"
+            return self._refusal(claimant, Code.DISRUPTION_BUDGET, self._begun(detail, placed), *objections)
+        return self._in_vain(claimant, [each for each in candidates if each.task.uid in lawful], spared, placed)
+
+    def _in_vain(
+        self, claimant: Task, lawful: Sequence[Candidate], spared: Sequence[_Reason], placed: int
+    ) -> ClaimRefusal:
+        number = counted(len(lawful), "pod") if len(lawful) < _LOOKED_AT else "all pods"
+        detail = f"evicting {number} that may go would not make the room that is needed"
+        return self._refusal(
+            claimant, Code.EVICTION_IN_VAIN, self._begun(detail, placed), *self._details(claimant, lawful, spared)
+        )
+
+    def _details(self, claimant: Task, lawful: Sequence[Candidate], spared: Sequence[_Reason]) -> tuple[Objection, ...]:
+        """Who cannot go after all, and what nodes would still have against the claimant. Looked for if asked."""
+        if self._session.accounts is None:
+            return ()
+        units = self._maker.units(claimant, lawful)
+        going = {task.uid: task for unit in units for task in unit.tasks}
+        staying = [each.task for each in lawful if each.task.uid not in going]
+        kept = [self.reason_to_stay(task) for task in staying]
+        nodes = self._after(claimant, list(going.values()))
+        names = self._session.nodes.names
+        refusing = [(NO_NODE, lambda: str(nodes), names[row]) for _, rows in nodes.groups for row in rows.tolist()]
+        return grouped([*spared, *kept]) + grouped(refusing)
+
+    def _after(self, claimant: Task, going: Sequence[Task]) -> NodeRefusals:
+        """What nodes have against the claimant when all these are gone."""
+        with self._session.statement() as statement:
+            for task in going:
+                statement.evict(task, self._terms.action, claimant.job)
+            return self._session.search.refusals(claimant.task_class)
+
+    def reason_to_stay(self, task: Task) -> _Reason:
+        """Why a victim that the plugins let go cannot go: its budget, or its gang."""
+        if not self._session.ledger.budgets.may_spend((task.uid,)):
+            return self._of_budget(task)
+        job = self._session.jobs[task.job]
+        words = f"PodGroup {job.key} has {job.ready_count} pods and needs {job.min_available}, and not all may go"
+        return GANG_MINIMUM, lambda: words, task.key
+
+    def _of_budget(self, task: Task) -> _Reason:
+        return BUDGET, lambda: self._session.ledger.budgets.objection_to(task.uid), task.key
+
+    @staticmethod
+    def _begun(detail: str, placed: int) -> str:
+        return (
+            f"room can be made for {counted(placed, 'pod')}, and for the next one not: {detail}" if placed else detail
+        )
+
+    # -- who was never asked about ------------------------------------------------------------------------------
+
+    def _nobody(self, job: Job) -> str:
+        where = f"queue {job.queue}" if self._terms.question == "preemptable" else "other queues"
+        return f"no running pod of {where} may be evicted"
+
+    def _out_of_reach(self, job: Job) -> tuple[Objection, ...]:
+        return grouped(self._unreachable(job)) if self._session.accounts is not None else ()
+
+    def _unreachable(self, job: Job) -> Iterator[_Reason]:
+        session, terms = self._session, self._terms
+        for other in session.jobs.values():
+            if other.queue not in session.queues or (other.queue == job.queue) != (terms.question == "preemptable"):
+                continue
+            standing = [task for task in other.tasks.values() if session.ledger.status_of(task) in terms.statuses]
+            for task in standing if terms.reaches(job, other) else ():
+                if not task.preemptable:
+                    yield owner_says_no(task)
+                elif terms.question == "reclaimable" and not session.queues[other.queue].reclaimable:
+                    yield UNRECLAIMABLE_QUEUE, partial(_queue_says_no, other.queue), task.key
+
+
+def _queue_says_no(queue: str) -> str:
+    return f"queue {queue} has reclaimable: false"
+
+
+def owner_says_no(task: Task) -> _Reason:
+    return OWNER, lambda: "its label or annotation volcano.sh/preemptable is false", task.key

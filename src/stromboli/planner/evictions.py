@@ -1,0 +1,117 @@
+"""The evictions of a cycle and the claims it refused, accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stromboli.framework.accounts import ClaimRefusal, EvictionAccount, Objection
+from stromboli.framework.eviction.reporting import in_words
+from stromboli.framework.eviction.telling import plain_account
+from stromboli.framework.session import Session
+
+#: So many examples of an objection are given to programs; the count says how many there are.
+_MOST_OBJECTS = 10
+
+
+def accounts_of(session: Session) -> dict[str, EvictionAccount]:
+    """By pod, why each had to go; those of actions that tell nothing by themselves with what is known of any."""
+    told = session.accounts.evictions if session.accounts else {}
+    evictions = session.decisions.evictions
+    accounts = {each.task.key: told.get(each.task.uid) or plain_account(session, each) for each in evictions}
+    return dict(sorted(accounts.items()))
+
+
+def refusals_of(session: Session) -> dict[str, list[ClaimRefusal]]:
+    """By job, the claims that were refused. A job that got its room by another action was not refused."""
+    if session.accounts is None:
+        return {}
+    gained = {eviction.claimant for eviction in session.decisions.evictions}
+    return {job: told for job, told in sorted(session.accounts.refusals.items()) if job not in gained}
+
+
+def sentence(account: EvictionAccount) -> str:
+    """The account in one line: the action, who gets the room, what is freed, and the right to it."""
+    parts = [room_in_words(account), f"frees {frees_in_words(account)}"]
+    if account.allowed_by:
+        parts.append(f"allowed by {consents_in_words(account)}")
+    if account.with_gang:
+        parts.append("its gang goes whole")
+    if account.note:
+        parts.append(account.note)
+    return f"{account.action}: {'; '.join(part for part in parts if part)}"
+
+
+def room_in_words(account: EvictionAccount) -> str:
+    if account.claimant_pod:
+        return f"{account.claimant_pod} gets its room on {account.claimant_node}"
+    return f"in favour of {account.claimant}" if account.claimant else ""
+
+
+def frees_in_words(account: EvictionAccount) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in account.frees.items()) or "nothing"
+
+
+def consents_in_words(account: EvictionAccount) -> str:
+    """`priority (priority 10 < 100), conformance`: the decisive rule first."""
+    ordered = sorted(account.allowed_by, key=lambda consent: not consent.is_decisive)
+    return ", ".join(f"{each.plugin} ({each.right})" if each.right else each.plugin for each in ordered)
+
+
+def stays_in_words(account: EvictionAccount) -> str:
+    """Who could stay on the node, and why other nodes were not chosen."""
+    parts = [in_words(account.spared)] if account.spared else []
+    parts += [f"node {other.node}: {other.why}" for other in account.considered]
+    return "; ".join(parts)
+
+
+# -- for programs -------------------------------------------------------------------------------------------------
+
+
+def account_as_plain(account: EvictionAccount) -> dict[str, Any]:
+    return {
+        "pod": account.pod,
+        "job": account.job,
+        "queue": account.queue,
+        "action": account.action,
+        "node": account.node,
+        "frees": dict(account.frees),
+        "claimant": account.claimant,
+        "claimantQueue": account.claimant_queue,
+        "claimantPod": account.claimant_pod,
+        "claimantNode": account.claimant_node,
+        "allowedBy": [
+            {"plugin": each.plugin, "right": each.right, "decisive": each.is_decisive} for each in account.allowed_by
+        ],
+        "withGang": account.with_gang,
+        "spared": _objections(account.spared),
+        "considered": [{"node": other.node, "why": other.why} for other in account.considered],
+        "note": account.note,
+    }
+
+
+def refusals_as_plain(refusals: Mapping[str, Sequence[ClaimRefusal]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "job": job,
+            "pod": refusal.pod,
+            "action": refusal.action,
+            "code": refusal.reason.code.value,
+            "sentence": refusal.reason.detail,
+            "rules": _objections(refusal.objections),
+        }
+        for job, told in refusals.items()
+        for refusal in told
+    ]
+
+
+def _objections(objections: Sequence[Objection]) -> list[dict[str, Any]]:
+    return [
+        {
+            "rule": each.rule,
+            "why": each.why,
+            "count": len(each.objects),
+            "objects": list(each.objects[:_MOST_OBJECTS]),
+        }
+        for each in objections
+    ]
