@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from stromboli.framework.action import Action
 from stromboli.framework.arguments import PREDICATE_ERROR_CACHE, Argument
-from stromboli.framework.eviction import Claims, Terms
+from stromboli.framework.eviction import THRASHING_WINDOW, Claims, Terms, Truce
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
@@ -24,6 +24,7 @@ class Preempt(Action):
     name = "preempt"
     arguments = (
         PREDICATE_ERROR_CACHE,
+        THRASHING_WINDOW,
         Argument("enableTopologyAwarePreemption", bool, False, "Compare nodes by dry runs.", ignored=_ALL_NODES),
         Argument("topologyAwarePreemptWorkerNum", int, 16, "Workers of the dry runs.", ignored=_ALL_NODES),
         Argument("minCandidateNodesPercentage", int, 10, "Nodes to compare, in per cent.", ignored=_ALL_NODES),
@@ -35,7 +36,8 @@ class Preempt(Action):
         starving = [job for job in session.waiting if job.phase != "Pending" and session.job_starving(job)]
         if not starving or not len(session.nodes):
             return
-        between = Claims(session, _terms(session, lambda claimant, victim: victim.key != claimant.key))
+        truce = Truce(session, self.given[THRASHING_WINDOW.key])
+        between = Claims(session, _terms(session, truce, lambda claimant, victim: victim.key != claimant.key))
         turns = Turns(session, starving)
         while (queue := turns.next_queue()) is not None:
             served: list[Job] = []
@@ -45,16 +47,17 @@ class Preempt(Action):
                     _serve(session, job, between)
             for job in served:
                 with session.blaming(job):
-                    _serve_from_within(session, job)
+                    _serve_from_within(session, job, truce)
 
 
-def _terms(session: Session, reaches: Callable[[Job, Job], bool]) -> Terms:
+def _terms(session: Session, truce: Truce, reaches: Callable[[Job, Job], bool]) -> Terms:
     return Terms(
         action=Preempt.name,
         question="preemptable",
         statuses=_STANDING,
         lawful=session.preemptable,
         reaches=reaches,
+        truce=truce,
         may_claim=lambda _: None,
     )
 
@@ -64,14 +67,14 @@ def _serve(session: Session, job: Job, claims: Claims) -> None:
         claims.claim(job, session.pending(job))
 
 
-def _serve_from_within(session: Session, job: Job) -> None:
+def _serve_from_within(session: Session, job: Job, truce: Truce) -> None:
     """Each task that still waits, for as long as they find a member of the job to replace."""
     if not any(session.ledger.status_of(task) in _STANDING for task in job.tasks.values()):
         return
     pending = session.pending(job)
     if not pending:
         return
-    claims = Claims(session, _terms(session, lambda claimant, victim: victim.key == claimant.key), jobs=[job])
+    claims = Claims(session, _terms(session, truce, lambda claimant, victim: victim.key == claimant.key), jobs=[job])
     for task in pending:
         if not claims.claim_one(job, task):
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stromboli.framework.action import Action
 from stromboli.framework.arguments import PREDICATE_ERROR_CACHE
-from stromboli.framework.eviction import Claims, Terms
+from stromboli.framework.eviction import THRASHING_WINDOW, Claims, Terms, Truce
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
@@ -14,13 +14,13 @@ from stromboli.model.task import Task, TaskStatus
 
 class Reclaim(Action):
     name = "reclaim"
-    arguments = (PREDICATE_ERROR_CACHE,)
+    arguments = (PREDICATE_ERROR_CACHE, THRASHING_WINDOW)
 
     def execute(self, session: Session) -> None:
         starving = [job for job in session.waiting if job.phase != "Pending" and session.job_starving(job)]
         if not starving or not len(session.nodes):
             return
-        claims = Claims(session, _terms(session))
+        claims = Claims(session, _terms(session, Truce(session, self.given[THRASHING_WINDOW.key])))
         turns = Turns(session, starving)
         while (queue := turns.next_queue()) is not None:
             if session.is_overused(queue):
@@ -36,7 +36,7 @@ class Reclaim(Action):
                 claims.claim(job, session.pending(job))
 
 
-def _terms(session: Session) -> Terms:
+def _terms(session: Session, truce: Truce) -> Terms:
     def may_claim(task: Task) -> Reason | None:
         return session.preemptive(session.queue_of(session.jobs[task.job]), [task])
 
@@ -46,5 +46,6 @@ def _terms(session: Session) -> Terms:
         statuses=(TaskStatus.RUNNING,),
         lawful=session.reclaimable,
         reaches=lambda claimant, victim: victim.queue != claimant.queue,
+        truce=truce,
         may_claim=may_claim,
     )

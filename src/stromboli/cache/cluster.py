@@ -19,6 +19,7 @@ from stromboli.cache.native_groups import NativeGroup, as_group
 from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
+from stromboli.cache.takings import Takings
 from stromboli.cache.usage import UsageBook
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import PodDisruptionBudget
@@ -60,6 +61,7 @@ class Cluster:
         self.structure = Structure(self.axis, self.node_selector)
         self.membership = Membership()
         self.budgets = BudgetBook()
+        self.takings = Takings()
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions,
             seed=self.seed, default_queue=self.default_queue,
@@ -349,6 +351,7 @@ class Cluster:
             now=now,
             warnings=(*self.books.warnings(), *self.usage.warnings()),
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
+            takings=self.takings.since_lately(now),
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
         )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.takings import Taking
 from stromboli.model.terms import Counted
 from stromboli.model.usage import Usage
 
@@ -25,6 +26,8 @@ class Contents:
     resting: Sequence[str] = ()
     #: By uid, the nodes on which pods were promised a room, where that is not written on them yet.
     promised: Mapping[str, str] = field(default_factory=dict)
+    #: Who had to make room for whom lately.
+    takings: Sequence[Taking] = ()
     #: By key, phases of PodGroups that were decided and not written yet.
     phases: Mapping[str, str] = field(default_factory=dict)
     scheduler_names: Sequence[str] = SCHEDULER_NAMES
@@ -47,6 +50,7 @@ def contents_of(cluster: Cluster) -> Contents:
         leaving=sorted(cluster.leaving),
         resting=sorted(cluster.decisions.resting),
         promised=dict(cluster.decisions.promised),
+        takings=cluster.takings.all(),
         phases={key: phase for key, phase in phases.items() if phase != cluster.groups[key].status.phase},
         scheduler_names=sorted(cluster.scheduler_names),
         seed=cluster.seed,
@@ -87,6 +91,7 @@ def cluster_with(
     for uid in contents.resting:
         cluster.let_rest(uid)
     cluster.promise(contents.promised)
+    cluster.takings.note(contents.takings)
     for key, phase in contents.phases.items():
         cluster.set_phase(key, phase, hold=True)
     cluster.usage.report(contents.usage)

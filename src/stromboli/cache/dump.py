@@ -23,6 +23,7 @@ from stromboli.cache.contents import Contents
 from stromboli.kube.access.redaction import redact
 from stromboli.kube.objects.catalogue import WATCHED
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.takings import Taking
 from stromboli.model.usage import Usage
 
 FORMAT = "stromboli-dump"
@@ -83,6 +84,7 @@ class _File(msgspec.Struct, rename="camel"):
     node_selector: dict[str, list[str]]
     objects: dict[str, Any]
     promised: dict[str, str] = msgspec.field(default_factory=dict)
+    takings: list[Taking] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
 
 
@@ -133,6 +135,7 @@ def _file_of(dump: Dump) -> _File:
         leaving=list(contents.leaving),
         resting=list(contents.resting),
         promised=dict(contents.promised),
+        takings=list(contents.takings),
         phases=dict(contents.phases),
         resources=list(contents.resources),
         default_queue=contents.default_queue,
@@ -178,6 +181,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         leaving=file.leaving,
         resting=file.resting,
         promised=file.promised,
+        takings=file.takings,
         phases=file.phases,
         scheduler_names=file.scheduler_names,
         seed=file.seed,

@@ -29,6 +29,7 @@ from stromboli.model.queue import Queue
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.resources import Amounts, Request, add_request
 from stromboli.model.snapshot import Snapshot
+from stromboli.model.takings import Taking
 from stromboli.model.task import Task, TaskStatus
 
 
@@ -213,6 +214,15 @@ class Session(questions.Questions):
         jobs = (self.jobs[key] for key in self.snapshot.waiting)
         tasks = (task for job in jobs if job.pipelined_count for task in job.tasks.values())
         return [task for task in tasks if codes[task.row] == pipelined]
+
+    def takings(self) -> list[Taking]:
+        """Which jobs had to make room for which others in this cycle."""
+        takings = {(each.claimant, each.task.job): None for each in self.decisions.evictions if each.claimant}
+        return [self._taking(claimant, victim) for claimant, victim in takings if claimant != victim]
+
+    def _taking(self, claimant: str, victim: str) -> Taking:
+        queue = self.jobs[victim].queue
+        return Taking(claimant, victim, queue if queue != self.jobs[claimant].queue else "", self.now)
 
     def promises(self) -> dict[str, str]:
         """By uid, the nodes on which rooms are held."""

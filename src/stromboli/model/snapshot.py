@@ -18,6 +18,7 @@ from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue, QueueBooks
 from stromboli.model.quota import Quota
 from stromboli.model.resources import ResourceAxis
+from stromboli.model.takings import Taking
 from stromboli.model.terms import TermRegistry
 from stromboli.model.usage import UsageTable
 
@@ -47,6 +48,8 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
     #: Keys of other jobs of which something has changed since the last snapshot.
     touched: tuple[str, ...] = ()
+    #: Who had to make room for whom lately.
+    takings: tuple[Taking, ...] = ()
     #: How many pods of which sets may be evicted.
     budgets: Budgets = field(default_factory=Budgets)
     #: What nodes really use; None when nobody has measured it.

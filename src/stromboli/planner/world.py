@@ -87,6 +87,7 @@ class World:
             for bind in statement:
                 self._run(bind)
         self._cluster.promise(session.promises())
+        self._cluster.takings.note(session.takings())
         for eviction in session.decisions.evictions:
             self._cluster.remove(self._cluster.pod(eviction.task.uid))
         self._release()

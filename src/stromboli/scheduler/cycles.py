@@ -74,6 +74,7 @@ class Cycles:
         binds = self._bind(session, name)
         evictions = self._evict(session)
         self._cluster.promise(session.promises())
+        self._cluster.takings.note(session.takings())
         self._reporting.report(session)
         handed_out = time.perf_counter()
         spent = CycleSeconds(taken - began, opened - taken, handed_out - decided, handed_out - began)

@@ -7,5 +7,6 @@ together; `pool` knows who stands where.
 
 from stromboli.framework.eviction.claiming import Claims
 from stromboli.framework.eviction.terms import Terms
+from stromboli.framework.eviction.truce import THRASHING_WINDOW, Truce
 
-__all__ = ["Claims", "Terms"]
+__all__ = ["THRASHING_WINDOW", "Claims", "Terms", "Truce"]

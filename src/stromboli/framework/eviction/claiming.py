@@ -104,10 +104,9 @@ class Claims:
     def _has_enough(self, job: Job) -> bool:
         return not self._session.job_starving(job) and self._session.job_pipelined(job)
 
-    @staticmethod
-    def _need(job: Job, tasks: Sequence[Task]) -> Kind:
+    def _need(self, job: Job, tasks: Sequence[Task]) -> Kind:
         classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
-        return job.queue, job.priority, tuple(job.allocated), classes
+        return job.queue, job.priority, tuple(job.allocated), classes, job.key if self._terms.truce else ""
 
     def _conclude(self, attempt: Attempt) -> bool:
         """Everybody has a place. Where nobody has to go for it, there is nothing to claim: the room is free, or others
@@ -206,7 +205,7 @@ class Claims:
         their job holds; members of one job ask with what it holds at the time.
         """
         job = self._session.jobs[task.job]
-        own = job.key if len(job.tasks) > 1 else ""
+        own = job.key if len(job.tasks) > 1 or self._terms.truce else ""
         kind = job.queue, job.priority, task.priority, task.task_class.number, own, by_victims_alone
         ranking = self._rankings.get(kind)
         if ranking is None:

@@ -75,9 +75,11 @@ class Pool:
             graded = self._graded[claimant.queue, row] = self._grade(claimant, row)
         codes, statuses = self._codes, self._statuses
         standing = [each for each in graded if codes[each.task.row] in statuses]
+        jobs, reaches, truce = self._session.jobs, self._terms.reaches, self._terms.truce
+        if truce:
+            standing = [each for each in standing if not truce.protects(jobs[each.task.job], claimant)]
         if self._terms.question == "reclaimable":
             return standing
-        jobs, reaches = self._session.jobs, self._terms.reaches
         return [each for each in standing if reaches(claimant, jobs[each.task.job])]
 
     def _grade(self, claimant: Job, row: int) -> list[Candidate]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from stromboli.framework.eviction.truce import Truce
 from stromboli.model.job import Job
 from stromboli.model.reasons import Reason
 from stromboli.model.task import Task, TaskStatus
@@ -22,5 +23,7 @@ class Terms:
     lawful: Callable[[Task, Sequence[Task]], list[Task]]
     #: Whether a claimant of this job may take anything from that job at all.
     reaches: Callable[[Job, Job], bool]
+    #: Who may not take from whom, because it was the other way round a short while ago.
+    truce: Truce
     #: Why nothing may be claimed for a task now; None when it may.
     may_claim: Callable[[Task], Reason | None]

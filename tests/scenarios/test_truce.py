@@ -1,0 +1,122 @@
+"""Whoever had to make room does not take it back at once. Here pods that are evicted come back and wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import pytest
+
+from stromboli import kube
+from stromboli.actions import ACTIONS
+from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.plugin import Plugin, Victims
+from stromboli.framework.program import Program
+from stromboli.framework.registry import Registry
+from stromboli.model.job import Job
+from stromboli.model.task import Task
+from stromboli.planner.world import World
+from stromboli.plugins import PLUGINS
+from tests.scenarios.builders import Manifest, gang, nodes, queue, running
+from tests.scenarios.case import configuration, flattened, objects, plugin
+
+
+class Anybody(Plugin):
+    """Rules that contradict each other: everybody may evict everybody."""
+
+    name = "anybody"
+
+    def job_starving(self, job: Job) -> bool:
+        return job.pending_count > 0
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return list(candidates)
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return list(candidates)
+
+
+REGISTRY = Registry(PLUGINS, [*ACTIONS, Anybody])
+
+
+def lawless(action: str, window: str = "60s") -> Program:
+    gang_alone = plugin("gang", enablePreemptable=False, enableReclaimable=False, enableJobStarving=False)
+    text = configuration(
+        gang_alone, "anybody", "predicates", actions=f"enqueue, allocate, {action}",
+        arguments={action: {"thrashingWindow": window}},
+    )  # fmt: skip
+    return Program(parse_configuration(text, REGISTRY), REGISTRY)
+
+
+@dataclass
+class Story:
+    name: str
+    world: list[object]
+    program: Program
+    #: Who is evicted in each cycle; they follow one another after `step` seconds.
+    evicted: list[str]
+    step: float = 10.0
+
+    def __str__(self) -> str:
+        return self.name
+
+    def manifests(self) -> list[Manifest]:
+        return list(flattened(self.world))
+
+
+ONE_ROOM = [nodes(1, 1), running("a", name="one"), gang(1, name="two")]
+TWO_QUEUES = [nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left")]
+
+STORIES = [
+    Story("without a window they evict each other for ever", ONE_ROOM, lawless("preempt", "0s"), ["one", "", "two", ""] * 2),
+    Story("within it the first claimant keeps what it got", ONE_ROOM, lawless("preempt"), ["one", "", "", "", "", ""]),
+    Story(
+        "after it the rules decide again",
+        ONE_ROOM, lawless("preempt", "25s"), ["one", "", "", "two", "", "", "one"],
+    ),
+    Story(
+        "others may still take the room: they have lost nothing to those who have it",
+        [*ONE_ROOM, gang(1, name="three")], lawless("preempt"), ["one", "", "three", "", "two", ""],
+    ),
+    Story(
+        "a queue that lost room does not take it back by another job either",
+        [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
+        lawless("reclaim"), ["one", "", "", ""],
+    ),
+    Story(
+        "without a window it does",
+        [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
+        lawless("reclaim", "0"), ["one", "", "two", "", "late"],
+    ),
+]  # fmt: skip
+
+
+def played(story: Story) -> list[str]:
+    world = World(objects(story.manifests()), story.program)
+    evicted = []
+    for cycle in range(len(story.evicted)):
+        session = world.decide()
+        tasks = [eviction.task for eviction in session.decisions.evictions]
+        back = [anew(world._cluster.pod(task.uid), cycle) for task in tasks]
+        world.realise(session)
+        for each in back:
+            world._cluster.apply(each)
+        world._now += story.step
+        evicted.append(" ".join(task.job.partition("/")[2] for task in tasks))
+    return evicted
+
+
+def anew(old: kube.Pod, cycle: int) -> kube.Pod:
+    """The pod that its owner makes in place of one that was evicted."""
+    return msgspec.structs.replace(
+        old,
+        metadata=msgspec.structs.replace(old.metadata, uid=f"{old.metadata.uid}-{cycle}"),
+        spec=msgspec.structs.replace(old.spec, node_name=None),
+        status=kube.PodStatus(phase="Pending"),
+    )
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_truce(story: Story) -> None:
+    assert played(story) == story.evicted
