@@ -14,6 +14,7 @@ from stromboli.plugins import PLUGINS
 from tests.scenarios.asking import ASKING
 from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, queue, running
 from tests.scenarios.case import Case, configuration, plugin
+from tests.scenarios.measuring import measured
 
 DECLARED: dict[str, tuple[Argument, ...]] = {owner.name: owner.arguments for owner in (*PLUGINS, *ACTIONS)}
 
@@ -233,6 +234,56 @@ MINRUNTIME = [
     ),
 ]  # fmt: skip
 
+TWO_TEN = [node(name, 10, "100Gi", labels={"host": name}) for name in "ab"]
+B_IS_CALM = [measured("a", 4), measured("b", 2)]
+
+USAGE = [
+    Row("usage", "usage.weight", 0, TWO_TEN, B_IS_CALM, gang(1), default="b", changed="a"),
+    Row(
+        "usage", "cpu.weight", 5, TWO_TEN, measured("a", 2, "30Gi"), measured("b", 4), gang(1), default="b",
+        changed="a",
+    ),
+    Row(
+        "usage", "memory.weight", 5, TWO_TEN, measured("a", 4, "10Gi"), measured("b", 2, "20Gi"), gang(1), default="b",
+        changed="a",
+    ),
+    Row("usage", "thresholds", {"cpu": 30}, TWO_TEN, measured("a", 4), gang(1, nodeSelector={"host": "a"}),
+        default="a", changed="-"),
+    Row(
+        "usage", "estimator", {"request_ratio": 1}, TWO_TEN, measured("a", 2), measured("b", "2900m"), gang(2),
+        default="aa", changed="ab",
+    ),
+]  # fmt: skip
+
+BALANCED = [{"name": "lowNodeUtilization", "params": {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}}}]
+#: Node a is full and busy, and somebody waits for room on it.
+BUSY = [*TWO_TEN, measured("a", 9), measured("b", 1), running("a" * 10)]
+
+
+def waiting_for(cpu: int) -> Any:
+    return gang(1, cpu, nodeSelector={"host": "a"})
+
+
+def rescheduled(key: str, value: object, cpu: int, **outcome: str) -> Row:
+    given = {} if key == "strategies" else {"strategies": BALANCED}
+    world = (*BUSY, waiting_for(cpu))
+    return Row("rescheduling", key, value, *world, given=given, actions="allocate, shuffle", cycles=3, **outcome)
+
+
+RESCHEDULING = [
+    rescheduled("strategies", BALANCED, 4, default="-", changed="a"),
+    rescheduled("interval", "1ns", 6, default="-", changed="a"),
+    rescheduled("queueSelector", ["other"], 4, default="a", changed="-"),
+    rescheduled("labelSelector", {"team": "x"}, 4, default="a", changed="-"),
+]
+
+#: What a plan cannot show, and where it is shown.
+ELSEWHERE = {
+    ("rescheduling", "metricsPeriod"): "tests/outside",
+    ("preempt", "thrashingWindow"): "tests/scenarios/test_truce.py",
+    ("reclaim", "thrashingWindow"): "tests/scenarios/test_truce.py",
+}
+
 #: What an argument switches off beside the rule in its row.
 ALSO = [
     Row(
@@ -266,9 +317,12 @@ DEFAULTS = {
     "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
     "tdm.revocable-zone.<zone>": "", "tdm.evict.period": "1m",
     "defaultPreemptMinRuntime": "0s", "defaultReclaimMinRuntime": "0s", "reclaimResolveMethod": "lca",
+    "usage.weight": 5, "cpu.weight": 1, "memory.weight": 1, "thresholds": {}, "estimator": {},
+    "strategies": [], "interval": "5m", "queueSelector": [], "labelSelector": {},
 }  # fmt: skip
 
-ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO]
+ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
+        *USAGE, *RESCHEDULING]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 
@@ -300,4 +354,4 @@ def test_defaults_are_those_that_people_know() -> None:
 
 def test_every_argument_has_its_row() -> None:
     declared = {(owner, each.key) for owner, arguments in DECLARED.items() for each in arguments if not each.ignored}
-    assert {(row.owner, row.declared.key) for row in ROWS} == declared
+    assert {(row.owner, row.declared.key) for row in ROWS} | set(ELSEWHERE) == declared

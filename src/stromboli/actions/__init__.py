@@ -5,5 +5,6 @@ from stromboli.actions.backfill import Backfill
 from stromboli.actions.enqueue import Enqueue
 from stromboli.actions.preempt import Preempt
 from stromboli.actions.reclaim import Reclaim
+from stromboli.actions.shuffle import Shuffle
 
-ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim)
+ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim, Shuffle)

@@ -31,6 +31,8 @@ class Argument:
     form: Callable[[str], object] | None = None
     #: What a mapping may hold; nothing is said where it may hold anything.
     entries: tuple[Argument, ...] = ()
+    #: What each of the mappings in a list may hold; the list then holds nothing else.
+    items: tuple[Argument, ...] = ()
 
     @property
     def prefix(self) -> str | None:
@@ -56,21 +58,34 @@ class Argument:
                 self.form(value)
             except ValueError as error:
                 return str(error)
-        return self._fault_inside(value) if self.entries and isinstance(value, Mapping) else None
+        if self.items and isinstance(value, list):
+            return self._fault_in_list(value)
+        return _fault_inside(self.entries, value) if self.entries and isinstance(value, Mapping) else None
 
-    def _fault_inside(self, value: Mapping[str, object]) -> str | None:
-        """What is wrong with the first bad entry of a mapping, behind its key."""
-        for key, entry in value.items():
-            declared = next((each for each in self.entries if each.accepts_key(key)), None)
-            if declared is None:
-                known = [each.key for each in self.entries]
-                meant = nearest(key, known)
-                hint = f"did you mean {meant!r}?" if meant else f"there are: {', '.join(known)}"
-                return f"{key!r} is not known here; {hint}"
-            fault = "it has no value" if entry is None else declared.fault(entry)
+    def _fault_in_list(self, value: list[object]) -> str | None:
+        """What is wrong with the first bad entry of a list, behind its number."""
+        for number, entry in enumerate(value, start=1):
+            if not isinstance(entry, Mapping):
+                return f"entry {number}: expected a mapping, got {entry!r:.60}"
+            fault = _fault_inside(self.items, entry)
             if fault:
-                return f"{key}: {fault}"
+                return f"entry {number}: {fault}"
         return None
+
+
+def _fault_inside(entries: Sequence[Argument], value: Mapping[str, object]) -> str | None:
+    """What is wrong with the first bad entry of a mapping, behind its key."""
+    for key, entry in value.items():
+        declared = next((each for each in entries if each.accepts_key(key)), None)
+        if declared is None:
+            known = [each.key for each in entries]
+            meant = nearest(key, known)
+            hint = f"did you mean {meant!r}?" if meant else f"there are: {', '.join(known)}"
+            return f"{key!r} is not known here; {hint}"
+        fault = "it has no value" if entry is None else declared.fault(entry)
+        if fault:
+            return f"{key}: {fault}"
+    return None
 
 
 _TYPE_WORDS: dict[object, str] = {

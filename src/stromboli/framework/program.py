@@ -85,6 +85,11 @@ class Program:
     def class_annotations(self) -> tuple[str, ...]:
         return tuple(sorted({key for plugin in self.plugins.values() for key in plugin.reads_annotations}))
 
+    @property
+    def usage_window(self) -> float:
+        """Over how many seconds measurements of nodes are to be averaged; 0 when no plugin reads any."""
+        return max((plugin.usage_window for plugin in self.plugins.values()), default=0.0)
+
     def guarded(self, question: str) -> tuple[list[Answer], list[list[Answer]]]:
         """Of a question about victims: the answers that hold whatever others say, and the rest by tier."""
         guards = [getattr(plugin, question) for name, plugin in self.plugins.items() if self._guards(name, question)]

@@ -44,6 +44,7 @@ class Code(StrEnum):
     TOPOLOGY_SPREAD = "TopologySpreadViolated"
     NAMESPACE_QUOTA = "NamespaceQuotaExceeded"
     REVOCABLE_NODE = "RevocableNode"
+    NODE_LOAD = "NodeLoadTooHigh"
     NODE_GROUP = "NodeGroupMismatch"
     NODE_GROUP_LIMIT = "NodeGroupLimitExceeded"
     KEPT_FOR_DEVICES = "KeptForDevices"
@@ -147,6 +148,11 @@ CODES: dict[Code, CodeFacts] = {
         "The node is lent out for some hours only, and does not take the pod now.", Remedy.WAIT,
         "Wait for the hours of the zone, mark the pod as preemptable, or add nodes.",
         (Cure.TIME, Cure.NODE_CHANGED, Cure.NODE_ADDED, Cure.POD_CHANGED),
+    ),
+    Code.NODE_LOAD: CodeFacts(
+        "The node was measured to use more of its cpu or memory than the configuration allows.", Remedy.WAIT,
+        "Wait for the load to fall, add nodes, or raise the thresholds of the plugin usage.",
+        (Cure.TIME, Cure.NODE_ADDED, Cure.POD_REMOVED),
     ),
     Code.NODE_GROUP: CodeFacts(
         "The node is in no group that the queue may use.", Remedy.ASK_ADMINISTRATOR,

@@ -95,6 +95,14 @@ class TaskClass:
     #: Whether scorers count the class as more than it asks for.
     is_scored_higher: bool = field(init=False)
 
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """The most cpu and memory that a pod may use; None for no limit. A plugin that asks declares that it reads
+        `LIMITS`.
+        """
+        cpu, memory = (None if text == "-" else int(text) for text in self.annotations[LIMITS].split("/"))
+        return cpu, memory
+
     def __post_init__(self) -> None:
         self.best_effort = is_best_effort(self.request)
         asked = dict(self.request)

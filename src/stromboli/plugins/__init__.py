@@ -14,10 +14,12 @@ from stromboli.plugins.pdb import Pdb
 from stromboli.plugins.predicates import Predicates
 from stromboli.plugins.priority import Priority
 from stromboli.plugins.proportion import Proportion
+from stromboli.plugins.rescheduling import Rescheduling
 from stromboli.plugins.resource_strategy_fit import ResourceStrategyFit
 from stromboli.plugins.resourcequota import ResourceQuota
 from stromboli.plugins.sla import Sla
 from stromboli.plugins.tdm import Tdm
+from stromboli.plugins.usage import UsagePlugin
 
 PLUGINS = (
     Binpack,
@@ -34,8 +36,10 @@ PLUGINS = (
     Predicates,
     Priority,
     Proportion,
+    Rescheduling,
     ResourceQuota,
     ResourceStrategyFit,
     Sla,
     Tdm,
+    UsagePlugin,
 )
