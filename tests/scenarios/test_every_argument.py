@@ -129,6 +129,11 @@ BINPACK = [
 ]  # fmt: skip
 
 OTHERS = [
+    Row(
+        "task-topology", "task-topology.weight", 0, nodes(1, 2), node("c", 2),
+        gang(0, roles=["ps", "worker"], notes={"volcano.sh/task-topology-affinity": "ps,worker"}), default="cc",
+        changed="ab",
+    ),
     Row("overcommit", "overcommit-factor", 2.0, nodes(10, 1), gang(1, resources={"cpu": 15}), default="-", changed="a"),
     Row(
         "predicates", "predicate.NodeAffinityEnable", False, nodes(4, 2),
@@ -314,7 +319,7 @@ DEFAULTS = {
     "predicate.TaintTolerationEnable": True, "predicate.PodAffinityEnable": True,
     "predicate.PodTopologySpreadEnable": True,
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
-    "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
+    "task-topology.weight": 1, "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
     "tdm.revocable-zone.<zone>": "", "tdm.evict.period": "1m",
     "defaultPreemptMinRuntime": "0s", "defaultReclaimMinRuntime": "0s", "reclaimResolveMethod": "lca",
     "usage.weight": 5, "cpu.weight": 1, "memory.weight": 1, "thresholds": {}, "estimator": {},

@@ -18,6 +18,7 @@ from stromboli.plugins.rescheduling import Rescheduling
 from stromboli.plugins.resource_strategy_fit import ResourceStrategyFit
 from stromboli.plugins.resourcequota import ResourceQuota
 from stromboli.plugins.sla import Sla
+from stromboli.plugins.task_topology import TaskTopology
 from stromboli.plugins.tdm import Tdm
 from stromboli.plugins.usage import UsagePlugin
 
@@ -40,6 +41,7 @@ PLUGINS = (
     ResourceQuota,
     ResourceStrategyFit,
     Sla,
+    TaskTopology,
     Tdm,
     UsagePlugin,
 )
