@@ -9,7 +9,7 @@ from stromboli.kube.objects.catalogue import CONFIG_MAPS, POD_GROUPS, PODS
 from tests.living.invariants import check
 from tests.living.world import World, cpus, living, policy_of, unschedulable
 from tests.scenarios.builders import amounts, gang, gang_of, group, pod, priority_class, queue
-from tests.scenarios.case import STANDARD
+from tests.scenarios.case import STANDARD, configuration
 
 
 async def test_a_gang_starts_whole_or_not_at_all_and_kubectl_says_why(tmp_path: Path) -> None:
@@ -201,3 +201,49 @@ async def test_many_pods_of_one_class_fill_the_nodes_and_no_more() -> None:
         await world.create(gang(15, 1, name="many", minimum=1))
         await world.until_bound("many", 12)
         await check(world)
+
+
+STALE_AFTER_A_SECOND = configuration(
+    "priority", "gang", "predicates", "nodeorder",
+    actions="enqueue, stalegang, allocate", arguments={"stalegang": {"gracePeriod": "1s"}},
+)  # fmt: skip
+
+
+async def test_a_gang_that_lost_a_member_for_good_is_released() -> None:
+    async with living(cpus(1), policy=policy_of(STALE_AFTER_A_SECOND)) as world:
+        await world.create(gang(2, name="torn"), gang(2, name="whole"))
+        await world.until_bound("torn", 2)
+        await world.until_bound("whole", 2)
+        await world.delete(PODS, "torn-task-1")
+
+        async def released() -> bool:
+            return await world.pods("torn") == []
+
+        await world.until(released, "the other member goes")
+        await until_condition(world, "torn", "Evicted", "True", "stalegang")
+        await until_condition(world, "torn", "Stale", "False", "NotStale")
+        assert len(await world.bound("whole")) == 2
+        await check(world, torn=["torn"])
+
+
+async def test_a_gang_that_gets_its_member_back_is_whole_again() -> None:
+    patient = STALE_AFTER_A_SECOND.replace("1s", "10m")
+    async with living(cpus(1), policy=policy_of(patient)) as world:
+        head, *members = gang(2, name="torn")
+        await world.create(head, members)
+        await world.until_bound("torn", 2)
+        await world.delete(PODS, "torn-task-1")
+        await until_condition(world, "torn", "Stale", "True", "BelowMinimum")
+        await world.create(members[1])
+        await world.until_bound("torn", 2)
+        await until_condition(world, "torn", "Stale", "False", "NotStale")
+        await check(world)
+
+
+async def until_condition(world: World, name: str, kind: str, status: str, reason: str) -> None:
+    async def said() -> bool:
+        found = await world.group(name)
+        told = found.status.conditions if found is not None else None
+        return (kind, status, reason) in [(each.type, each.status, each.reason) for each in told or ()]
+
+    await world.until(said, f"{name} says {kind}={status}, {reason}")

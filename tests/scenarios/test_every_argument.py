@@ -48,6 +48,10 @@ class Row:
         return f"{self.key} of {self.owner}"
 
     def binds(self, **arguments: object) -> str:
+        if any(self.owner == action.name for action in ACTIONS):
+            of_action = {self.owner: {**self.given, **arguments}}
+            conf = configuration("gang", "predicates", actions=self.actions, arguments=of_action)
+            return self.case.binds(self.case.plan(conf))
         names = dict.fromkeys(("gang", "predicates", self.owner))
         own = plugin(self.owner, {**self.given, **arguments}, **self.switches)
         conf = configuration(*(own if name == self.owner else name for name in names), actions=self.actions)
@@ -289,6 +293,13 @@ ELSEWHERE = {
     ("reclaim", "thrashingWindow"): "tests/scenarios/test_truce.py",
 }
 
+STALEGANG = [
+    Row(
+        "stalegang", "gracePeriod", "0s", nodes(1, 1), running("a", minimum=2), gang(1, name="next"),
+        actions="enqueue, stalegang, allocate", default="-", changed="A",
+    ),
+]  # fmt: skip
+
 #: What an argument switches off beside the rule in its row.
 ALSO = [
     Row(
@@ -324,10 +335,11 @@ DEFAULTS = {
     "defaultPreemptMinRuntime": "0s", "defaultReclaimMinRuntime": "0s", "reclaimResolveMethod": "lca",
     "usage.weight": 5, "cpu.weight": 1, "memory.weight": 1, "thresholds": {}, "estimator": {},
     "strategies": [], "interval": "5m", "queueSelector": [], "labelSelector": {},
+    "gracePeriod": "60s",
 }  # fmt: skip
 
 ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
-        *USAGE, *RESCHEDULING]  # fmt: skip
+        *USAGE, *RESCHEDULING, *STALEGANG]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

@@ -7,8 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from stromboli.cache.jobs import stale_since
+from stromboli.cache.native_groups import as_group
+from stromboli.cache.times import seconds_of
 from stromboli.kube.objects import native
-from stromboli.scheduler.native_statuses import disruption_patch, scheduled_patch
+from stromboli.scheduler.native_statuses import disruption_patch, native_staleness_patch, scheduled_patch
 from stromboli.scheduler.statuses import CLAIMED, EVICTED, GroupCondition, GroupStatus
 
 EARLY, LATE = "v1alpha2", "v1beta1"
@@ -76,3 +79,18 @@ def _told(patch: dict[str, Any] | None, name: str) -> tuple[str, ...] | None:
     (condition,) = patch["status"]["conditions"]
     assert (condition["type"], condition["observedGeneration"]) == (name, 3)
     return condition["status"], condition["reason"], condition["message"], condition["lastTransitionTime"]
+
+
+def test_a_native_group_says_since_when_it_is_short_of_members() -> None:
+    whole = group(LATE, RUNS)
+    patch = native_staleness_patch(whole, "1 of 2", NOW)
+    assert patch is not None
+    [told] = patch["status"]["conditions"]
+    assert (told["type"], told["status"], told["lastTransitionTime"]) == ("Stale", "True", NOW)
+    stale = msgspec.convert({**msgspec.to_builtins(whole), **patch}, native.PodGroup)
+    assert stale_since(as_group(stale)) == seconds_of(NOW)
+    assert native_staleness_patch(stale, "0 of 2", "later") is None
+    assert native_staleness_patch(whole, "", NOW) is None
+    healed = native_staleness_patch(stale, "", "later")
+    assert healed is not None
+    assert healed["status"]["conditions"][0]["status"] == "False"

@@ -19,6 +19,7 @@ from stromboli.scheduler.statuses import (
     pod_patch,
     queue_patch,
     shortened,
+    staleness_patch,
 )
 
 NOW = "2024-01-01T00:00:00Z"
@@ -88,6 +89,35 @@ def test_a_group_is_told(
     told = written.pop("conditions", None)
     assert written == changes
     assert conditions == (told and [f"{each['type']}={each['status']}" for each in told])
+
+
+SHORT = PodGroupCondition(type="Stale", status="True", last_transition_time="2023-12-31T23:59:00Z")
+
+#: What stands there, what is to be said, and the conditions in short that are written.
+STALENESS: dict[str, tuple[PodGroup, str, list[str] | None]] = {
+    "members are missing": (a_group(STANDS), "1 of 2", ["Unschedulable=True", f"Stale=True since {NOW}: 1 of 2"]),
+    "they still are": (a_group(SHORT), "0 of 2", None),
+    "they are there again": (
+        a_group(SHORT, OTHERS),
+        "",
+        ["Audited=True", f"Stale=False since {NOW}: the gang has its minimum again, or nothing of it is left"],
+    ),
+    "they always were": (a_group(STANDS), "", None),
+    "nobody can read since when": (a_group(said("Stale")), "1 of 2", [f"Stale=True since {NOW}: 1 of 2"]),
+}
+
+
+@pytest.mark.parametrize(("group", "message", "expected"), STALENESS.values(), ids=STALENESS)
+def test_a_group_is_told_that_it_is_short_of_members(group: PodGroup, message: str, expected: list[str] | None) -> None:
+    patch = staleness_patch(group, message, NOW)
+    if expected is None:
+        assert patch is None
+        return
+    assert patch is not None
+    told = [f"{each['type']}={each['status']}" for each in patch["status"]["conditions"]]
+    last = patch["status"]["conditions"][-1]
+    told[-1] += f" since {last['lastTransitionTime']}: {last['message']}"
+    assert told == expected
 
 
 def a_pod(condition: Condition | None = None, nominated: str | None = None) -> Pod:

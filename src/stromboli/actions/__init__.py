@@ -6,5 +6,14 @@ from stromboli.actions.enqueue import Enqueue
 from stromboli.actions.preempt import Preempt
 from stromboli.actions.reclaim import Reclaim
 from stromboli.actions.shuffle import Shuffle
+from stromboli.actions.stalegang import StaleGang
 
-ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim, Shuffle)
+ACTIONS = (
+    Enqueue,
+    Allocate,
+    Backfill,
+    Preempt,
+    Reclaim,
+    Shuffle,
+    StaleGang,
+)

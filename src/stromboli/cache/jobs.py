@@ -23,6 +23,9 @@ DEFAULT_QUEUE = "default"
 #: Where controllers that cannot fill `spec.queue` name the queue, as annotation or label; the first one counts.
 QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 
+#: The condition of a group that has lost members and does not have enough of them any more.
+STALE = "Stale"
+
 _LONGEST_MEMBER_NAME = 128
 
 
@@ -109,6 +112,7 @@ def job_spec(
         labels=labels,
         preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
         topology=_topology(spec.network_topology),
+        stale_since=stale_since(group),
     )
     try:
         refuse_what_cannot_be_kept(group)
@@ -119,8 +123,17 @@ def job_spec(
 
 
 def same_demands(one: kube.PodGroup, other: kube.PodGroup) -> bool:
-    """Whether both describe the same job; their statuses may differ."""
-    return one.spec == other.spec and _identity(one.metadata) == _identity(other.metadata)
+    """Whether both describe the same job; of their statuses only what has a say in decisions counts."""
+    if one.spec != other.spec or _identity(one.metadata) != _identity(other.metadata):
+        return False
+    return stale_since(one) == stale_since(other)
+
+
+def stale_since(group: kube.PodGroup) -> float:
+    """Since when a group says that it has too few members; 0 when it does not."""
+    told = group.origin.status.conditions if isinstance(group, NativeGroup) else group.status.conditions
+    stale = (condition for condition in told or () if condition.type == STALE and condition.status == "True")
+    return max((seconds_of(condition.last_transition_time) for condition in stale), default=0.0)
 
 
 def _identity(metadata: kube.ObjectMeta) -> tuple[object, ...]:

@@ -76,6 +76,8 @@ class JobSpec:
     preemptable: bool = False
     policies: tuple[SubGroupPolicy, ...] = ()
     topology: NetworkTopology | None = None
+    #: Since when it has had fewer members than must run together, as its condition says; 0 when it does not say so.
+    stale_since: float = 0.0
     #: What is wrong with the objects of this job, in words; a job with a fault waits and says so.
     fault: str = ""
 

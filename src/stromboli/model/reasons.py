@@ -52,6 +52,7 @@ class Code(StrEnum):
     PLUGIN_FAILED = "PluginFailed"
     NO_NODES = "NoNodes"
     GANG_SHORT = "GangShortOfRoom"
+    GANG_STALE = "GangStale"
     NOT_ENOUGH_TASKS = "NotEnoughTasks"
     NOT_ENOUGH_PODS_OF_ROLE = "NotEnoughPodsOfTask"
     NOT_ENOUGH_SUB_GROUPS = "NotEnoughSubGroups"
@@ -181,6 +182,11 @@ CODES: dict[Code, CodeFacts] = {
     Code.GANG_SHORT: CodeFacts(
         "Some members have a place, but not as many as must start together.", Remedy.WAIT,
         "Wait for room, lower minMember, or ask for less per pod.", (*_ROOM, Cure.JOB_CHANGED),
+    ),
+    Code.GANG_STALE: CodeFacts(
+        "The gang runs with fewer members than must run together.", Remedy.WAIT,
+        "Create the missing pods or make room for them; otherwise the rest is evicted after the grace period.",
+        (*_ROOM, Cure.POD_ADDED, Cure.JOB_CHANGED, Cure.TIME),
     ),
     Code.NOT_ENOUGH_TASKS: CodeFacts(
         "Fewer pods exist than must start together.", Remedy.CHANGE_REQUEST,

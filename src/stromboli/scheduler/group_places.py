@@ -12,18 +12,21 @@ from stromboli.kube.access.client import PatchKind
 from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS, NATIVE_POD_GROUPS, POD_GROUPS
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
-from stromboli.scheduler.native_statuses import disruption_patch, scheduled_patch
-from stromboli.scheduler.statuses import condition_patch, group_patch
+from stromboli.scheduler.native_statuses import disruption_patch, native_staleness_patch, scheduled_patch
+from stromboli.scheduler.statuses import condition_patch, group_patch, staleness_patch
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlace:
-    """A group on the server. `status` makes the patch of what a cycle says about it, `condition` of what happened."""
+    """A group on the server. `status` makes the patch of what a cycle says about it, `condition` of what happened,
+    `staleness` of whether it has lost members that it needs.
+    """
 
     resource: Resource[Any]
     entry: TopLevel
     status: Callable[..., dict[str, Any] | None]
     condition: Callable[..., dict[str, Any] | None]
+    staleness: Callable[..., dict[str, Any] | None]
     kind: PatchKind = PatchKind.MERGE
     subresource: str = ""
 
@@ -35,7 +38,8 @@ class GroupPlace:
 
 def place_of(group: kube.PodGroup) -> GroupPlace:
     if not isinstance(group, NativeGroup):
-        return GroupPlace(POD_GROUPS, group, group_patch, condition_patch)
+        return GroupPlace(POD_GROUPS, group, group_patch, condition_patch, staleness_patch)
     is_early = group.origin.api_version == EARLY_NATIVE_POD_GROUPS.api_version
     resource = EARLY_NATIVE_POD_GROUPS if is_early else NATIVE_POD_GROUPS
-    return GroupPlace(resource, group.origin, scheduled_patch, disruption_patch, PatchKind.STRATEGIC, "status")
+    patches = scheduled_patch, disruption_patch, native_staleness_patch
+    return GroupPlace(resource, group.origin, *patches, PatchKind.STRATEGIC, "status")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stromboli.cache.jobs import STALE
 from stromboli.cache.native_groups import INITIALLY_SCHEDULED, SCHEDULED
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS
@@ -39,6 +40,14 @@ def disruption_patch(group: native.PodGroup, wanted: GroupCondition, now: str) -
     if wanted.type != EVICTED:
         return None
     return _patch(group, DISRUPTION_TARGET, "True", "PreemptionByScheduler", wanted.message, now)
+
+
+def native_staleness_patch(group: native.PodGroup, message: str, now: str) -> dict[str, Any] | None:
+    """Says on the group that it has lost members that it needs; without a message, that it has them again."""
+    before = _told(group, STALE)
+    if bool(message) == (before is not None and before.status == "True"):
+        return None
+    return _patch(group, STALE, "True" if message else "False", *statuses.staleness_told(message), now)
 
 
 def _patch(

@@ -14,6 +14,7 @@ from functools import partial
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
 from stromboli.cache.cluster import Cluster
+from stromboli.cache.jobs import STALE, stale_since
 from stromboli.framework.session import Session
 from stromboli.framework.status import JobStatus
 from stromboli.framework.waiting import pod_condition
@@ -95,6 +96,8 @@ class Reporting:
                 self._report_job(session, session.jobs[key], status)
             else:
                 self._report_orphans(session, session.jobs[key])
+        for key, message in session.stale.items():
+            self._report_staleness(key, message)
         self._report_queues()
         self._complaints.tell(session.warnings)
 
@@ -194,6 +197,15 @@ class Reporting:
                 make = partial(place.condition, wanted=condition, now=_now())
                 wish = Wish(place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource)
                 self._writer.want(wish)
+
+    def _report_staleness(self, key: str, message: str) -> None:
+        """Say on a group since when it has had too few members, so that it is known also after a restart."""
+        group = self._cluster.groups.get(key)
+        if group is not None and bool(message) != bool(stale_since(group)):
+            place = place_of(group)
+            make = partial(place.staleness, message=message, now=_now())
+            wish = Wish(place.resource, place.key, make, topic=STALE, kind=place.kind, subresource=place.subresource)
+            self._writer.want(wish)
 
     # -- pods ---------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
+from stromboli.cache.jobs import STALE, stale_since
 from stromboli.kube.telling.series import shortened
 
 #: The longest message that is written: people read it in a terminal.
@@ -81,6 +82,32 @@ def condition_patch(group: kube.PodGroup, wanted: GroupCondition, now: str) -> d
         return None
     changes = {"conditions": msgspec.to_builtins(told)}
     return {"metadata": {"resourceVersion": group.metadata.resource_version}, "status": changes}
+
+
+def staleness_patch(group: kube.PodGroup, message: str, now: str) -> dict[str, Any] | None:
+    """The merge patch that makes a group say that it has lost members that it needs, or, without a message, that it has
+    them again; None when it says so already. The time of the condition is when that began.
+    """
+    if bool(message) == bool(stale_since(group)):
+        return None
+    reason, words = staleness_told(message)
+    fresh = kube.PodGroupCondition(
+        type=STALE,
+        status="True" if message else "False",
+        reason=reason,
+        message=shortened(words),
+        last_transition_time=now,
+    )
+    others = [condition for condition in group.status.conditions or () if condition.type != STALE]
+    changes = {"conditions": msgspec.to_builtins([*others, fresh])}
+    return {"metadata": {"resourceVersion": group.metadata.resource_version}, "status": changes}
+
+
+def staleness_told(message: str) -> tuple[str, str]:
+    """The reason and the message of the condition."""
+    if message:
+        return "BelowMinimum", message
+    return "NotStale", "the gang has its minimum again, or nothing of it is left"
 
 
 def eviction_condition(kind: str, victims: Sequence[EvictOrder]) -> GroupCondition:
