@@ -70,7 +70,7 @@ def test_why_a_job_waits_for_programs(run: Run) -> None:
     report = explained(run, CROWDED, "train")
     assert set(report) == {
         "job", "waiting", "phase", "priority", "minMember", "ready", "pods", "nodes", "reasons", "classes", "queue",
-        "ahead", "smallestChange", "alternatives", "search", "warnings",
+        "ahead", "evictions", "smallestChange", "alternatives", "search", "warnings",
     }  # fmt: skip
     assert report["reasons"][1] == {
         "code": "InsufficientResource",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,11 @@ import click
 from stromboli.cli.output import tame
 from stromboli.cli.plan_text import amounts_in_words, counted, nodes_in_words
 from stromboli.cli.tables import Table, aligned, bold, line_width
+from stromboli.planner.evictions import consents_in_words
+from stromboli.planner.explanation import EVICTED
 
 if TYPE_CHECKING:
+    from stromboli.framework.accounts import ClaimRefusal, EvictionAccount, Objection
     from stromboli.planner.advice import Advice
     from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
     from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueStanding
@@ -21,14 +24,18 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 4
 _MOST_AHEAD = 8
+_MOST_EVICTIONS = 20
 
 
 def echo_advice(advice: Advice) -> None:
     explanation = advice.explanation
     _echo_headline(_headline(explanation))
+    _echo_section("Who took its room", _evictions(explanation.lost, _loss))
+    _echo_section("Who makes room for it", _evictions(explanation.gained, _gain))
     if not explanation.group.waiting:
         return
     _echo_section("Why", _findings(explanation))
+    _echo_section("Why nobody makes room for it", _refusals(explanation.refused))
     _echo_section("Pods that wait", _classes(explanation.classes))
     _echo_section(_queue_title(explanation.queue), _amounts(explanation.queue))
     _echo_section("Served before it in the same queue", _ahead(explanation.ahead))
@@ -53,6 +60,8 @@ def _echo_section(title: str, lines: Iterator[str]) -> None:
 
 def _headline(explanation: Explanation) -> str:
     group = explanation.group
+    if group.phase == EVICTED:
+        return f"{explanation.job} is gone: {counted(len(explanation.lost), 'pod')} evicted."
     if not group.waiting:
         places = f"on {nodes_in_words(group.nodes)}" if group.nodes else "and has no pod on a node"
         return f"{explanation.job} does not wait: it is {group.phase} {places}."
@@ -75,6 +84,45 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"{finding.code.value} ({facts.remedy.value}): {'; '.join(finding.sentences)}"
     yield f"  {facts.meaning} {facts.advice}"
     yield f"  May change when: {'; '.join(cure.value for cure in facts.cures)}."
+
+
+def _evictions(accounts: Sequence[EvictionAccount], tell: Callable[[EvictionAccount], str]) -> Iterator[str]:
+    """Who, by which rule, who could stay instead, and why not on another node."""
+    for account in accounts[:_MOST_EVICTIONS]:
+        yield f"{account.action}: {tell(account)}"
+        if account.with_gang:
+            yield "  its gang goes whole, as it cannot do without this pod"
+        if account.allowed_by:
+            yield f"  allowed by {consents_in_words(account)}"
+        if account.note:
+            yield f"  {account.note}"
+        yield from (f"  stays there: {_objection(each)}" for each in account.spared)
+        yield from (f"  not on node {other.node}: {other.why}" for other in account.considered)
+    if len(accounts) > _MOST_EVICTIONS:
+        yield f"and {counted(len(accounts) - _MOST_EVICTIONS, 'more pod')}"
+
+
+def _loss(account: EvictionAccount) -> str:
+    taker = f"for {account.claimant}" if account.claimant else "for nobody in particular"
+    room = f", of which {account.claimant_pod} gets its room on {account.claimant_node}" if account.claimant_pod else ""
+    return f"{account.pod} goes from {account.node} {taker}{room}; frees {amounts_in_words(account.frees)}"
+
+
+def _gain(account: EvictionAccount) -> str:
+    place = f" for {account.claimant_pod} on {account.claimant_node}" if account.claimant_pod else ""
+    return f"{account.pod} goes from {account.node}{place}; frees {amounts_in_words(account.frees)}"
+
+
+def _refusals(refusals: Sequence[ClaimRefusal]) -> Iterator[str]:
+    for refusal in refusals:
+        yield f"{refusal.action} for {refusal.pod}: {refusal.reason.code.value}"
+        yield from (f"  {_objection(each)}" for each in refusal.objections)
+        if not refusal.objections:
+            yield f"  {refusal.reason.detail.removeprefix(f'{refusal.action}: ')}"
+
+
+def _objection(objection: Objection) -> str:
+    return f"{len(objection.objects)} ({objection.rule}): {_names(objection.objects)}: {objection.why}"
 
 
 def _classes(classes: Sequence[ClassExplanation]) -> Iterator[str]:

@@ -44,13 +44,15 @@ def explain(output: str, job: str, **options: Any) -> None:
 
     Changes are proposed only after they have been tried: the scheduler plans again with each of them, until one
     lets the job start.
+
+    Where pods are evicted, it also says who goes for whom, by which rule, and who could stay.
     """
     scenario = read_scenario(**options)
     made = scenario.plan()
     key = _find(made, job)
     warn([*scenario.warnings, *made.warnings] if output == "text" else [])
     _echo(scenario, made, key, output)
-    if made.groups[key].waiting:
+    if key in made.groups and made.groups[key].waiting:
         click.get_current_context().exit(WAITING)
 
 
@@ -69,7 +71,8 @@ def _find(made: Plan, name: str) -> str:
     """The job that is meant: by its key, by its name, or by one of its pods."""
     if name in made.groups:
         return name
-    pods = {task.key: key for key in made.groups for task in made.session.jobs[key].tasks.values()}
+    pods = {account.pod: account.job for account in made.accounts}
+    pods |= {task.key: key for key in made.groups for task in made.session.jobs[key].tasks.values()}
     if name in pods:
         return pods[name]
     meant = {key for key in made.groups if name in _names(made.session.jobs[key].spec)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import click
 from stromboli.cli.tables import Table, echo_table
 
 if TYPE_CHECKING:
+    from stromboli.framework.accounts import ClaimRefusal, EvictionAccount
     from stromboli.planner.plan import GroupPlan, Plan
 
 #: Queues that exist everywhere; shown when somebody uses them.
@@ -31,9 +32,10 @@ def echo_plan(plan: Plan) -> None:
         click.echo()
     echo_table(_queues(plan))
     click.echo()
-    if plan.evictions:
-        echo_table(_evictions(plan.evictions))
-        click.echo()
+    for table in (_evictions(plan.accounts), _refusals(plan.refusals)):
+        if table.rows:
+            echo_table(table)
+            click.echo()
 
 
 def echo_closing(plan: Plan) -> None:
@@ -54,10 +56,35 @@ def _groups(groups: Mapping[str, GroupPlan]) -> Table:
     return table
 
 
-def _evictions(evictions: Mapping[str, str]) -> Table:
-    table = Table(("EVICTED POD", "REASON"), flexible=("REASON",))
-    for pod, reason in evictions.items():
-        table.add(pod, reason)
+def _evictions(accounts: Iterable[EvictionAccount]) -> Table:
+    from stromboli.planner.evictions import consents_in_words, stays_in_words
+
+    table = Table(
+        ("EVICTED POD", "NODE", "BY", "FREES", "IN FAVOUR OF", "ALLOWED BY"),
+        flexible=("FREES", "ALLOWED BY"),
+        note_header="WHO STAYS, AND WHY",
+    )
+    for account in accounts:
+        favour = account.claimant_pod or account.claimant or "-"
+        allowed = consents_in_words(account) or account.note or "-"
+        where = (account.pod, account.node, account.action, amounts_in_words(account.frees), favour)
+        gang = "its gang goes whole; " if account.with_gang else ""
+        table.add(*where, f"{gang}{allowed}", note=stays_in_words(account))
+    return table
+
+
+def _refusals(refusals: Mapping[str, Sequence[ClaimRefusal]]) -> Table:
+    """What stopped claims: a line for every rule."""
+    table = Table(
+        ("REFUSED CLAIM", "BY", "RULE", "KEEPS", "FOR EXAMPLE"), flexible=("FOR EXAMPLE",), right=("KEEPS",)
+    )  # fmt: skip
+    for refusal in (refusal for told in refusals.values() for refusal in told):
+        for each in refusal.objections:
+            example = f"{each.objects[0]}: {each.why}"
+            table.add(refusal.pod, refusal.action, each.rule, str(len(each.objects)), example)
+        if not refusal.objections:
+            detail = refusal.reason.detail.removeprefix(f"{refusal.action}: ")
+            table.add(refusal.pod, refusal.action, refusal.reason.code.value, "-", detail)
     return table
 
 

@@ -24,7 +24,7 @@ def advise(plan: Plan, trials: Trials, jobs: Sequence[str]) -> list[Advice]:
     Everything is read from the plan's session before the first trial takes its plugins over.
     """
     advice = {key: Advice(explain_job(plan, key)) for key in jobs}
-    waiting = [key for key in jobs if plan.groups[key].waiting]
+    waiting = [key for key in jobs if advice[key].explanation.group.waiting]
     situations = situations_of(plan, trials.objects, waiting, trials.scheduler_names)
     lines = lines_of(plan, trials.order_of_jobs()) if waiting else {}
     for key, situation in situations.items():

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stromboli.framework.accounts import ClaimRefusal, EvictionAccount, Objection
-from stromboli.framework.eviction.reporting import in_words
 from stromboli.framework.eviction.telling import plain_account
 from stromboli.framework.session import Session
 
@@ -60,7 +59,7 @@ def consents_in_words(account: EvictionAccount) -> str:
 
 def stays_in_words(account: EvictionAccount) -> str:
     """Who could stay on the node, and why other nodes were not chosen."""
-    parts = [in_words(account.spared)] if account.spared else []
+    parts = [f"{len(each.objects)} ({each.rule}): {each.objects[0]}: {each.why}" for each in account.spared]
     parts += [f"node {other.node}: {other.why}" for other in account.considered]
     return "; ".join(parts)
 

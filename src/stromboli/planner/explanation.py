@@ -10,11 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from stromboli.framework.accounts import ClaimRefusal, EvictionAccount
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.reasons import CODES, Code, CodeFacts
 from stromboli.planner.class_explanation import ClassExplanation, classes_of
 from stromboli.planner.plan import GroupPlan, Plan
+
+#: The phase of a job of which nothing is left.
+EVICTED = "Evicted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,17 @@ class Explanation:
     classes: list[ClassExplanation]
     queue: QueueStanding
     ahead: list[Ahead] = field(default_factory=list)
+    #: Why its own pods had to go, and why others had to go for it, in all cycles.
+    lost: list[EvictionAccount] = field(default_factory=list)
+    gained: list[EvictionAccount] = field(default_factory=list)
+    #: Why the last cycle made no room for it.
+    refused: list[ClaimRefusal] = field(default_factory=list)
 
 
 def explain_job(plan: Plan, key: str) -> Explanation:
     """What the plan knows about a job, waiting or not."""
+    if key not in plan.groups:
+        return _explain_gone(plan, key)
     session, job = plan.session, plan.session.jobs[key]
     classes = classes_of(session, job)
     return Explanation(
@@ -86,7 +97,22 @@ def explain_job(plan: Plan, key: str) -> Explanation:
         findings=_findings(session, job, classes),
         classes=classes,
         queue=_standing(session, job),
+        lost=_lost(plan, key),
+        gained=[account for account in plan.accounts if account.claimant == key],
+        refused=plan.refusals.get(key, []),
     )
+
+
+def _lost(plan: Plan, key: str) -> list[EvictionAccount]:
+    return [account for account in plan.accounts if account.job == key]
+
+
+def _explain_gone(plan: Plan, key: str) -> Explanation:
+    """A job of which nothing is left: its group was made for pods that were all evicted."""
+    lost = _lost(plan, key)
+    queue = lost[0].queue
+    group = GroupPlan(phase=EVICTED, queue=queue, min_member=0, ready=0, pods=0, waiting=False)
+    return Explanation(key, group, 0, [], [], QueueStanding(queue, exists=queue in plan.queues), lost=lost)
 
 
 def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -> list[Finding]:

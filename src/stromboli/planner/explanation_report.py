@@ -6,6 +6,7 @@ from typing import Any
 
 from stromboli.planner.advice import Advice
 from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
+from stromboli.planner.evictions import account_as_plain, refusals_as_plain
 from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueStanding
 from stromboli.planner.remedies import Remedies
 
@@ -29,6 +30,11 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "classes": [_class(entry) for entry in explanation.classes],
         "queue": _queue(explanation.queue),
         "ahead": [_ahead(entry) for entry in explanation.ahead],
+        "evictions": {
+            "lost": [account_as_plain(account) for account in explanation.lost],
+            "gained": [account_as_plain(account) for account in explanation.gained],
+            "refused": refusals_as_plain({explanation.job: explanation.refused}),
+        },
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from stromboli.framework.accounts import Accounts, ClaimRefusal, EvictionAccount
+from stromboli.framework.accounts import Accounts, ClaimRefusal, EvictionAccount, Objection
 from stromboli.framework.eviction.choosing import Choice, NodePlan
 from stromboli.framework.eviction.pool import Pool
 from stromboli.framework.eviction.pruning import prune
@@ -160,7 +160,8 @@ class Claims:
             return
         refusal = self._terms.may_claim(task) or self._session.pre_predicate(task.task_class)
         if refusal is not None:
-            attempt.refusal = attempt.refusal or ClaimRefusal(self._terms.action, task.key, refusal)
+            objection = Objection(refusal.code.value, refusal.detail, (task.key,))
+            attempt.refusal = attempt.refusal or ClaimRefusal(self._terms.action, task.key, refusal, (objection,))
         elif self._find_room(attempt, task):
             return
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 
 from stromboli.framework.accounts import ClaimRefusal, Objection
@@ -26,6 +25,7 @@ GANG_MINIMUM = "gang-minimum"
 NO_NODE = "no-node"
 OWNER = "preemptable-label"
 POLICY = "preemptionPolicy"
+TRUCE = "thrashingWindow"
 UNRECLAIMABLE_QUEUE = "reclaimable-queue"
 
 _Reason = tuple[str, Callable[[], str], str]
@@ -53,7 +53,7 @@ class Failures:
         job = self._session.jobs[claimant.job]
         candidates = list(islice(self._pool.everybody_for(job), _LOOKED_AT))
         if not candidates:
-            return self._refusal(claimant, Code.NO_LAWFUL_VICTIMS, self._nobody(job), *self._out_of_reach(job))
+            return self._refusal(claimant, Code.NO_LAWFUL_VICTIMS, self._nobody(job), *grouped(self._out_of_reach(job)))
         judgement = judge(self._session, self._terms.question, claimant, [each.task for each in candidates])
         return self._judged(claimant, candidates, judgement, placed)
 
@@ -65,13 +65,17 @@ class Failures:
     def _judged(
         self, claimant: Task, candidates: Sequence[Candidate], judgement: Judgement, placed: int
     ) -> ClaimRefusal:
-        lawful = {task.uid for task in judgement.lawful}
+        job, lawful = self._session.jobs[claimant.job], {task.uid for task in judgement.lawful}
         spared = [judgement.objection_to(each.task) for each in candidates if each.task.uid not in lawful]
         others = "others" if placed else "running pods"
         if not lawful:
             objections = grouped(spared)
             detail = f"none of {len(candidates)} {others} may be evicted: {in_words(objections)}"
-            return self._refusal(claimant, Code.NO_LAWFUL_VICTIMS, self._begun(detail, placed), *objections)
+            return self._refusal(
+                claimant, Code.NO_LAWFUL_VICTIMS, self._begun(detail, placed), *objections,
+                *grouped(self._out_of_reach(job)),
+            )  # fmt: skip
+        spared += self._out_of_reach(job)
         budgets = self._session.ledger.budgets
         broke = [task for task in judgement.lawful if not budgets.may_spend((task.uid,))]
         if len(broke) == len(lawful):
@@ -131,27 +135,32 @@ class Failures:
 
     def _nobody(self, job: Job) -> str:
         where = f"queue {job.queue}" if self._terms.question == "preemptable" else "other queues"
-        return f"no running pod of {where} may be evicted"
+        truce = f"; who was given room lately is safe for {self._terms.truce.window}" if self._terms.truce else ""
+        return f"no running pod of {where} may be evicted{truce}"
 
-    def _out_of_reach(self, job: Job) -> tuple[Objection, ...]:
-        return grouped(self._unreachable(job)) if self._session.accounts is not None else ()
+    def _out_of_reach(self, job: Job) -> Iterator[_Reason]:
+        """Why others were never asked about. Looked for if asked."""
+        if self._session.accounts is not None:
+            for other in self._session.jobs.values():
+                for task in other.tasks.values():
+                    reason = self.reason_never_asked(job, other, task)
+                    if reason is not None:
+                        yield reason
 
-    def _unreachable(self, job: Job) -> Iterator[_Reason]:
+    def reason_never_asked(self, job: Job, other: Job, task: Task) -> _Reason | None:
+        """What keeps a task that stands on a node from being a candidate; None for one that is, or that is too far."""
         session, terms = self._session, self._terms
-        for other in session.jobs.values():
-            if other.queue not in session.queues or (other.queue == job.queue) != (terms.question == "preemptable"):
-                continue
-            standing = [task for task in other.tasks.values() if session.ledger.status_of(task) in terms.statuses]
-            for task in standing if terms.reaches(job, other) else ():
-                if not task.preemptable:
-                    yield owner_says_no(task)
-                elif terms.question == "reclaimable" and not session.queues[other.queue].reclaimable:
-                    yield UNRECLAIMABLE_QUEUE, partial(_queue_says_no, other.queue), task.key
-
-
-def _queue_says_no(queue: str) -> str:
-    return f"queue {queue} has reclaimable: false"
-
-
-def owner_says_no(task: Task) -> _Reason:
-    return OWNER, lambda: "its label or annotation volcano.sh/preemptable is false", task.key
+        if other.queue not in session.queues or not terms.reaches(job, other):
+            return None
+        if (other.queue == job.queue) != (terms.question == "preemptable"):
+            return None
+        if session.ledger.status_of(task) not in terms.statuses:
+            return None
+        if not task.preemptable:
+            return OWNER, lambda: "its label or annotation volcano.sh/preemptable is false", task.key
+        if other.queue != job.queue and not session.queues[other.queue].reclaimable:
+            return UNRECLAIMABLE_QUEUE, lambda: f"queue {other.queue} has reclaimable: false", task.key
+        if terms.truce and terms.truce.protects(other, job):
+            words = f"it was given room of {job.key} or its queue less than {terms.truce.window} ago"
+            return TRUCE, lambda: words, task.key
+        return None

@@ -10,7 +10,7 @@ from stromboli.framework.eviction.choosing import Choice, NodePlan
 from stromboli.framework.eviction.judging import Judgement, grouped, judge
 from stromboli.framework.eviction.pool import Candidate, Grade, Pool
 from stromboli.framework.eviction.ranking import NodeRanking
-from stromboli.framework.eviction.reporting import Failures, in_words, owner_says_no
+from stromboli.framework.eviction.reporting import Failures, in_words
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.eviction.units import Unit, UnitMaker
 from stromboli.framework.session import Eviction, Session
@@ -41,7 +41,7 @@ class Narrator:
         self._maker = maker
         self._failures = failures
         self.accounts = accounts
-        self._kept_by_owners: dict[int, list[Task]] | None = None
+        self._by_row: dict[int, list[Task]] | None = None
 
     def evictions(
         self, choice: Choice, claimant: Task, plan: NodePlan, ranking: NodeRanking, looks: Sequence[Look]
@@ -99,9 +99,11 @@ class Narrator:
             else:
                 yield self._failures.reason_to_stay(task)
         yield from self._refused_before(claimant, plan.row, going | {each.task.uid for each in candidates})
-        for task in self._kept(plan.row):
-            if self._may_ask(claimant, task):
-                yield owner_says_no(task)
+        job = self._session.jobs[claimant.job]
+        for task in self._standing(plan.row):
+            reason = self._failures.reason_never_asked(job, self._session.jobs[task.job], task)
+            if reason is not None:
+                yield reason
 
     def _not_taken(self, task: Task, unit: Unit, top: Grade) -> _Reason:
         if unit.grade > top:
@@ -120,22 +122,15 @@ class Narrator:
             judgement = self._judge(claimant, left)
             yield from (judgement.objection_to(task) for task in left if task.uid in judgement.objecting)
 
-    def _may_ask(self, claimant: Task, task: Task) -> bool:
-        """Whether the claimant could have asked for the room of this task, if its owner had not said no."""
-        job = self._session.jobs[claimant.job]
-        return self._session.jobs[task.job].queue in self._pool.queues_for(job) and self._terms.reaches(
-            job, self._session.jobs[task.job]
-        )
-
-    def _kept(self, row: int) -> list[Task]:
-        """By node, those that stand there and must not be evicted, as their owner says."""
-        if self._kept_by_owners is None:
-            ledger, self._kept_by_owners = self._session.ledger, {}
+    def _standing(self, row: int) -> list[Task]:
+        """Everybody who stood on the node when somebody first asked."""
+        if self._by_row is None:
+            ledger, self._by_row = self._session.ledger, {}
             for job in self._session.jobs.values():
                 for task in job.tasks.values():
-                    if not task.preemptable and ledger.status_of(task) in self._terms.statuses:
-                        self._kept_by_owners.setdefault(ledger.row_of(task), []).append(task)
-        return self._kept_by_owners.get(row, [])
+                    if ledger.status_of(task) in self._terms.statuses:
+                        self._by_row.setdefault(ledger.row_of(task), []).append(task)
+        return self._by_row.get(row, [])
 
     # -- on other nodes -----------------------------------------------------------------------------------------
 
