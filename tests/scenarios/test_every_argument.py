@@ -301,6 +301,16 @@ STALEGANG = [
 ]  # fmt: skip
 
 #: What an argument switches off beside the rule in its row.
+#: Two nodes that are almost full for an hour, two jobs that want a whole one each, and a small one that never ends.
+FULL = [*nodes(4, 2), *running("ab", 3, annotations={"scheduling.stromboli.dev/run-time": "1h"})]
+LINE = [gang(1, 4, name="first"), gang(1, 4, name="second"), gang(1, 1, name="third")]
+BACKFILL = [
+    Row("backfill", "strategy", "conservative", FULL, LINE, default="--a", changed="---"),
+    Row(
+        "backfill", "maxReservations", 1, FULL, LINE, default="---", changed="--b", given={"strategy": "conservative"},
+    ),
+]  # fmt: skip
+
 ALSO = [
     Row(
         "predicates", "predicate.NodeAffinityEnable", False, nodes(4, 1), gang(1, nodeSelector={"disk": "ssd"}),
@@ -323,6 +333,8 @@ ALSO = [
 
 #: What holds when nothing is said, as in Volcano.
 DEFAULTS = {
+    "strategy": "best-effort",
+    "maxReservations": 100,
     "leastrequested.weight": 1, "mostrequested.weight": 0, "balancedresource.weight": 1, "nodeaffinity.weight": 2,
     "podaffinity.weight": 2, "tainttoleration.weight": 3, "imagelocality.weight": 1, "podtopologyspread.weight": 2,
     "binpack.weight": 1, "binpack.cpu": 1, "binpack.memory": 1, "binpack.resources": "", "binpack.resources.<name>": 1,
@@ -339,7 +351,7 @@ DEFAULTS = {
 }  # fmt: skip
 
 ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
-        *USAGE, *RESCHEDULING, *STALEGANG]  # fmt: skip
+        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

@@ -2,12 +2,16 @@
 
 They need no room, so they take none from anybody and no quota is asked. A task that only held a room is placed
 anew.
+
+With a strategy, jobs that wait get reservations, and others may fill the holes before them. That is done where jobs
+are placed, in `allocate`, which looks at the arguments of this action: whoever fills a hole must not be refused first
+and served afterwards.
 """
 
 from __future__ import annotations
 
 from stromboli.framework.action import Action
-from stromboli.framework.arguments import PREDICATE_ERROR_CACHE
+from stromboli.framework.arguments import PREDICATE_ERROR_CACHE, Argument
 from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
@@ -17,7 +21,19 @@ from stromboli.model.task import Task, TaskStatus
 
 class Backfill(Action):
     name = "backfill"
-    arguments = (PREDICATE_ERROR_CACHE,)
+    arguments = (
+        PREDICATE_ERROR_CACHE,
+        Argument(
+            "strategy",
+            str,
+            "best-effort",
+            "Who has a reservation: nobody, the first job that waits, or all that wait.",
+            choices=("best-effort", "easy", "conservative"),
+        ),
+        Argument(
+            "maxReservations", int, 100, "How many jobs have a reservation at a time, with `conservative`.", minimum=1
+        ),
+    )
 
     def execute(self, session: Session) -> None:
         turns = Turns(session, (job for job in session.waiting if job.phase != "Pending" and self._tasks(session, job)))

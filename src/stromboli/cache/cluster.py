@@ -25,6 +25,7 @@ from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.job import Counts, role_ready, surely_ready
+from stromboli.model.reservation import Reservation
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.snapshot import Snapshot
 
@@ -245,6 +246,10 @@ class Cluster:
             marked.discard(uid)
             self.books.changes.pods.add(uid)
 
+    def reserve(self, reservations: Mapping[str, Reservation]) -> None:
+        """What the last cycle promised to jobs that wait; what an earlier one promised is void."""
+        self.decisions.reservations = dict(reservations)
+
     def set_phase(self, key: str, phase: str, *, hold: bool = False) -> None:
         """What a cycle decided about a PodGroup. A phase that is held stays until it is settled."""
         if key not in self.groups:
@@ -353,6 +358,7 @@ class Cluster:
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             takings=self.takings.since_lately(now),
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
+            reservations=self.decisions.reservations,
         )
 
     def derived(self) -> Derived:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.reservation import Reservation
 from stromboli.model.takings import Taking
 from stromboli.model.terms import Counted
 from stromboli.model.usage import Usage
@@ -30,6 +31,8 @@ class Contents:
     takings: Sequence[Taking] = ()
     #: By key, phases of PodGroups that were decided and not written yet.
     phases: Mapping[str, str] = field(default_factory=dict)
+    #: By key, the room that was promised to jobs that wait.
+    reservations: Mapping[str, Reservation] = field(default_factory=dict)
     scheduler_names: Sequence[str] = SCHEDULER_NAMES
     seed: int = 0
     #: Names of resources in the order in which they became known.
@@ -52,6 +55,7 @@ def contents_of(cluster: Cluster) -> Contents:
         promised=dict(cluster.decisions.promised),
         takings=cluster.takings.all(),
         phases={key: phase for key, phase in phases.items() if phase != cluster.groups[key].status.phase},
+        reservations=cluster.decisions.reservations,
         scheduler_names=sorted(cluster.scheduler_names),
         seed=cluster.seed,
         resources=list(cluster.axis.names),
@@ -95,4 +99,5 @@ def cluster_with(
     for key, phase in contents.phases.items():
         cluster.set_phase(key, phase, hold=True)
     cluster.usage.report(contents.usage)
+    cluster.reserve(contents.reservations)
     return cluster

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from stromboli import kube
 from stromboli.cache.pods import status_of
+from stromboli.model.reservation import Reservation
 from stromboli.model.task import TaskStatus
 
 
@@ -28,6 +29,8 @@ class Decisions:
     phases: dict[str, str] = field(default_factory=dict)
     #: The groups whose phase is being written.
     held_phases: set[str] = field(default_factory=set)
+    #: By job, the room that the last cycle reserved.
+    reservations: dict[str, Reservation] = field(default_factory=dict)
 
     def node_of(self, pod: kube.Pod) -> str:
         """Where a pod is, or will be."""

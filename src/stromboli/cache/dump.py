@@ -13,6 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from stromboli.cache.contents import Contents
 from stromboli.kube.access.redaction import redact
 from stromboli.kube.objects.catalogue import WATCHED
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.reservation import Reservation
 from stromboli.model.takings import Taking
 from stromboli.model.usage import Usage
 
@@ -63,6 +65,14 @@ class _Head(msgspec.Struct):
     version: int = 0
 
 
+class _Reservation(msgspec.Struct):
+    """Nothing stands for an end that never comes."""
+
+    start: float
+    end: float | None
+    places: list[tuple[str, str]]
+
+
 class _File(msgspec.Struct, rename="camel"):
     """The file as it is written; the head comes first, and people find the small parts before the large one."""
 
@@ -86,6 +96,7 @@ class _File(msgspec.Struct, rename="camel"):
     promised: dict[str, str] = msgspec.field(default_factory=dict)
     takings: list[Taking] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
+    reservations: dict[str, _Reservation] = msgspec.field(default_factory=dict)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -142,6 +153,10 @@ def _file_of(dump: Dump) -> _File:
         node_selector={label: list(values) for label, values in contents.node_selector.items()},
         objects=objects,
         usage=dict(contents.usage),
+        reservations={
+            key: _Reservation(each.start, None if each.end == inf else each.end, list(each.places))
+            for key, each in contents.reservations.items()
+        },
     )
 
 
@@ -183,6 +198,10 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         promised=file.promised,
         takings=file.takings,
         phases=file.phases,
+        reservations={
+            key: Reservation(key, each.start, inf if each.end is None else each.end, tuple(each.places))
+            for key, each in file.reservations.items()
+        },
         scheduler_names=file.scheduler_names,
         seed=file.seed,
         resources=file.resources,

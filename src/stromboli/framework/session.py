@@ -27,6 +27,7 @@ from stromboli.model.ledger import BrokenBooks, Entry, Ledger
 from stromboli.model.nodes import Node
 from stromboli.model.queue import Queue
 from stromboli.model.reasons import Code, Reason
+from stromboli.model.reservation import Reservation
 from stromboli.model.resources import Amounts, Request, add_request
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.takings import Taking
@@ -58,6 +59,8 @@ class Decisions:
     evictions: list[Eviction] = field(default_factory=list)
     #: Pods that hold a room made by an eviction.
     nominations: dict[str, str] = field(default_factory=dict)
+    #: By job, room that it will have once others have ended.
+    reservations: dict[str, Reservation] = field(default_factory=dict)
 
 
 class Session(questions.Questions):

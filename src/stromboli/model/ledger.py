@@ -6,7 +6,8 @@ overwrites in an `Entry`, and undo puts that back: an old state is never recompu
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -215,6 +216,48 @@ class Ledger:
             self.held[dimension, row] += sign * amount
         for number in task.task_class.feeds:
             self._own_tally(number)[row] += sign
+
+    def set_aside(self, room: Block, sign: int = 1) -> None:
+        """Keep room free on many nodes at once, by resource and node, for jobs that will start later; or, with -1, give
+        it up again.
+        """
+        start = self.layout.pipelined
+        self.books[start : start + len(room)] += sign * room
+        self.held += sign * room
+        self.holds_rooms = True
+        self.log.add(np.flatnonzero(room.any(axis=0)).tolist())
+        self.freed += sign < 0
+
+    @contextmanager
+    def imagining(self, idle: Block, absent: Iterable[tuple[TaskClass, Index]]) -> Iterator[None]:
+        """The books of a later time: so much is idle, and so many tasks of each class are gone from each node. What is
+        done within must be undone within.
+        """
+        changing, layout, freed = self.books[: self.layout.changing], self.layout, self.freed
+        saved, tallies = changing.copy(), []
+        for task_class, counts in absent:
+            effect = self.effect(task_class, TaskStatus.ALLOCATED)
+            changing[: layout.releasing] -= effect[: layout.releasing, None] * counts
+            for number in task_class.feeds:
+                column = self._own_tally(number)
+                tallies.append((column, column.copy()))
+                column -= counts.astype(np.int32)
+        changing[: len(idle)] = idle
+        changing[layout.releasing :] = 0
+        self._start_over()
+        try:
+            yield
+        finally:
+            changing[:] = saved
+            for column, before in reversed(tallies):
+                column[:] = before
+            self._start_over()
+            self.freed = freed
+
+    def _start_over(self) -> None:
+        """Whatever was known of any node may be wrong now."""
+        self.log.add(range(len(self.nodes)))
+        self.freed += 1
 
     def bind(self, tasks: Sequence[Task]) -> None:
         """Allocated tasks of one job and class become binding. Final: what is committed is not undone here."""

@@ -32,6 +32,8 @@ class Code(StrEnum):
     INSUFFICIENT_RESOURCE = "InsufficientResource"
     TOO_MANY_PODS = "TooManyPods"
     ROOM_HELD = "RoomHeld"
+    ROOM_RESERVED = "RoomReserved"
+    START_RESERVED = "StartReserved"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
     NODE_NOT_READY = "NodeNotReady"
     NODE_SELECTOR = "NodeSelectorMismatch"
@@ -100,6 +102,16 @@ CODES: dict[Code, CodeFacts] = {
         "The node has the room, or will have it, but it is kept for a pod that others were evicted for or that has "
         "waited for it.", Remedy.WAIT,
         "Wait for more room; a higher priority within the same queue goes before the one that waits.", _ROOM,
+    ),
+    Code.ROOM_RESERVED: CodeFacts(
+        "There is room, but it is reserved for another job that will start before this one ends.",
+        Remedy.CHANGE_REQUEST,
+        "Wait; or, if it is true, declare a shorter run time, with the annotation `scheduling.stromboli.dev/run-time` "
+        "or with `activeDeadlineSeconds` on every pod.", (*_ROOM, Cure.POD_CHANGED, Cure.TIME),
+    ),
+    Code.START_RESERVED: CodeFacts(
+        "The job has a reservation: it starts at the named time, or earlier when there is room.", Remedy.WAIT,
+        "Wait; whoever would be in its way is held back.", (*_ROOM, Cure.TIME),
     ),
     Code.NODE_UNSCHEDULABLE: CodeFacts(
         "The node is cordoned.", Remedy.ASK_ADMINISTRATOR, "Uncordon the node.", (Cure.NODE_CHANGED, Cure.NODE_ADDED)

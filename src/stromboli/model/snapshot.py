@@ -17,6 +17,7 @@ from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue, QueueBooks
 from stromboli.model.quota import Quota
+from stromboli.model.reservation import Reservation
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.takings import Taking
 from stromboli.model.terms import TermRegistry
@@ -52,6 +53,8 @@ class Snapshot:
     takings: tuple[Taking, ...] = ()
     #: How many pods of which sets may be evicted.
     budgets: Budgets = field(default_factory=Budgets)
+    #: By job, the room that was promised to it in the last cycle.
+    reservations: Mapping[str, Reservation] = field(default_factory=dict)
     #: What nodes really use; None when nobody has measured it.
     usage: UsageTable | None = None
 

@@ -83,6 +83,7 @@ class World:
         """Make true what a cycle decided."""
         for key, status in session.statuses.items():
             self._cluster.set_phase(key, status.phase)
+        self._cluster.reserve(session.decisions.reservations)
         for statement in session.decisions.binds:
             for bind in statement:
                 self._run(bind)

@@ -73,6 +73,7 @@ class Cycles:
         decided = time.perf_counter()
         binds = self._bind(session, name)
         evictions = self._evict(session)
+        self._cluster.reserve(session.decisions.reservations)
         self._cluster.promise(session.promises())
         self._cluster.takings.note(session.takings())
         self._reporting.report(session)

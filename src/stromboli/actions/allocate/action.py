@@ -5,6 +5,7 @@ from __future__ import annotations
 from stromboli.actions.allocate.domains import DomainSearch
 from stromboli.actions.allocate.experience import is_known_to_fail, remember_failure
 from stromboli.actions.allocate.placing import Placing
+from stromboli.actions.allocate.reserving import Reserving, reserving_in
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.action import Action
 from stromboli.framework.arguments import PREDICATE_ERROR_CACHE
@@ -28,10 +29,15 @@ class Allocate(Action):
                 session.refuse(session.jobs[key], Reason(Code.NO_NODES, str(NodeRefusals(0, ()))))
             return
         turns = Turns(session, (session.jobs[key] for key in worksheets))
-        while (queue := turns.next_queue()) is not None:
-            if not session.is_overused(queue):
-                self._take_turn(session, turns, queue, worksheets)
-                turns.return_queue(queue)
+        reserving = reserving_in(session, self._attempt)
+        try:
+            while (queue := turns.next_queue()) is not None:
+                if not session.is_overused(queue):
+                    self._take_turn(session, turns, queue, worksheets, reserving)
+                    turns.return_queue(queue)
+        finally:
+            if reserving is not None:
+                reserving.close()
 
     def _worksheets(self, session: Session) -> dict[str, Worksheet]:
         """What there is to do, by job. Without the enqueue action every pending job is let in here, also one whose
@@ -53,14 +59,21 @@ class Allocate(Action):
                 worksheets[job.key] = Worksheet(tasks)
         return worksheets
 
-    def _take_turn(self, session: Session, turns: Turns, queue: Queue, worksheets: dict[str, Worksheet]) -> None:
+    def _take_turn(
+        self,
+        session: Session,
+        turns: Turns,
+        queue: Queue,
+        worksheets: dict[str, Worksheet],
+        reserving: Reserving | None,
+    ) -> None:
         job = turns.next_job(queue)
         if job is None:
             return
         worksheet = worksheets[job.key]
         try:
             with session.turn_of(job):
-                again = self._attempt(session, job, worksheet)
+                again = self._attempt(session, job, worksheet) if reserving is None else reserving.serve(job, worksheet)
         except BrokenBooks:
             raise
         except Exception as error:

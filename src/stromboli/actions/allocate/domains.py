@@ -27,13 +27,17 @@ class DomainSearch:
 
     def allocate(self, worksheet: Worksheet) -> bool:
         """Find the best domain for what the job needs next. True when something was committed."""
-        tasks = [task for task in worksheet.rest if self._session.ledger.is_pending(task)]
+        plan = self.plan([task for task in worksheet.rest if self._session.ledger.is_pending(task)])
+        return plan is not None and self._realise(plan, worksheet)
+
+    def plan(self, tasks: Sequence[Task]) -> Plan | None:
+        """Where the tasks would go; nothing of it remains."""
         for group in self._session.gradient_for_job(self._job, CLUSTER):
             plans = {domain.name: plan for domain in group if (plan := self._dry_run(tasks, domain))}
             if plans:
                 best = self._best(self._job, [domain for domain in group if domain.name in plans])
-                return self._realise(plans[best], worksheet)
-        return False
+                return plans[best]
+        return None
 
     def _best(self, subject: Job | SubJob, domains: Sequence[Domain]) -> str:
         """The domain with the highest score, the first by name among equals."""

@@ -1,0 +1,111 @@
+"""Finding the earliest time at which a job that waits will have room, with every rule that holds for nodes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stromboli.framework.reservations.calendar import Booking, Calendar
+from stromboli.framework.statement import Plan
+from stromboli.model.books import Block
+from stromboli.model.job import Job
+from stromboli.model.task import Task
+from stromboli.model.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from stromboli.framework.session import Session
+
+#: After so many times at which there was room by numbers but no place for the job, larger and larger steps are taken.
+_PATIENCE = 8
+
+
+class Making:
+    """A reservation in the making. `plan` tries to place the job as the books say and leaves no trace of it."""
+
+    def __init__(
+        self,
+        session: Session,
+        calendar: Calendar,
+        job: Job,
+        tasks: Sequence[Task],
+        run_time: float,
+        plan: Callable[[], Plan | None],
+    ) -> None:
+        self._session = session
+        self._calendar = calendar
+        self._job = job
+        self._tasks = tasks
+        self._run_time = run_time
+        self._plan = plan
+        self._needed = session.tasks_until_ready(job)
+        self._classes = Counter(task.task_class for task in tasks)
+
+    def earliest(self, before: float) -> Booking | None:
+        """The first time that will do, if there is one before `before`."""
+        moments = [moment for moment in self._moments() if moment < before]
+        idle = self._calendar.idle_now()
+        index = bisect_left(moments, True, key=lambda t: self._may_fit(idle + self._calendar.endings.freed_by(t)))
+        tries, step = 0, 1
+        while index < len(moments):
+            moment = moments[index]
+            free = idle + self._calendar.change(moment, moment + self._run_time)
+            if not self._may_fit(free):
+                index += 1
+                continue
+            if booking := self._try(moment, free):
+                return booking
+            tries += 1
+            step *= 1 if tries < _PATIENCE else 2
+            index = min(index + step, max(index + 1, len(moments) - 1))
+        return None
+
+    def _moments(self) -> Sequence[float]:
+        """The times at which there is more room than before."""
+        ends = {booking.end for booking in self._calendar.bookings if booking.end < np.inf}
+        return sorted({*self._calendar.endings.moments(), *ends}) if ends else self._calendar.endings.moments()
+
+    def _may_fit(self, free: Block) -> bool:
+        """Whether there is room for enough tasks by their numbers. Rules may still say no."""
+        found = 0
+        for task_class, number in self._classes.items():
+            found += min(number, self._copies(task_class, free))
+            if found >= self._needed:
+                return True
+        return False
+
+    def _copies(self, task_class: TaskClass, free: Block) -> int:
+        """How many tasks of a class the nodes could take that may take it at all."""
+        admitted = self._session.search.view(task_class).static.admitted
+        copies = np.full(len(admitted), len(self._tasks))
+        for dimension, amount in task_class.request:
+            if amount:
+                np.minimum(copies, free[dimension] // amount, out=copies)
+        return int(copies[admitted & (copies > 0)].sum())
+
+    def _try(self, moment: float, free: Block) -> Booking | None:
+        calendar, session = self._calendar, self._session
+        with session.ledger.imagining(free, calendar.endings.absent_by(moment)), self._unspoken():
+            plan = self._plan()
+        if plan is None:
+            return None
+        tasks = [task for operation in plan.operations for task in operation.tasks]
+        rows = [row for operation in plan.operations for row in operation.rows]
+        return calendar.book(self._job.key, moment, moment + self._run_time, tasks, rows)
+
+    @contextmanager
+    def _unspoken(self) -> Iterator[None]:
+        """What is refused meanwhile is no reason for anything."""
+        session, key = self._session, self._job.key
+        refusal, transactions = session.refusals.pop(key, None), dict(session.last_transactions)
+        try:
+            yield
+        finally:
+            session.refusals.pop(key, None)
+            if refusal is not None:
+                session.refusals[key] = refusal
+            session.last_transactions = transactions
