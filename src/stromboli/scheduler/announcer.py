@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
 from stromboli.cache.mirror import Quarantined
@@ -63,6 +65,13 @@ class Announcer:
         if claimant is not None:
             told = f"{order.reason}: pod {order.key} is evicted to make room"
             self._recorder.record(reference(claimant), type="Normal", reason="Evict", note=told, related=reference(pod))
+
+    def gets_room(self, pod: kube.Pod, node: str, victims: Sequence[EvictOrder]) -> None:
+        """Tell a pod for which others go from a node."""
+        who = ", ".join(order.key for order in victims)
+        many = f"pod {who} is" if len(victims) == 1 else f"{len(victims)} pods ({who}) are"
+        note = f"{victims[0].reason}: {many} evicted to make room on {node}"
+        self._recorder.record(reference(pod), type="Normal", reason="Evict", note=note, action="Evicting")
 
     def eviction_failed(self, pod: kube.Pod, order: EvictOrder, problem: str, claimant: kube.PodGroup | None) -> None:
         note = f"Pod stays, although it was to be evicted because of {order.reason}: {problem}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -119,7 +119,18 @@ class Cycles:
         for order in begun:
             self._evictors.submit(order)
         self._reporting.report_evictions(begun)
+        self._tell_claimants(session, begun)
         return len(begun)
+
+    def _tell_claimants(self, session: Session, begun: Sequence[EvictOrder]) -> None:
+        """Tell every pod that gets a room by evictions who goes for it."""
+        nodes = {each.task.uid: session.ledger.node_name(each.task) for each in session.decisions.evictions}
+        victims: dict[tuple[str, str], list[EvictOrder]] = {}
+        for order in begun:
+            victims.setdefault((order.claimant, nodes[order.uid]), []).append(order)
+        for task in session.waiting_for_room() if victims else ():
+            node = session.ledger.node_name(task)
+            self._outcomes.gets_room(task.uid, node, victims.get((task.job, node), ()))
 
 
 def _order_of(bind: Bind, mark: dict[str, str]) -> BindOrder:

@@ -18,6 +18,7 @@ from stromboli.cache.jobs import job_key_of
 from stromboli.cache.mirror import Mirror
 from stromboli.cache.structure import NodeEntry
 from stromboli.cache.times import seconds_of
+from stromboli.model.numa import PROCESSORS
 from stromboli.operations.metrics import Metrics
 from stromboli.scheduler.announcer import Announcer
 from stromboli.scheduler.healing import UNWOUND, Healing
@@ -88,7 +89,7 @@ class Outcomes:
         self._under_way[order.uid] = _UnderWay(
             self._cluster.structure.nodes.get(order.node), self._clock(), self._cluster.doings_of_others
         )
-        self._cluster.assume(order.uid, order.node)
+        self._cluster.assume(order.uid, order.node, order.annotations.get(PROCESSORS, ""))
         self._reporting.withdraw(order.key)
 
     def obstacle(self, order: BindOrder) -> str:
@@ -192,9 +193,16 @@ class Outcomes:
             self._announcer.evicts(pod, order, groups.get(order.job), groups.get(order.claimant))
         return True
 
+    def gets_room(self, uid: str, node: str, victims: Sequence[EvictOrder]) -> None:
+        """A pod has a room as soon as these are gone from it."""
+        pod = self._cluster.find_pod(uid)
+        if pod is not None and victims:
+            self._announcer.gets_room(pod, node, victims)
+
     def evicted(self, order: EvictOrder, result: Result) -> None:
         self._metrics.eviction_finished(result.outcome.value)
         if result.outcome is Outcome.DONE:
+            self._reporting.report_leaving(order)
             return
         if result.outcome is Outcome.UNKNOWN:
             self._metrics.resynced("evict")

@@ -37,6 +37,7 @@ from stromboli.scheduler.statuses import (
     eviction_condition,
     pod_patch,
     queue_patch,
+    victim_patch,
 )
 from stromboli.scheduler.writer import StatusWriter, Wish
 
@@ -198,6 +199,11 @@ class Reporting:
                 wish = Wish(place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource)
                 self._writer.want(wish)
 
+    def report_leaving(self, order: EvictOrder) -> None:
+        """Say on a victim that is on its way out why it goes, and for whom."""
+        make = partial(_patch_of_victim, order)
+        self._writer.want(Wish(PODS, order.key, make, topic=EVICTED, kind=PatchKind.STRATEGIC, subresource="status"))
+
     def _report_staleness(self, key: str, message: str) -> None:
         """Say on a group since when it has had too few members, so that it is known also after a restart."""
         group = self._cluster.groups.get(key)
@@ -298,6 +304,10 @@ def _patch_of_waiting_pod(uid: str, waits: PodWaits, pod: kube.Pod) -> dict[str,
     if pod.metadata.uid != uid or pod.spec.node_name:
         return None
     return pod_patch(pod, waits, _now())
+
+
+def _patch_of_victim(order: EvictOrder, pod: kube.Pod) -> dict[str, object] | None:
+    return victim_patch(pod, order, _now())
 
 
 def _now() -> str:

@@ -24,6 +24,8 @@ LONGEST_MESSAGE = 1024
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
 #: On the group of a victim, and on the group in whose favour it went.
 EVICTED, CLAIMED = "Evicted", "Claimed"
+#: On a victim while it leaves.
+POD_EVICTED = "scheduling.stromboli.dev/Evicted"
 #: When one of these is true, the other one is not.
 _OPPOSITES = {UNSCHEDULABLE: SCHEDULED, SCHEDULED: UNSCHEDULABLE}
 
@@ -119,6 +121,23 @@ def eviction_condition(kind: str, victims: Sequence[EvictOrder]) -> GroupConditi
         favour = f" in favour of {first.claimant}" if first.claimant else ""
         return GroupCondition(kind, reason_word(first.reason), f"{pods} evicted: {first.reason}{favour}", "")
     return GroupCondition(kind, reason_word(first.reason), f"{pods} evicted to make room: {first.reason}", "")
+
+
+def victim_patch(pod: kube.Pod, order: EvictOrder, now: str) -> dict[str, Any] | None:
+    """The strategic merge patch that makes a leaving pod say why; None when it does already, or is another one."""
+    if pod.metadata.uid != order.uid:
+        return None
+    if any(condition.type == POD_EVICTED for condition in pod.status.conditions or ()):
+        return None
+    favour = f" in favour of {order.claimant}" if order.claimant else ""
+    condition = {
+        "type": POD_EVICTED,
+        "status": "True",
+        "reason": reason_word(order.reason),
+        "message": shortened(f"{order.reason}{favour}"),
+        "lastTransitionTime": now,
+    }
+    return {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
 
 
 def reason_word(reason: str) -> str:
