@@ -29,12 +29,30 @@ def test_a_complete_file() -> None:
         ["drf", "binpack", "predicates"],
     ]
     assert option(configuration, "gang").switches == {"enablePreemptable": False, "enableJobOrder": False}
-    assert configuration.metrics == {
-        "type": "prometheus",
-        "address": "http://metrics:9090",
-        "interval": "30s",
-    }
+    assert configuration.metrics is not None
+    assert (configuration.metrics.type, configuration.metrics.address) == ("prometheus", "http://metrics:9090")
+    assert configuration.metrics.interval == 30.0
     assert (configuration.source, configuration.warnings) == ("scheduler.conf", ())
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_metrics_are_understood_nested_as_documented_and_flat_as_volcano_wants_them(nested: bool) -> None:
+    tls = "tls: {insecureSkipVerify: 'true'}" if nested else "tls.insecureSkipVerify: 'true'"
+    index = "elasticsearch: {index: mine}" if nested else "elasticsearch.index: mine"
+    text = f"{DEFAULT_TEXT}metrics:\n  type: elasticsearch\n  address: https://search/\n  {tls}\n  {index}\n"
+    configuration = parse(text)
+    assert configuration.metrics is not None
+    source = configuration.metrics
+    assert (source.address, source.insecure, source.index) == ("https://search", True, "mine")
+    assert (source.hostname_field, source.interval) == ("host.hostname", 30.0)
+    [warning] = configuration.warnings
+    assert "any server is believed" in warning
+
+
+def test_an_old_name_of_the_adaptor_is_the_adaptor() -> None:
+    configuration = parse(f"{DEFAULT_TEXT}metrics: {{type: prometheus_adapt}}")
+    assert configuration.metrics is not None
+    assert configuration.metrics.type == "prometheus_adaptor"
 
 
 def test_arguments_have_their_defaults_and_types() -> None:
@@ -77,7 +95,7 @@ def test_an_action_may_be_carried_out_twice() -> None:
 
 def test_empty_arguments_and_configurations_are_none() -> None:
     configuration = parse(one_plugin("- name: gang\n  arguments:") + "\nconfigurations:\nmetrics:")
-    assert (dict(option(configuration, "gang").arguments), configuration.metrics) == ({}, {})
+    assert (dict(option(configuration, "gang").arguments), configuration.metrics) == ({}, None)
 
 
 def test_the_default() -> None:
@@ -150,7 +168,8 @@ PLAIN_WORDS = [
 
 @pytest.mark.parametrize(("word", "value"), PLAIN_WORDS, ids=[word[:20] for word, _ in PLAIN_WORDS])
 def test_plain_words_mean_what_kubernetes_takes_them_for(word: str, value: object) -> None:
-    assert parse(f"{DEFAULT_TEXT}metrics:\n  key: {word}\n").metrics == {"key": value}
+    text = one_plugin(f"- name: predicates\n  arguments:\n    thresholds:\n      key: {word}")
+    assert option(parse(text), "predicates").arguments["thresholds"] == {"key": value}
 
 
 # -- in a ConfigMap ---------------------------------------------------------------------------------------------

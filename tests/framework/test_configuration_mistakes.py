@@ -182,7 +182,19 @@ MISTAKES = [
         "unknown argument 'minCandidateNodes' of action 'preempt'; did you mean 'minCandidateNodesPercentage'?",
     ),
     ("metrics as a word", f"actions: allocate{TIERS}\nmetrics: prometheus", 3, "metrics must be a mapping, not"),
-    ("infinite metrics", f"actions: allocate{TIERS}\nmetrics:\n  a: .inf", 4, "metrics: expected a finite number"),
+    ("a misspelt key of metrics", f"actions: allocate{TIERS}\nmetrics:\n  adress: x", 4, "did you mean 'address'?"),
+    ("metrics of nobody", f"actions: allocate{TIERS}\nmetrics:\n  interval: 5s", 3,
+     "metrics: the key 'address' is missing; say where prometheus is"),
+    ("metrics of somebody unknown", f"actions: allocate{TIERS}\nmetrics: {{type: graphite}}", 3,
+     "argument 'type' of metrics: expected prometheus or prometheus_adaptor or prometheus_adapt or metrics-server or"),
+    ("metrics from no address", f"actions: allocate{TIERS}\nmetrics:\n  address: prometheus:9090", 4,
+     "'prometheus:9090' is no address; write one such as https://prometheus.monitoring:9090"),
+    ("a password in an address", f"actions: allocate{TIERS}\nmetrics:\n  address: http://a:b@c", 4,
+     "an address has no user and no password in it"),
+    ("a time that is none", f"actions: allocate{TIERS}\nmetrics:\n  address: http://c\n  interval: soon", 5,
+     "argument 'interval' of metrics: 'soon' is not a duration"),
+    ("an unknown part of tls", f"actions: allocate{TIERS}\nmetrics:\n  address: http://c\n  tls: {{skip: true}}", 5,
+     "unknown argument 'tls.skip' of metrics"),
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from stromboli.cli.scenario import read_configuration_text, read_registry
 if TYPE_CHECKING:
     from stromboli.framework.arguments import Argument, Arguments
     from stromboli.framework.configuration import Configuration, ConfigurationError, PluginOption
+    from stromboli.framework.metrics_options import MetricsSource
     from stromboli.framework.registry import Registry
 
 
@@ -69,10 +71,15 @@ def _as_json(configuration: Configuration, registry: Registry) -> str:
         "actions": configuration.actions,
         "tiers": tiers,
         "actionArguments": _changed_of_actions(configuration, registry),
-        "metrics": configuration.metrics,
+        "metrics": _metrics(configuration.metrics),
         "warnings": configuration.warnings,
     }
     return json.dumps(summary, indent=2)
+
+
+def _metrics(source: MetricsSource | None) -> dict[str, object]:
+    """Who is asked for measurements; a password is nobody's business."""
+    return {} if source is None else {**asdict(source), "password": "<redacted>" if source.password else ""}
 
 
 def _plugin_as_json(option: PluginOption, registry: Registry) -> dict[str, object]:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stromboli.framework.action_options import ActionReader
-from stromboli.framework.argument_values import refuse_infinite
 from stromboli.framework.arguments import Arguments
 from stromboli.framework.config_map import embedded_text, is_config_map
 from stromboli.framework.configuration_errors import ConfigurationError, Findings, Problem
+from stromboli.framework.metrics_options import MetricsSource, read_metrics
 from stromboli.framework.plugin_options import PluginOption, Tier, TierReader
 from stromboli.framework.registry import Registry
 from stromboli.framework.yaml_lines import Node, read_tree
@@ -61,8 +61,8 @@ class Configuration:
     tiers: tuple[Tier, ...]
     #: For every registered action, also those that are not carried out: an action may read another's.
     action_arguments: Mapping[str, Arguments]
-    #: Where measurements of the nodes come from, for those plugins that use them.
-    metrics: Mapping[str, object]
+    #: Where measurements of the nodes come from, for those plugins that use them; None for nowhere.
+    metrics: MetricsSource | None
     warnings: tuple[str, ...]
     source: str
 
@@ -104,7 +104,7 @@ def _read(root: Node, registry: Registry, findings: Findings) -> Configuration:
         actions=actions,
         tiers=TierReader(registry, findings).read(fields["tiers"]) if "tiers" in fields else (),
         action_arguments=action_reader.arguments(fields.get("configurations"), actions),
-        metrics=_metrics(fields.get("metrics"), findings),
+        metrics=read_metrics(fields.get("metrics"), findings),
         warnings=findings.warnings,
         source=findings.source,
     )
@@ -117,13 +117,3 @@ def _check_keys(line: int, fields: Mapping[str, Node], findings: Findings) -> No
     for key in _REQUIRED_KEYS:
         if key not in fields:
             findings.add(line, f"the key {key!r} is missing")
-
-
-def _metrics(node: Node | None, findings: Findings) -> dict[str, object]:
-    if node is None or node.value is None:
-        return {}
-    if not isinstance(node.value, dict):
-        findings.add(node.line, f"metrics must be a mapping, not {node.described}")
-        return {}
-    refuse_infinite(node, "metrics", findings)
-    return {key: child.plain() for key, child in node.value.items()}

@@ -15,6 +15,7 @@ from stromboli.kube.objects.catalogue import (
     JOBS,
     LEASES,
     NATIVE_POD_GROUPS,
+    NODE_METRICS,
     POD_GROUPS,
     PODS,
     QUEUES,
@@ -48,6 +49,8 @@ _ALWAYS = "what every decision rests upon"
 _WHERE_SERVED = "where the cluster has it: quotas, volumes, devices, the shape of the network, native groups"
 _OWNERS = "the owner of a pod may say how large its group is"
 
+_MEASURED = "what nodes really use, where the configuration names such a source"
+
 _SCHEDULER = (
     *_followed(WATCHED_REQUIRED, _ALWAYS),
     *_followed(WATCHED_OPTIONAL, _WHERE_SERVED),
@@ -62,6 +65,9 @@ _SCHEDULER = (
     Right(QUEUES.group, "queues", ("get",), "a queue is read again when somebody else wrote to it"),
     Right(QUEUES.group, "queues/status", ("patch",), "queues say what they hold"),
     Right(EVENTS.group, "events", ("create", "patch"), "what happens to pods and groups is told, and counted"),
+    Right(NODE_METRICS.group, "nodes", ("list",), _MEASURED),
+    Right("custom.metrics.k8s.io", "nodes/node_cpu_usage_avg", ("get",), _MEASURED),
+    Right("custom.metrics.k8s.io", "nodes/node_memory_usage_avg", ("get",), _MEASURED),
 )
 
 EVICTS = Right(PODS.group, "pods/eviction", ("create",), "victims, and members of half-bound gangs, are evicted")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from stromboli import kube
 from stromboli.binder.binding import Binding
@@ -25,7 +25,9 @@ from stromboli.kube.access.client import Client
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.telling.recorder import EventRecorder
 from stromboli.model.ledger import BrokenBooks
+from stromboli.model.usage import Usage
 from stromboli.operations.metrics import Metrics
+from stromboli.outside.usage_feed import UsageFeed
 from stromboli.scheduler.alarm import Alarm
 from stromboli.scheduler.announcer import Announcer
 from stromboli.scheduler.confidence import Confidence
@@ -77,6 +79,7 @@ class Scheduler:
         self.mirror = Mirror(self.cluster, self._changed, self._refused)
         self.alarm = Alarm(clock, debounce=options.debounce)
         self.feed = Feed(client, self.mirror)
+        self.usage = UsageFeed(client, lambda: self.policy.program, self._measured, clock=clock)
         self.recorder = EventRecorder(
             client, options.scheduler_names[0], rate=options.event_rate, yields=self._is_binding
         )
@@ -137,7 +140,7 @@ class Scheduler:
         """Schedule until `stop`, then finish what is under way."""
         services = [
             self.feed.run(), self.binders.run(), self.evictors.run(), self.resync.run(), self.writer.run(),
-            self.recorder.run(),
+            self.recorder.run(), self.usage.run(),
         ]  # fmt: skip
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(service) for service in services]
@@ -254,6 +257,11 @@ class Scheduler:
         others, self._others = self._others, self.cluster.doings_of_others
         if matters(entry, before) and (others != self._others or not confirms(entry, before)):
             self.alarm.ring()
+
+    def _measured(self, figures: Mapping[str, Usage]) -> None:
+        """Other nodes may be the right ones now; whoever waits is looked at again at the next look."""
+        self.cluster.usage.report(figures)
+        self._has_news = True
 
     def _refused(self, quarantined: Quarantined) -> None:
         self.metrics.unreadable(quarantined.kind)
