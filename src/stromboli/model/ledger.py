@@ -324,18 +324,25 @@ class Ledger:
         for.
         """
         books = self.books
-        if isinstance(columns, int) and status is TaskStatus.ALLOCATED:
-            for dimension, _ in task_class.request:  # noqa: SIM110 - asked for every task
-                if books[dimension, columns] < 0:
-                    return True
-            return False
+        if isinstance(columns, int):
+            return self._is_row_overcommitted(task_class, columns, status)
         asked = self._asked_by(task_class)
-        asked = asked[:, 0] if isinstance(columns, int) else asked
         left = books[asked, columns]
         if status is TaskStatus.PIPELINED:
             layout = self.layout
             left = left + (books[layout.releasing + asked, columns] - books[layout.pipelined + asked, columns])
         return bool(left.min() < 0)
+
+    def _is_row_overcommitted(self, task_class: TaskClass, row: int, status: TaskStatus) -> bool:
+        """The same for one row: asked for every task, so it is done with plain numbers."""
+        item, layout, later = self.books.item, self.layout, status is TaskStatus.PIPELINED
+        for dimension, _ in task_class.request:
+            left = item(dimension, row)
+            if later:
+                left += item(layout.releasing + dimension, row) - item(layout.pipelined + dimension, row)
+            if left < 0:
+                return True
+        return False
 
     def _asked_by(self, task_class: TaskClass) -> Index:
         """The dimensions of a class's request, one below the other."""

@@ -41,11 +41,8 @@ class Choice:
         """
         units = self._maker.units(claimant, victims)
         question = _Question(self, claimant, row, only_room)
-        chosen = question.enough(units)
-        if chosen is None:
-            return None
-        chosen = question.spare(chosen)
-        if not self._is_lawful_in_turn(claimant, chosen):
+        chosen = question.chosen(units)
+        if chosen is None or not self._is_lawful_in_turn(claimant, chosen):
             return None
         going = {task.uid: task for unit in chosen for task in unit.tasks}
         ordered = [each.task for each in victims if each.task.uid in going]
@@ -79,11 +76,15 @@ class Choice:
         """
         if len(candidates) < 2:
             return list(candidates)
-        short = self.shortage(claimant, row)
+        short, parts = self.shortage(claimant, row), dict[int, float]()
 
         def place(each: Candidate) -> tuple[Grade, float, float]:
-            held = dict(each.task.task_class.request)
-            part = sum(min(held.get(dimension, 0), missing) / missing for dimension, missing in short)
+            task_class = each.task.task_class
+            part = parts.get(task_class.number)
+            if part is None:
+                held = dict(task_class.request)
+                part = sum(min(held.get(dimension, 0), missing) / missing for dimension, missing in short)
+                parts[task_class.number] = part
             return each.grade, -part, -each.task.created
 
         places = [place(each) for each in candidates]
@@ -140,6 +141,21 @@ class _Question:
         self._short = choice.shortage(claimant, row)
         self._only_room = only_room
         self._gains: dict[Unit, dict[int, int]] = {}
+
+    def chosen(self, units: Sequence[Unit]) -> list[Unit] | None:
+        """The units that have to go; None when all together are not enough."""
+        if self._only_room and self._short and _are_alike(units):
+            return self._youngest(units)
+        enough = self.enough(units)
+        return None if enough is None else self.spare(enough)
+
+    def _youngest(self, units: Sequence[Unit]) -> list[Unit] | None:
+        """The same where no unit is worth more than another: as many as are needed of those that have worked least."""
+        held = dict(units[0].tasks[0].task_class.request)
+        if any(not held.get(dimension) for dimension, _ in self._short):
+            return None
+        needed = max(-(-missing // held[dimension]) for dimension, missing in self._short)
+        return sorted(units, key=lambda unit: -unit.tasks[0].created)[:needed] if needed <= len(units) else None
 
     def _gain(self, unit: Unit) -> dict[int, int]:
         """What the unit leaves behind on this node, of what is short."""
@@ -214,3 +230,13 @@ class _Question:
         gain = self._gain(unit)
         part = sum(min(gain[dimension], missing) / missing for dimension, missing in self._short)
         return unit.grade, len(unit.tasks), -part, -min(task.created for task in unit.tasks)
+
+
+def _are_alike(units: Sequence[Unit]) -> bool:
+    """Whether all are single tasks of one class and one grade."""
+    if not units or len(units[0].tasks) > 1:
+        return False
+    grade, task_class = units[0].grade, units[0].tasks[0].task_class
+    return all(
+        len(unit.tasks) == 1 and unit.tasks[0].task_class is task_class and unit.grade == grade for unit in units
+    )

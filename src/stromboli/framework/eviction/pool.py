@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stromboli.framework.eviction.bounds import Candidates
+from stromboli.framework.eviction.standing import Standing
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.task import Task
-from stromboli.model.task_class import TaskClass
 
 #: Smaller goes first: the place of the queue, then the priorities of job and task.
 Grade = tuple[Any, ...]
@@ -38,18 +39,17 @@ class Pool:
         self._codes = session.ledger.codes
         self._statuses = frozenset(status.value for status in terms.statuses)
         self._terms = terms
-        self._by_queue: dict[str, dict[int, list[Task]]] = {}
         self._graded: dict[tuple[str, int], list[Candidate]] = {}
         self._reached: dict[str, list[str]] = {}
         self._places: dict[tuple[str, str], Grade] = {}
-        row_of, codes, statuses = session.ledger.row_of, self._codes, self._statuses
+        by_queue: dict[str, list[Job]] = {}
         for job in jobs:
-            if job.queue not in session.queues:
-                continue
-            rows = self._by_queue.setdefault(job.queue, {})
-            for task in job.tasks.values():
-                if codes[task.row] in statuses and task.preemptable and (row := row_of(task)) >= 0:
-                    rows.setdefault(row, []).append(task)
+            by_queue.setdefault(job.spec.queue, []).append(job)
+        self._by_queue = {
+            name: Standing(session, terms.statuses, members)
+            for name, members in by_queue.items()
+            if name in session.queues
+        }
 
     def stands(self, task: Task) -> bool:
         """Whether the task is on a node, and neither protected by its owner nor already on its way out."""
@@ -85,7 +85,7 @@ class Pool:
     def _grade(self, claimant: Job, row: int) -> list[Candidate]:
         jobs, graded = self._session.jobs, list[Candidate]()
         for name in self.queues_for(claimant):
-            place, tasks = self._place(claimant.queue, name), self._by_queue[name].get(row, ())
+            place, tasks = self._place(claimant.queue, name), self._by_queue[name].on(row)
             graded += [Candidate(task, (place, jobs[task.job].spec.priority, task.priority)) for task in tasks]
         graded.sort(key=_grade_of)
         return graded
@@ -111,32 +111,51 @@ class Pool:
             self._places[claimant, queue] = known
         return known
 
+    def tells_claimants_apart(self, claimant: Job) -> bool:
+        """Whether some candidates of the queues in reach are none for this claimant."""
+        return bool(self._terms.truce) or any(self.stands(task) for task in claimant.tasks.values())
+
     def rows_for(self, claimant: Job) -> set[int]:
-        return {row for name in self.queues_for(claimant) for row in self._by_queue[name]}
+        return {row for name in self.queues_for(claimant) for row in self._by_queue[name].rows.tolist()}
 
     def releasable(self, claimant: Job, dimensions: list[int]) -> NDArray[np.int64]:
         """What all candidates of a node hold at most, one row per dimension."""
         total = np.zeros((len(dimensions), len(self._session.nodes)), dtype=np.int64)
         for name in self.queues_for(claimant):
-            total += self._held(name, dimensions)
+            for place, dimension in enumerate(dimensions):
+                total[place] += self._by_queue[name].held(dimension)
         return total
 
-    def _held(self, queue: str, dimensions: list[int]) -> NDArray[np.int64]:
-        """What the candidates of a queue hold, summed up class by class."""
-        number = len(self._session.nodes)
-        by_class: dict[TaskClass, list[int]] = {}
-        for row, tasks in self._by_queue[queue].items():
-            for task in tasks:
-                by_class.setdefault(task.task_class, []).append(row)
-        held = np.zeros((len(dimensions), number), dtype=np.int64)
-        for task_class, rows in by_class.items():
-            copies = np.bincount(rows, minlength=number)
-            for dimension, amount in task_class.request:
-                if dimension in dimensions:
-                    held[dimensions.index(dimension)] += copies * amount
-        return held
+    def candidates(self, claimant: Job, dimensions: list[int]) -> tuple[Candidates, list[Grade]]:
+        """All candidates in columns, with the grades that their ranks stand for."""
+        parts = [(name, self._by_queue[name]) for name in self.queues_for(claimant)]
+        grades: set[Grade] = set()
+        of_parts = []
+        for name, part in parts:
+            place, (priorities, which) = self._place(claimant.queue, name), part.priorities
+            of_part = [(place, *each) for each in priorities]
+            of_parts.append((of_part, which))
+            grades.update(of_part)
+        ordered = sorted(grades)
+        rank_of = {grade: rank for rank, grade in enumerate(ordered)}
+        ranks = [np.array([rank_of[grade] for grade in of_part], dtype=np.int64)[which] for of_part, which in of_parts]
+        standing = [part for _, part in parts]
+        columns = Candidates(
+            rows=_joined(part.rows for part in standing),
+            ranks=_joined(ranks),
+            created=_joined(part.created for part in standing),
+            numbers=_joined(part.numbers for part in standing),
+            amounts=[_joined(part.amounts(dimension) for part in standing) for dimension in dimensions],
+        )
+        return columns, ordered
 
     def everybody_for(self, claimant: Job) -> Iterator[Candidate]:
         """All candidates of all nodes."""
         for row in sorted(self.rows_for(claimant)):
             yield from self.at(claimant, row)
+
+
+def _joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """One column out of several, or of none."""
+    given = list(parts)
+    return np.concatenate(given) if given else np.zeros(0, dtype=np.int64)

@@ -7,10 +7,11 @@ to the next one as long as that could be cheaper. When the books of a node chang
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from stromboli.framework.eviction.bounds import least_costs
 from stromboli.framework.eviction.pool import Candidate, Grade, Pool
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
@@ -42,9 +43,7 @@ class NodeRanking:
         self._lately_dropped: list[int] = []
         self._lately_refused: list[str] = []
         self._fresh = self._ledger.log.position
-        self._heap: list[_Entry] = [
-            (bound, row, 0) for row in self._possible() if (bound := self.bound(row)) is not None
-        ]
+        self._heap: list[_Entry] = [(bound, row, 0) for row, bound in self._first_bounds()]
         heapq.heapify(self._heap)
 
     @property
@@ -66,6 +65,27 @@ class NodeRanking:
             for_free &= rows.future_idle(dimension) >= amount
         possible: list[int] = np.flatnonzero(fits & (occupied | for_free)).tolist()
         return possible
+
+    def _first_bounds(self) -> Iterable[tuple[int, Bound]]:
+        """The bounds of all nodes. Where it matters who asks about whom, they are found one by one."""
+        possible = self._possible()
+        if self._pool.tells_claimants_apart(self._job) or not possible:
+            return [(row, bound) for row in possible if (bound := self.bound(row)) is not None]
+        return self._bounds_over_columns(possible)
+
+    def _bounds_over_columns(self, possible: list[int]) -> Iterator[tuple[int, Bound]]:
+        rows, asked = self._ledger.all_rows, np.zeros(len(self._ledger.nodes), dtype=np.bool_)
+        asked[possible] = True
+        missing = [amount - rows.future_idle(dimension) for dimension, amount in self._request]
+        if not self._by_victims_alone:
+            free = np.all([short <= 0 for short in missing], axis=0)
+            yield from ((row, _FREE) for row in np.flatnonzero(asked & free).tolist())
+            asked &= ~free
+        candidates, grades = self._pool.candidates(self._job, [dimension for dimension, _ in self._request])
+        costs = least_costs(candidates.on(asked), missing)
+        columns = (costs.rows, costs.ranks, costs.victims, costs.ages, costs.numbers)
+        for row, rank, victims, age, number in zip(*(column.tolist() for column in columns), strict=True):
+            yield row, (grades[rank], victims, age, -number)
 
     # -- bounds -------------------------------------------------------------------------------------------------
 

@@ -73,17 +73,17 @@ class UnitMaker:
         spares: dict[str, Spare] = {}
         whole: set[str] = set()
         units = []
-        budgets = self._session.ledger.budgets
+        budgets, jobs = self._session.ledger.budgets, self._session.jobs
         for victim in victims:
             task = victim.task
             if budgets.of_task and not budgets.may_spend((task.uid,)):
                 continue
-            if task.job == claimant.job:
+            if task.job == claimant.job or len(jobs[task.job].tasks) == 1:
                 units.append(Unit((task,), victim.grade))
                 continue
             spare = spares.get(task.job)
             if spare is None:
-                spare = spares[task.job] = Spare(self._session.jobs[task.job])
+                spare = spares[task.job] = Spare(jobs[task.job])
             if spare.take(task):
                 units.append(Unit((task,), victim.grade))
             elif task.job not in whole:
@@ -97,8 +97,6 @@ class UnitMaker:
         """All members of a gang, if every one of them may go."""
         session, codes = self._session, self._session.ledger.codes
         job = session.jobs[first.task.job]
-        if len(job.tasks) == 1:
-            return Unit((first.task,), first.grade)
         asking = session.jobs[claimant.job]
         members = [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
         if not all(self._pool.stands(task) for task in members):
