@@ -16,6 +16,7 @@ from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.model.job import role_ready
+from stromboli.model.resources import CPU
 from stromboli.planner.world import World
 from tests.properties.effort import examples
 from tests.scenarios.builders import Manifest, gang_of, manifest, node, pod, priority_class, queue
@@ -139,6 +140,26 @@ def test_every_victim_is_lawful(contest: Contest) -> None:
             assert loser is winner or loser.priority < winner.priority
         else:
             assert loser.queue != winner.queue
+
+
+@examples(150)
+@given(contests())
+def test_queues_lose_only_what_they_have_above_their_share(contest: Contest) -> None:
+    """One after the other, in the order of the evictions: a gang that goes whole is one loss."""
+    world = world_of(contest)
+    before = world.snapshot()
+    has = {name: books.allocated[CPU] for name, books in before.queue_books.items()}
+    session = world.decide()
+    lost: set[str] = set()
+    for eviction in session.decisions.evictions:
+        job, claimant = session.jobs[eviction.task.job], session.jobs[eviction.claimant]
+        facts = session.queue_facts(session.queues[job.queue])
+        goes_whole = not job.ready_count
+        if eviction.reason == "reclaim" and facts is not None and not (goes_whole and job.key in lost):
+            assert has[job.queue] > facts.deserved[CPU]
+        lost.add(job.key)
+        has[job.queue] -= dict(eviction.task.task_class.request)[CPU]
+        assert claimant.key != job.key or eviction.reason == "preempt"
 
 
 @examples(150)

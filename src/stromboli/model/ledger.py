@@ -25,6 +25,7 @@ from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import TRANSITIONS, Task, TaskStatus
 from stromboli.model.task_class import TaskClass
 
+_STATUSES = tuple(TaskStatus)
 _ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
 
 
@@ -95,7 +96,7 @@ class Ledger:
         return np.zeros((self.layout.resources, len(self.nodes)), dtype=np.int64)
 
     def status_of(self, task: Task) -> TaskStatus:
-        return TaskStatus(self.codes[task.row])
+        return _STATUSES[self.codes[task.row]]
 
     def is_pending(self, task: Task) -> bool:
         return bool(self.codes[task.row] == 0)

@@ -7,6 +7,8 @@ from stromboli.model.job import Job
 from stromboli.model.resources import Amounts, Request
 from stromboli.model.task import TaskStatus
 
+#: The actions that make room in the same queue, and at the cost of others.
+_PREEMPTING, _RECLAIMING = frozenset(("preempt", "gangpreempt")), frozenset(("reclaim", "gangreclaim"))
 _STANDING = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
 
 
@@ -16,7 +18,7 @@ class Prospects:
     def __init__(self, session: Session) -> None:
         self._session = session
         names = {action.name for action in session.program.actions}
-        self._preempts, self._reclaims = "preempt" in names, "reclaim" in names
+        self._preempts, self._reclaims = bool(names & _PREEMPTING), bool(names & _RECLAIMING)
         self._held: dict[str, dict[int, Amounts]] | None = None
         self._excesses: dict[str, Amounts] = {}
         self._total: Amounts | None = None
