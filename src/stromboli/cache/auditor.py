@@ -124,4 +124,5 @@ def view_of(cluster: Cluster) -> Snapshot:
         queues=derived.queues,
         queue_books=derived.sums.copies(),
         warnings=cluster.books.warnings(),
+        processors=cluster.holdings(),
     )

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from stromboli import kube
 from stromboli.cache.constraints import Namespaces, PodConstraints, constraints_of
+from stromboli.cache.numa_pods import wanted_processors
 from stromboli.cache.requests import pod_limits, pod_request, scored_request
+from stromboli.model.numa import WANTED
 from stromboli.model.resources import Request, ResourceAxis
 from stromboli.model.task_class import LIMITS, QUEUE, TaskClass
 from stromboli.model.terms import TermRegistry
@@ -33,7 +35,7 @@ class PodFacts:
 
 
 #: What plugins may read as if it were an annotation, and no pod can say.
-_NOT_OF_PODS = (QUEUE, LIMITS)
+_NOT_OF_PODS = (QUEUE, LIMITS, WANTED)
 
 
 def image_name(name: str) -> str:
@@ -97,7 +99,7 @@ class Classifier:
             tuple(sorted(image_name(container.image) for container in containers if container.image)),
             len(containers),
             _chosen(pod.metadata.labels, self.labels),
-            (*_chosen(pod.metadata.annotations, self.annotations), *self._limits(pod)),
+            (*_chosen(pod.metadata.annotations, self.annotations), *self._limits(pod), *self._wanted(pod)),
         )
 
     def _limits(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
@@ -105,6 +107,11 @@ class Classifier:
         if LIMITS not in self.annotations:
             return ()
         return ((LIMITS, "/".join("-" if limit is None else str(limit) for limit in pod_limits(pod))),)
+
+    def _wanted(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
+        """The processors that containers of the pod want for themselves, if some plugin reads that."""
+        wanted = wanted_processors(pod) if WANTED in self.annotations else None
+        return () if wanted is None else ((WANTED, wanted),)
 
     def relabelled(self, facts: PodFacts, pod: kube.Pod) -> PodFacts:
         """The facts of a pod whose constraints do not ask about its labels, now that these are others."""

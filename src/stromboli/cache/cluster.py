@@ -16,6 +16,7 @@ from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
 from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, same_demands
 from stromboli.cache.native_groups import NativeGroup, as_group
+from stromboli.cache.numa_book import NumaBook
 from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
@@ -24,7 +25,9 @@ from stromboli.cache.usage import UsageBook
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.topology import Numatopology
 from stromboli.model.job import Counts, role_ready, surely_ready
+from stromboli.model.numa import Holdings
 from stromboli.model.reservation import Reservation
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.snapshot import Snapshot
@@ -62,6 +65,7 @@ class Cluster:
         self.structure = Structure(self.axis, self.node_selector)
         self.membership = Membership()
         self.budgets = BudgetBook()
+        self.processors = NumaBook()
         self.takings = Takings()
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions,
@@ -93,6 +97,8 @@ class Cluster:
             self.budgets.apply(given)
         elif isinstance(given, kube.NodeMetrics):
             self.usage.apply(given)
+        elif isinstance(given, Numatopology):
+            self.structure.set_processors(given.key, self.processors.apply(given))
         else:
             self.structure.apply(given)
 
@@ -110,6 +116,9 @@ class Cluster:
             self.budgets.remove(given.key)
         elif isinstance(given, kube.NodeMetrics):
             self.usage.remove(given.key)
+        elif isinstance(given, Numatopology):
+            self.processors.remove(given.key)
+            self.structure.set_processors(given.key, None)
         else:
             self.structure.remove(given)
 
@@ -150,6 +159,7 @@ class Cluster:
         known = records.get(uid)
         if pod.spec.node_name:
             expected = self.decisions.assumed.pop(uid, None) or (known and known.pod.spec.node_name)
+            self.decisions.processors.pop(uid, None)
             self._placed_by_others += expected != pod.spec.node_name
         if known is not None and says_the_same(known.pod, pod):
             labels, known.pod = known.pod.metadata.labels, pod
@@ -161,14 +171,18 @@ class Cluster:
             self.reading.read(record)
             if record.job:
                 self.membership.members.setdefault(record.job, set()).add(uid)
-        self.budgets.touch(uid)
-        self.books.changes.pods.add(uid)
+        self._touch(uid)
 
     def _forget_pod(self, uid: str) -> None:
         self._leave_job(uid)
         self.membership.records.pop(uid, None)
         self.decisions.forget_pod(uid)
+        self._touch(uid)
+
+    def _touch(self, uid: str) -> None:
+        """A pod, or what was decided about it, is another than before."""
         self.budgets.touch(uid)
+        self.processors.touch(uid)
         self.books.changes.pods.add(uid)
 
     def _leave_job(self, uid: str) -> None:
@@ -199,17 +213,22 @@ class Cluster:
         """The uids of pods that are being evicted."""
         return frozenset(self.decisions.leaving)
 
-    def assume(self, uid: str, node: str) -> None:
-        """A pod is being bound: its room is taken until the cluster says more, or the attempt is given up."""
+    def assume(self, uid: str, node: str, processors: str = "") -> None:
+        """A pod is being bound: its room, and which processors it was given, is taken until the cluster says more, or
+        the attempt is given up.
+        """
         record = self.membership.records.get(uid)
         if record is not None and not record.pod.spec.node_name:
             self.decisions.assumed[uid] = node
-            self.books.changes.pods.add(uid)
+            if processors:
+                self.decisions.processors[uid] = processors
+            self._touch(uid)
 
     def forget(self, uid: str) -> None:
         """A pod was not bound after all."""
+        self.decisions.processors.pop(uid, None)
         if self.decisions.assumed.pop(uid, None) is not None:
-            self.books.changes.pods.add(uid)
+            self._touch(uid)
 
     def expect_leaving(self, uid: str) -> None:
         """A pod is being evicted: its room will be free."""
@@ -239,12 +258,12 @@ class Cluster:
     def _mark(self, uid: str, marked: set[str]) -> None:
         if uid in self.membership.records and uid not in marked:
             marked.add(uid)
-            self.books.changes.pods.add(uid)
+            self._touch(uid)
 
     def _unmark(self, uid: str, marked: set[str]) -> None:
         if uid in marked:
             marked.discard(uid)
-            self.books.changes.pods.add(uid)
+            self._touch(uid)
 
     def reserve(self, reservations: Mapping[str, Reservation]) -> None:
         """What the last cycle promised to jobs that wait; what an earlier one promised is void."""
@@ -279,6 +298,7 @@ class Cluster:
         """All objects as they came, without those that were passed over."""
         groups = (group.origin if isinstance(group, NativeGroup) else group for group in self.groups.values())
         others = [*self.structure.objects(), *self.reading.namespaces.values(), *self.budgets.objects()]
+        others += self.processors.objects()
         return [*others, *groups, *self.pods()]
 
     def pods(self) -> list[kube.Pod]:
@@ -329,7 +349,7 @@ class Cluster:
 
     def snapshot(self, now: float = 0.0) -> Snapshot:
         """Everything as it stands, isolated from what comes."""
-        derived = self.derived()
+        derived, processors = self.derived(), self.holdings()
         derived.shared()
         status, node_of = derived.columns.copies()
         jobs = dict(derived.jobs)
@@ -354,10 +374,11 @@ class Cluster:
             queue_books=derived.sums.copies(),
             quotas=self.structure.quotas,
             now=now,
-            warnings=(*self.books.warnings(), *self.usage.warnings()),
+            warnings=(*self.books.warnings(), *self.usage.warnings(), *self.processors.warnings()),
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             takings=self.takings.since_lately(now),
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
+            processors=processors,
             reservations=self.decisions.reservations,
         )
 
@@ -366,6 +387,10 @@ class Cluster:
         if self.reading.is_outdated:
             self._reread_pods()
         return self.books.derived()
+
+    def holdings(self) -> Mapping[str, Holdings]:
+        """By node, who has which of its processors; of nodes that say something about them."""
+        return self.processors.holdings(self.membership.records, self.decisions)
 
     def touch(self, key: str) -> None:
         """Have the next cycle look at a job, although nothing about it has changed."""

@@ -23,6 +23,8 @@ class Contents:
     #: By uid, the nodes of pods that are being bound; and the uids of those that are being evicted.
     assumed: Mapping[str, str] = field(default_factory=dict)
     leaving: Sequence[str] = ()
+    #: By uid, the processors that pods which are being bound were given.
+    processors: Mapping[str, str] = field(default_factory=dict)
     #: The uids of pods that are left alone for a while.
     resting: Sequence[str] = ()
     #: By uid, the nodes on which pods were promised a room, where that is not written on them yet.
@@ -51,6 +53,7 @@ def contents_of(cluster: Cluster) -> Contents:
         objects=cluster.objects(),
         assumed=dict(cluster.assumed),
         leaving=sorted(cluster.leaving),
+        processors=dict(cluster.decisions.processors),
         resting=sorted(cluster.decisions.resting),
         promised=dict(cluster.decisions.promised),
         takings=cluster.takings.all(),
@@ -89,7 +92,7 @@ def cluster_with(
     for entry in contents.objects:
         cluster.apply(entry)
     for uid, node in contents.assumed.items():
-        cluster.assume(uid, node)
+        cluster.assume(uid, node, contents.processors.get(uid, ""))
     for uid in contents.leaving:
         cluster.expect_leaving(uid)
     for uid in contents.resting:

@@ -19,6 +19,8 @@ from stromboli.model.task import TaskStatus
 class Decisions:
     #: Pods that are being bound, by uid, with their nodes.
     assumed: dict[str, str] = field(default_factory=dict)
+    #: The processors that pods which are being bound were given, by uid, as it will be written on them.
+    processors: dict[str, str] = field(default_factory=dict)
     #: Pods that are being evicted.
     leaving: set[str] = field(default_factory=set)
     #: Pods that are left alone for a while, because binding them failed.
@@ -52,6 +54,7 @@ class Decisions:
     def forget_pod(self, uid: str) -> None:
         self.promised.pop(uid, None)
         self.assumed.pop(uid, None)
+        self.processors.pop(uid, None)
         self.leaving.discard(uid)
         self.resting.discard(uid)
 

@@ -93,6 +93,7 @@ class _File(msgspec.Struct, rename="camel"):
     default_queue: str
     node_selector: dict[str, list[str]]
     objects: dict[str, Any]
+    processors: dict[str, str] = msgspec.field(default_factory=dict)
     promised: dict[str, str] = msgspec.field(default_factory=dict)
     takings: list[Taking] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
@@ -145,6 +146,7 @@ def _file_of(dump: Dump) -> _File:
         assumed=dict(contents.assumed),
         leaving=list(contents.leaving),
         resting=list(contents.resting),
+        processors=dict(contents.processors),
         promised=dict(contents.promised),
         takings=list(contents.takings),
         phases=dict(contents.phases),
@@ -195,6 +197,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         assumed=file.assumed,
         leaving=file.leaving,
         resting=file.resting,
+        processors=file.processors,
         promised=file.promised,
         takings=file.takings,
         phases=file.phases,

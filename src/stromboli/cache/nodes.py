@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from stromboli import kube
 from stromboli.cache.constraints import TAINT_EFFECTS, check_choice
 from stromboli.model.nodes import Node, Taint
+from stromboli.model.numa import Processors
 from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, ResourceAxis
 
 #: More pods than any node can run: no limit.
@@ -12,7 +13,7 @@ MANY_PODS = 1 << 31
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
 
 
-def node_facts(node: kube.Node) -> Node:
+def node_facts(node: kube.Node, processors: Processors | None = None) -> Node:
     spec, status = node.spec, node.status
     ready = [c.status for c in status.conditions or () if c.type == "Ready"]
     return Node(
@@ -23,6 +24,7 @@ def node_facts(node: kube.Node) -> Node:
         unschedulable=bool(spec.unschedulable) or node.metadata.deletion_timestamp is not None,
         ready=not ready or ready[-1] == "True",
         images={name: image.size_bytes or 0 for image in status.images or () for name in image.names or ()},
+        processors=processors,
     )
 
 

@@ -12,6 +12,7 @@ from stromboli.cache.classes import PodFacts
 from stromboli.cache.jobs import PREEMPTABLE, Priorities, is_true
 from stromboli.cache.run_times import run_time_of
 from stromboli.cache.times import seconds_of
+from stromboli.model.numa import DECISION
 from stromboli.model.task import Task, TaskStatus
 from stromboli.model.task_class import TaskClass
 
@@ -60,7 +61,7 @@ def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
 
 def _of_others(annotations: Mapping[str, str] | None) -> dict[str, str]:
     """Annotations without those that we write ourselves when a pod is bound: they ask for nothing."""
-    return {key: value for key, value in (annotations or {}).items() if not key.startswith(OWN)}
+    return {key: value for key, value in (annotations or {}).items() if not key.startswith(OWN) and key != DECISION}
 
 
 def _granted(pod: kube.Pod) -> list[tuple[object, ...]]:

@@ -9,7 +9,7 @@ or queue only says something else about itself, the columns stand and just the f
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stromboli import kube
 from stromboli.cache.jobs import Priorities
@@ -18,6 +18,7 @@ from stromboli.cache.queues import misplaced, queue_of, same_promises
 from stromboli.cache.quotas import quota_of
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.nodes import Node
+from stromboli.model.numa import Processors
 from stromboli.model.queue import Queue
 from stromboli.model.quota import Quota
 from stromboli.model.resources import ResourceAxis
@@ -48,6 +49,7 @@ class Structure:
         self.queue_faults: dict[str, str] = {}
         #: By namespace; replaced and never edited.
         self.quotas: Mapping[str, tuple[Quota, ...]] = {}
+        self._processors: dict[str, Processors] = {}
         self._node_faults: dict[str, str] = {}
         self._quota_faults: dict[str, str] = {}
         self._objects: dict[tuple[type, str], TopLevel] = {}
@@ -109,7 +111,8 @@ class Structure:
             self._forget_node(name)
             return
         try:
-            entry = NodeEntry(node_facts(node), allocatable_of(node, self._axis))
+            facts = node_facts(node, self._processors.get(name))
+            entry = NodeEntry(facts, allocatable_of(node, self._axis))
         except ValueError as error:
             self._node_faults[name] = f"Node {name}: {error}; the node is left out"
             self._forget_node(name)
@@ -123,6 +126,17 @@ class Structure:
         else:
             return
         self.nodes[name] = entry
+
+    def set_processors(self, name: str, processors: Processors | None) -> None:
+        """What a node says about its processors, which comes apart from the node; None for nothing that makes sense."""
+        if processors is None:
+            self._processors.pop(name, None)
+        else:
+            self._processors[name] = processors
+        known = self.nodes.get(name)
+        if known is not None and known.facts.processors != processors:
+            self.nodes[name] = replace(known, facts=replace(known.facts, processors=processors))
+            self.revision += 1
 
     def _is_ours(self, node: kube.Node) -> bool:
         labels = node.metadata.labels or {}

@@ -24,13 +24,15 @@ def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> di
     known = set(snapshot.terms.counted if terms is None else terms)
     return {
         "nodes": {
-            node.name: (node.labels, node.taints, node.unschedulable, node.ready) for node in snapshot.nodes.nodes
+            node.name: (node.labels, node.taints, node.unschedulable, node.ready, node.processors)
+            for node in snapshot.nodes.nodes
         },
         "books": _books(snapshot),
         "tallies": _tallies(snapshot, known),
         "jobs": {key: _job(snapshot, job, known) for key, job in sorted(snapshot.jobs.items())},
         "waiting": sorted(snapshot.waiting),
         "queues": {name: _queue(snapshot, name) for name in sorted(snapshot.queue_books)},
+        "processors": {name: (known.free, known.leaving, known.held) for name, known in snapshot.processors.items()},
         "warnings": snapshot.warnings,
     }
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stromboli.model.numa import Processors
 from stromboli.model.selectors import NodeTerm, Requirement
 
 Mask = NDArray[np.bool_]
@@ -42,6 +43,8 @@ class Node:
     ready: bool = True
     #: Image name -> size in bytes.
     images: Mapping[str, int] = field(default_factory=dict)
+    #: How its processors lie, if anybody says so.
+    processors: Processors | None = None
 
     @property
     def revocable_zone(self) -> str:

@@ -15,6 +15,7 @@ from stromboli.model.books import Block, Layout
 from stromboli.model.budgets import Budgets
 from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
+from stromboli.model.numa import Holdings
 from stromboli.model.queue import Queue, QueueBooks
 from stromboli.model.quota import Quota
 from stromboli.model.reservation import Reservation
@@ -53,6 +54,8 @@ class Snapshot:
     takings: tuple[Taking, ...] = ()
     #: How many pods of which sets may be evicted.
     budgets: Budgets = field(default_factory=Budgets)
+    #: By node, who has which of its processors; of nodes that say something about them.
+    processors: Mapping[str, Holdings] = field(default_factory=dict)
     #: By job, the room that was promised to it in the last cycle.
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
     #: What nodes really use; None when nobody has measured it.

@@ -104,8 +104,10 @@ class World:
 
     def _run(self, bind: Bind) -> None:
         pod = self._cluster.pod(bind.task.uid)
+        annotations = {**(pod.metadata.annotations or {}), **bind.annotations}
         running = msgspec.structs.replace(
             pod,
+            metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),
             spec=msgspec.structs.replace(pod.spec, node_name=bind.node),
             status=msgspec.structs.replace(pod.status, phase="Running", conditions=self._conditions_of(pod)),
         )

@@ -21,6 +21,7 @@ from stromboli.kube.objects.cluster import (
     ResourceQuota,
 )
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.topology import Numatopology
 from stromboli.kube.objects.volcano import PodGroup, Queue
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -37,13 +38,14 @@ KubeObject: TypeAlias = (
     | ConfigMap
     | ResourceQuota
     | NodeMetrics
+    | Numatopology
 )
 
 KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
     for kind in (
         *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
-        *(ResourceQuota, NodeMetrics),
+        *(ResourceQuota, NodeMetrics, Numatopology),
     )
 }
 """The type of every kind that is read, by API group and kind; the core group is ""."""
