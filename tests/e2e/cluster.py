@@ -107,10 +107,13 @@ class Cluster:
 
 
 @contextlib.asynccontextmanager
-async def running_cluster(plane: ControlPlane, through: str = "") -> AsyncIterator[Cluster]:
+async def running_cluster(
+    plane: ControlPlane, through: str = "", policy: Policy | None = None
+) -> AsyncIterator[Cluster]:
     """Nodes, stand-ins for what else a cluster has, and our processes with their own accounts.
 
-    Our processes talk to the server `through` a proxy, where one is given. The books of the scheduler are in order when
+    Our processes talk to the server `through` a proxy, where one is given, and the scheduler follows the default policy
+    unless it is given another. The books of the scheduler are in order when
     the story is over.
     """
     async with contextlib.AsyncExitStack() as stack:
@@ -122,7 +125,8 @@ async def running_cluster(plane: ControlPlane, through: str = "") -> AsyncIterat
         ]  # fmt: skip
         await install_crds(ours)
         await admit(plane, ours)
-        runs = Scheduler(scheduler, Policy(Registry(PLUGINS, ACTIONS)), Options(period=0.1, heal=2.0))
+        policy = policy or Policy(Registry(PLUGINS, ACTIONS))
+        runs = Scheduler(scheduler, policy, Options(period=0.1, heal=2.0))
         namespace = f"story-{next(_NUMBERS)}"
         await ours.create(NAMESPACES, {"metadata": {"name": namespace}})
         stack.push_async_callback(_empty, ours, namespace)

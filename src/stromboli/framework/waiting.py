@@ -93,10 +93,12 @@ def fit_error(session: Session, job: Job) -> str:
     if refusal is None:
         held = [reason.detail for reason in (_gated(session, job), _resting(session, job)) if reason]
         return f"{text}. Origin reason is {'; '.join(held)}" if held else text
+    others = "; ".join(reason.detail for reason in refusal.reasons)
     if refusal.tasks:
         root = next(iter(refusal.tasks.values()))
-        return f"{text}. Origin reason is {root.task}: {root.nodes or root.reason}"
-    return f"{text}. Origin reason is {'; '.join(reason.detail for reason in refusal.reasons)}"
+        origin = f"{text}. Origin reason is {root.task}: {root.nodes or root.reason}"
+        return f"{origin}{' ' if origin.endswith('.') else '; '}{others}" if others else origin
+    return f"{text}. Origin reason is {others}"
 
 
 def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
