@@ -20,6 +20,9 @@ from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSp
 
 Parameters = dict[str, int]
 
+#: What is configured beside the default.
+_ARGUMENTS = {"consolidate": "configurations:\n- name: consolidate\n  arguments:\n    maxMovedPods: -1\n"}
+
 
 def reclaim(parameters: Parameters, runs: int) -> list[Result]:
     """Nodes of 8 GPUs, full of one-GPU jobs of one queue; a gang of a tenth of the cluster arrives in another queue."""
@@ -35,6 +38,11 @@ def preempt(parameters: Parameters, runs: int) -> list[Result]:
     return [_measured("preempt", parameters, _urgent, runs)]
 
 
+def consolidate(parameters: Parameters, runs: int) -> list[Result]:
+    """Nodes of 8 GPUs, each with seven one-GPU jobs; a gang that wants a tenth of the nodes whole arrives."""
+    return [_measured("consolidate", {"nodes": nodes}, _scattered, runs) for nodes in _sizes(parameters["nodes"])]
+
+
 def _measured(
     action: str, parameters: Parameters, make: Callable[[int], Iterator[kube.KubeObject]], runs: int
 ) -> Result:
@@ -42,7 +50,7 @@ def _measured(
     worlds.fill(cluster, make(parameters["nodes"]))
     prepared(cluster)
     registry = built_in_registry(())
-    text = DEFAULT_TEXT.replace("enqueue, allocate, backfill", f"allocate, {action}")
+    text = DEFAULT_TEXT.replace("enqueue, allocate, backfill", f"allocate, {action}") + _ARGUMENTS.get(action, "")
     program = Program(parse_configuration(text, registry), registry)
     best: Result | None = None
     timings = []
@@ -75,6 +83,16 @@ def _owed(nodes: int) -> Iterator[kube.KubeObject]:
     for number in range(8 * nodes):
         yield from _job(f"small-{number:06}", 1, small, queue="full", node=f"node-{number // 8:06}", created=number)
     yield from _job("large", max(1, nodes // 10), {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "8"}, queue="owed")
+
+
+def _scattered(nodes: int) -> Iterator[kube.KubeObject]:
+    yield from standard_queues()
+    for number in range(nodes):
+        yield _node(number, {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"})
+    small: Resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
+    for number in range(7 * nodes):
+        yield from _job(f"small-{number:06}", 1, small, node=f"node-{number // 7:06}", created=number)
+    yield from _job("large", max(1, nodes // 10), {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "8"})
 
 
 def _urgent(nodes: int) -> Iterator[kube.KubeObject]:

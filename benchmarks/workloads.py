@@ -155,6 +155,7 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "idle": (living.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
     "e2e": (real.e2e, {"nodes": 500, "pods": 3_000}, "a real API server, beside its own limit and kube-scheduler"),
     "reclaim": (contention.reclaim, {"nodes": 5_000}, "a gang in a queue that is owed a tenth of a full cluster"),
+    "consolidate": (contention.consolidate, {"nodes": 1_000}, "a gang for which others have to move closer together"),
     "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),
     "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
 }

@@ -300,6 +300,20 @@ STALEGANG = [
     ),
 ]  # fmt: skip
 
+#: Every node is half full.
+SCATTERED = [nodes(2, 24), [running(place, name=f"half-{place}") for place in "abcdefghijklmnopqrstuvwx"]]
+
+CONSOLIDATE = [
+    Row(
+        "consolidate", "maxMovedPods", 0, nodes(2, 2), running("a", name="one"), running("b", name="two"), gang(1, 2),
+        actions="enqueue, allocate, consolidate", default="A", changed="-",
+    ),
+    Row(
+        "consolidate", "maxTriedJobs", 1, SCATTERED, gang(1, 2, name="first"), gang(1, 2, name="second"),
+        actions="enqueue, allocate, consolidate", default="AC", changed="A-",
+    ),
+]  # fmt: skip
+
 #: What an argument switches off beside the rule in its row.
 #: Two nodes that are almost full for an hour, two jobs that want a whole one each, and a small one that never ends.
 FULL = [*nodes(4, 2), *running("ab", 3, annotations={"scheduling.stromboli.dev/run-time": "1h"})]
@@ -347,11 +361,11 @@ DEFAULTS = {
     "defaultPreemptMinRuntime": "0s", "defaultReclaimMinRuntime": "0s", "reclaimResolveMethod": "lca",
     "usage.weight": 5, "cpu.weight": 1, "memory.weight": 1, "thresholds": {}, "estimator": {},
     "strategies": [], "interval": "5m", "queueSelector": [], "labelSelector": {},
-    "gracePeriod": "60s",
+    "gracePeriod": "60s", "maxMovedPods": 16, "maxTriedJobs": 10,
 }  # fmt: skip
 
 ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
-        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG]  # fmt: skip
+        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

@@ -2,6 +2,7 @@
 
 from stromboli.actions.allocate import Allocate
 from stromboli.actions.backfill import Backfill
+from stromboli.actions.consolidate import Consolidate
 from stromboli.actions.enqueue import Enqueue
 from stromboli.actions.preempt import Preempt
 from stromboli.actions.reclaim import Reclaim
@@ -16,4 +17,5 @@ ACTIONS = (
     Reclaim,
     Shuffle,
     StaleGang,
+    Consolidate,
 )

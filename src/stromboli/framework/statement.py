@@ -24,6 +24,7 @@ class Kind(Enum):
     PIPELINE = "pipeline"
     EVICT = "evict"
     UNPIPELINE = "unpipeline"
+    REHOUSE = "rehouse"
 
 
 @dataclass(slots=True)
@@ -76,6 +77,10 @@ class Statement:
     def evict(self, task: Task, reason: str, claimant: str = "") -> None:
         """Take a task off its node, in favour of the job `claimant`, if of any."""
         self._record(Operation(Kind.EVICT, self._ledger.evict(task), reason=reason, claimant=claimant))
+
+    def rehouse(self, task: Task, row: int) -> None:
+        """Hold room on another node for the successor of a task that was evicted."""
+        self._record(Operation(Kind.REHOUSE, self._ledger.rehouse(task, row)))
 
     def unpipeline(self, task: Task) -> None:
         """Give up a held room."""
@@ -173,6 +178,8 @@ class Statement:
             self.pipeline(saved.tasks[0], saved.rows[0], after_eviction=saved.after_eviction)
         elif saved.kind is Kind.EVICT:
             self.evict(saved.tasks[0], saved.reason, saved.claimant)
+        elif saved.kind is Kind.REHOUSE:
+            self.rehouse(saved.tasks[0], saved.rows[0])
         else:
             self.unpipeline(saved.tasks[0])
 
@@ -195,4 +202,4 @@ class Statement:
 
 
 def _allocates(kind: Kind) -> bool:
-    return kind in (Kind.ALLOCATE, Kind.PIPELINE)
+    return kind in (Kind.ALLOCATE, Kind.PIPELINE, Kind.REHOUSE)

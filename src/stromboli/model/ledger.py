@@ -48,6 +48,8 @@ class Entry:
     columns: Index | int
     saved_columns: NDArray[np.int64]
     saved_tallies: list[tuple[NDArray[np.int32], int, int]] = field(default_factory=list)
+    #: Whether it is about room for the tasks' successors: the tasks themselves stay what and where they are.
+    for_successors: bool = False
 
 
 class Ledger:
@@ -201,6 +203,24 @@ class Ledger:
         self.freed += 1
         return entry
 
+    def rehouse(self, task: Task, row: int) -> Entry:
+        """Hold room on another node for the successor of a task that is being released. Its job and its queue have as
+        much as before it had to go.
+        """
+        if self.status_of(task) is not TaskStatus.RELEASING:
+            raise BrokenBooks(f"{task.key} is {self.status_of(task).word}: it needs no room elsewhere")
+        job, task_class, leaving = self.own(task.job), task.task_class, TaskStatus.RELEASING
+        columns, saved_columns = self._add_to_nodes([row], self.effect(task_class, TaskStatus.PIPELINED))
+        if self._is_overcommitted(task_class, columns, TaskStatus.PIPELINED):
+            self.books[: self.layout.changing, columns] = saved_columns
+            raise BrokenBooks(f"{task.key} does not fit where it was to go")
+        self.holds_rooms, self.is_scored_as_used = True, False
+        entry = Entry(job, [task], [row], leaving, leaving, [], [], columns, saved_columns, for_successors=True)
+        self._add_to_sums(entry, task_class, 1)
+        if task_class.feeds:
+            self._feed(entry, task_class, [row], 1)
+        return entry
+
     def hold(self, task: Task, row: int) -> None:
         """Keep room on a node for a pending task that was promised it: nodes know of it, jobs and queues do not."""
         self.holds_rooms, self.is_scored_as_used = True, False
@@ -288,13 +308,15 @@ class Ledger:
             sums[:] = saved
         for column, row, count in reversed(entry.saved_tallies):
             column[row] = count
+        self.freed += 1
+        if entry.for_successors:
+            return
         if entry.after is TaskStatus.RELEASING:
             self.budgets.spend(entry.tasks[0].uid, -1)
         had_node = entry.before is not TaskStatus.PENDING
         for task, row in zip(entry.tasks, entry.rows, strict=True):
             self.codes[task.row] = entry.before.value
             self._node_of[task.row] = row if had_node else -1
-        self.freed += 1
 
     def own(self, key: str) -> Job:
         """The job with counters that belong to this cycle. Waiting jobs have them from the start; others get
