@@ -136,3 +136,37 @@ class Annotating(Plugin):
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
         context["example.com/for"] = task.name
+
+
+class Halves(Plugin):
+    """The first half of the nodes and the second are close together; jobs that want it stay in one of them."""
+
+    name = "probe"
+
+    def open(self, session: Session) -> None:
+        number = len(session.nodes)
+        first = np.arange(number) < number // 2
+        self.halves = [Domain("left", 1, first), Domain("right", 1, ~first)]
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        hard = job.spec.topology is not None and job.spec.topology.hard
+        return [self.halves] if hard else [self.halves, [root]]
+
+
+class HalvesForSubJobs(Halves):
+    """A job may be anywhere, and each of its sub-jobs in one half."""
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return [[root]]
+
+    def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return [self.halves]
+
+
+class Nowhere(Plugin):
+    """Knows domains, but none in which anything may be."""
+
+    name = "probe"
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return []

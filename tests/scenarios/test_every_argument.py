@@ -12,7 +12,7 @@ from stromboli.framework.argument_values import declaration_of
 from stromboli.framework.arguments import Argument
 from stromboli.plugins import PLUGINS
 from tests.scenarios.asking import ASKING
-from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, queue, running
+from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, priority_class, queue, running
 from tests.scenarios.case import Case, configuration, plugin
 from tests.scenarios.measuring import measured
 
@@ -314,6 +314,30 @@ CONSOLIDATE = [
     ),
 ]  # fmt: skip
 
+#: On a the work is younger in sum, on b the oldest of it is younger than the oldest on a.
+AGES = [
+    nodes(2, 2), priority_class("high", 100),
+    *[
+        {**each, "metadata": {**each["metadata"], "creationTimestamp": f"2026-01-{day:02}T00:00:00Z"}}
+        for place, name, day in (("a", "w", 1), ("a", "x", 9), ("b", "y", 3), ("b", "z", 4))
+        for each in running(place, name=name)
+    ],
+    gang(1, 2, name="urgent", priority="high"),
+]  # fmt: skip
+AWARE = {"enableTopologyAwarePreemption": True}
+
+
+def preempting(key: str, value: object, default: str, changed: str, **given: object) -> Row:
+    return Row("preempt", key, value, *AGES, default=default, changed=changed, given=given, actions="allocate, preempt")
+
+
+PREEMPT = [
+    preempting("enableTopologyAwarePreemption", True, "A", "B", minCandidateNodesPercentage=100),
+    preempting("minCandidateNodesPercentage", 100, "A", "B", **AWARE),
+    preempting("minCandidateNodesAbsolute", 2, "A", "B", **AWARE),
+    preempting("maxCandidateNodesAbsolute", 1, "B", "A", minCandidateNodesPercentage=100, **AWARE),
+]
+
 #: What an argument switches off beside the rule in its row.
 #: Two nodes that are almost full for an hour, two jobs that want a whole one each, and a small one that never ends.
 FULL = [*nodes(4, 2), *running("ab", 3, annotations={"scheduling.stromboli.dev/run-time": "1h"})]
@@ -347,6 +371,8 @@ ALSO = [
 
 #: What holds when nothing is said, as in Volcano.
 DEFAULTS = {
+    "enableTopologyAwarePreemption": False, "minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 1,
+    "maxCandidateNodesAbsolute": 100,
     "strategy": "best-effort",
     "maxReservations": 100,
     "leastrequested.weight": 1, "mostrequested.weight": 0, "balancedresource.weight": 1, "nodeaffinity.weight": 2,
@@ -364,7 +390,8 @@ DEFAULTS = {
     "gracePeriod": "60s", "maxMovedPods": 16, "maxTriedJobs": 10,
 }  # fmt: skip
 
-ROWS = [*NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
+ROWS = [*PREEMPT,
+        *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
         *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 

@@ -10,14 +10,26 @@ from collections.abc import Callable
 
 from stromboli.framework.action import Action
 from stromboli.framework.arguments import PREDICATE_ERROR_CACHE, Argument
-from stromboli.framework.eviction import THRASHING_WINDOW, Claims, Terms, Truce
+from stromboli.framework.eviction import (
+    BY_COST,
+    THRASHING_WINDOW,
+    Claims,
+    Comparison,
+    KubeComparison,
+    Terms,
+    Truce,
+)
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
 from stromboli.model.task import TaskStatus
 
 _STANDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
-_ALL_NODES = "all nodes are compared by the same costs, in both modes"
+_ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the outcome does not depend on their number"
+_TOPOLOGY_AWARE = "enableTopologyAwarePreemption"
+_PERCENTAGE = "minCandidateNodesPercentage"
+_LEAST_NODES = "minCandidateNodesAbsolute"
+_MOST_NODES = "maxCandidateNodesAbsolute"
 
 
 class Preempt(Action):
@@ -25,11 +37,11 @@ class Preempt(Action):
     arguments = (
         PREDICATE_ERROR_CACHE,
         THRASHING_WINDOW,
-        Argument("enableTopologyAwarePreemption", bool, False, "Compare nodes by dry runs.", ignored=_ALL_NODES),
-        Argument("topologyAwarePreemptWorkerNum", int, 16, "Workers of the dry runs.", ignored=_ALL_NODES),
-        Argument("minCandidateNodesPercentage", int, 10, "Nodes to compare, in per cent.", ignored=_ALL_NODES),
-        Argument("minCandidateNodesAbsolute", int, 1, "Nodes to compare at least.", ignored=_ALL_NODES),
-        Argument("maxCandidateNodesAbsolute", int, 100, "Nodes to compare at most.", ignored=_ALL_NODES),
+        Argument(_TOPOLOGY_AWARE, bool, False, "Compare nodes as kube-scheduler does."),
+        Argument("topologyAwarePreemptWorkerNum", int, 16, "Workers of the comparison.", ignored=_ONE_AFTER_THE_OTHER),
+        Argument(_PERCENTAGE, int, 10, "Nodes to compare in that mode, in per cent.", minimum=0),
+        Argument(_LEAST_NODES, int, 1, "Nodes to compare in that mode at least.", minimum=0),
+        Argument(_MOST_NODES, int, 100, "Nodes to compare in that mode at most.", minimum=1),
     )
 
     def execute(self, session: Session) -> None:
@@ -37,7 +49,7 @@ class Preempt(Action):
         if not starving or not len(session.nodes):
             return
         truce = Truce(session, self.given[THRASHING_WINDOW.key])
-        between = Claims(session, _terms(session, truce, lambda claimant, victim: victim.key != claimant.key))
+        between = Claims(session, self._terms(session, truce, lambda claimant, victim: victim.key != claimant.key))
         turns = Turns(session, starving)
         while (queue := turns.next_queue()) is not None:
             served: list[Job] = []
@@ -47,34 +59,41 @@ class Preempt(Action):
                     _serve(session, job, between)
             for job in served:
                 with session.blaming(job):
-                    _serve_from_within(session, job, truce)
+                    self._serve_from_within(session, job, truce)
 
+    def _terms(self, session: Session, truce: Truce, reaches: Callable[[Job, Job], bool]) -> Terms:
+        return Terms(
+            action=self.name,
+            question="preemptable",
+            own_queue=True,
+            statuses=_STANDING,
+            lawful=session.preemptable,
+            reaches=reaches,
+            truce=truce,
+            may_claim=lambda _: None,
+            comparison=self._comparison(),
+        )
 
-def _terms(session: Session, truce: Truce, reaches: Callable[[Job, Job], bool]) -> Terms:
-    return Terms(
-        action=Preempt.name,
-        question="preemptable",
-        statuses=_STANDING,
-        lawful=session.preemptable,
-        reaches=reaches,
-        truce=truce,
-        may_claim=lambda _: None,
-    )
+    def _comparison(self) -> Comparison:
+        given = self.given
+        if not given[_TOPOLOGY_AWARE]:
+            return BY_COST
+        return KubeComparison(given[_PERCENTAGE], given[_LEAST_NODES], given[_MOST_NODES])
+
+    def _serve_from_within(self, session: Session, job: Job, truce: Truce) -> None:
+        """Each task that still waits, for as long as they find a member of the job to replace."""
+        if not any(session.ledger.status_of(task) in _STANDING for task in job.tasks.values()):
+            return
+        pending = session.pending(job)
+        if not pending:
+            return
+        terms = self._terms(session, truce, lambda claimant, victim: victim.key == claimant.key)
+        claims = Claims(session, terms, jobs=[job])
+        for task in pending:
+            if not claims.claim_one(job, task):
+                return
 
 
 def _serve(session: Session, job: Job, claims: Claims) -> None:
     if session.job_starving(job):
         claims.claim(job, session.pending(job))
-
-
-def _serve_from_within(session: Session, job: Job, truce: Truce) -> None:
-    """Each task that still waits, for as long as they find a member of the job to replace."""
-    if not any(session.ledger.status_of(task) in _STANDING for task in job.tasks.values()):
-        return
-    pending = session.pending(job)
-    if not pending:
-        return
-    claims = Claims(session, _terms(session, truce, lambda claimant, victim: victim.key == claimant.key), jobs=[job])
-    for task in pending:
-        if not claims.claim_one(job, task):
-            return

@@ -43,6 +43,7 @@ def _terms(session: Session, truce: Truce) -> Terms:
     return Terms(
         action=Reclaim.name,
         question="reclaimable",
+        own_queue=False,
         statuses=(TaskStatus.RUNNING,),
         lawful=session.reclaimable,
         reaches=lambda claimant, victim: victim.queue != claimant.queue,

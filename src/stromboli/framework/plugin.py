@@ -64,6 +64,9 @@ class Domain:
     inside: Mask | None = None
 
 
+CLUSTER = Domain("<cluster-top-hypernode>", 1)
+
+
 @dataclass(frozen=True, slots=True)
 class EvictionContext:
     """Who asks for victims: the kind is `preempt` or `reclaim`."""

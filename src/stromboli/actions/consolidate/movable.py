@@ -29,6 +29,7 @@ def terms_for(session: Session, action: str) -> Terms:
     return Terms(
         action=action,
         question="evictable",
+        own_queue=True,
         statuses=_STANDING,
         lawful=lawful,
         reaches=lambda claimant, victim: claimant.key != victim.key,

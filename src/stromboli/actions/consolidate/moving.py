@@ -10,7 +10,8 @@ from stromboli.actions.consolidate.movable import MovablePool, jobs_to_move, ter
 from stromboli.actions.consolidate.pruning import prune
 from stromboli.actions.consolidate.telling import refusal_of, tell_moves
 from stromboli.framework.eviction.choosing import Choice, NodePlan
-from stromboli.framework.eviction.ranking import Bound, NodeRanking
+from stromboli.framework.eviction.comparing import Bound
+from stromboli.framework.eviction.ranking import NodeRanking
 from stromboli.framework.eviction.units import Unit, UnitMaker
 from stromboli.framework.plugin import Domain
 from stromboli.framework.session import Session

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stromboli.framework.eviction.pool import Candidate, Grade, Pool
+from stromboli.framework.eviction.comparing import Cost, Grade
+from stromboli.framework.eviction.pool import Candidate, Pool
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.eviction.units import Unit, UnitMaker
 from stromboli.framework.session import Session
@@ -21,9 +22,9 @@ class NodePlan:
     row: int
     units: list[Unit]
     victims: list[Task]
-    #: The most important victim, their number, the sum of their priorities, and the age of their work: smaller is
-    #: cheaper.
-    cost: tuple[Grade, int, int, float]
+    #: The grade of the most important.
+    top: Grade
+    cost: Cost
 
 
 class Choice:
@@ -50,9 +51,7 @@ class Choice:
             here = {task.uid for task in ordered}
             ordered += [task for uid, task in going.items() if uid not in here]
         top = max((unit.grade for unit in chosen), default=())
-        age = -sum(task.created for task in ordered)
-        importance = sum(self._session.jobs[task.job].priority + task.priority for task in ordered)
-        return NodePlan(row, chosen, ordered, (top, len(ordered), importance, age))
+        return NodePlan(row, chosen, ordered, top, self._terms.comparison.cost(self._session, top, ordered))
 
     def _is_lawful_in_turn(self, claimant: Task, chosen: Sequence[Unit]) -> bool:
         """Whether every unit may still go when those before it are gone. Tasks that go one by one were asked about

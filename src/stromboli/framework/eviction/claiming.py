@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stromboli.framework.accounts import Accounts, ClaimRefusal, EvictionAccount, Objection
+from stromboli.framework.eviction.attempt import Attempt
 from stromboli.framework.eviction.choosing import Choice, NodePlan
+from stromboli.framework.eviction.comparing import Bound
+from stromboli.framework.eviction.domains import domains_of, domains_of_sub_job, has_domains, serve_in_cheapest
 from stromboli.framework.eviction.pool import Pool
 from stromboli.framework.eviction.pruning import prune
-from stromboli.framework.eviction.ranking import Bound, NodeRanking
+from stromboli.framework.eviction.ranking import NodeRanking
 from stromboli.framework.eviction.reporting import Failures
-from stromboli.framework.eviction.telling import Look, Narrator
+from stromboli.framework.eviction.telling import Narrator
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.eviction.units import Unit, UnitMaker
+from stromboli.framework.plugin import Domain
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Statement
-from stromboli.model.job import Job
+from stromboli.framework.sub_jobs import sub_jobs_by_need
+from stromboli.model.job import Job, SubJob
+from stromboli.model.nodes import Mask
+from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
 
-#: So many more nodes are looked at after the first that will do, if they could be cheaper.
-_COMPARED = 32
-
 Kind = tuple[object, ...]
-
-
-@dataclass(slots=True)
-class Attempt:
-    """What is being done for one job."""
-
-    job: Job
-    statement: Statement
-    choice: Choice
-    units: list[Unit] = field(default_factory=list)
-    #: How many tasks got a room that was made for them.
-    places: int = 0
-    #: By the uid of the victim, where accounts are wanted.
-    accounts: dict[str, EvictionAccount] = field(default_factory=dict)
-    #: The nodes that were looked at for the task at hand, likewise.
-    looks: list[Look] = field(default_factory=list)
-    #: By class, how many operations there were when it found nothing: until there are more, it would not again.
-    failed_at: dict[int, int] = field(default_factory=dict)
-    refusal: ClaimRefusal | None = None
-    #: The first task that found nothing.
-    stuck: Task | None = None
 
 
 class Claims:
@@ -78,44 +64,49 @@ class Claims:
             self._refuse(job, known[1])
             return False
         with session.turn_of(job), session.statement() as statement:
-            attempt = Attempt(job, statement, Choice(session, self._terms, self._maker, statement))
-            for task in tasks:
-                if self._has_enough(job):
-                    break
-                self._serve(attempt, task)
-            if session.job_pipelined(job) and statement.operations:
-                return self._conclude(attempt)
-            self._find_reason(attempt)
-        self._give_up(attempt)
+            attempt = self.begin(job, statement)
+            if self._in_a_domain(attempt, partial(self._serve_job, attempt, tasks)):
+                return self.conclude(attempt)
+        self.give_up(attempt)
         self._too_many[need] = number, attempt.refusal
         return False
 
     def claim_one(self, job: Job, task: Task) -> bool:
         """Make room for one task of a job that runs without it."""
         with self._session.turn_of(job), self._session.statement() as statement:
-            attempt = Attempt(job, statement, Choice(self._session, self._terms, self._maker, statement))
-            self._serve(attempt, task)
-            if statement.operations:
-                return self._conclude(attempt)
-            self._find_reason(attempt)
-        self._give_up(attempt)
+            attempt = self.begin(job, statement)
+            if self._in_a_domain(attempt, partial(self._serve_alone, attempt, task)):
+                return self.conclude(attempt)
+        self.give_up(attempt)
         return False
+
+    def accounts_of(self, claimant: Task, gang: Unit) -> dict[str, EvictionAccount]:
+        """The account of a gang that is about to go, where accounts are wanted."""
+        return {} if self._narrator is None else self._narrator.gang(claimant, gang)
+
+    def releasable(self, job: Job, dimensions: list[int]) -> NDArray[np.int64]:
+        """What could leave each node for the sake of a job at most, one row per dimension."""
+        return self._pool.releasable(job, dimensions)
+
+    def begin(self, job: Job, statement: Statement) -> Attempt:
+        return Attempt(job, statement, Choice(self._session, self._terms, self._maker, statement))
 
     def _has_enough(self, job: Job) -> bool:
         return not self._session.job_starving(job) and self._session.job_pipelined(job)
 
     def _need(self, job: Job, tasks: Sequence[Task]) -> Kind:
         classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
-        return job.queue, job.priority, tuple(job.allocated), classes, job.key if self._terms.truce else ""
+        own = job.key if self._terms.truce or has_domains(job) else ""
+        return job.queue, job.priority, tuple(job.allocated), classes, own
 
-    def _conclude(self, attempt: Attempt) -> bool:
+    def conclude(self, attempt: Attempt) -> bool:
         """Everybody has a place. Where nobody has to go for it, there is nothing to claim: the room is free, or others
         are leaving already, and it is for allocate to give it.
         """
         if attempt.places:
             self._commit(attempt)
         else:
-            self._forget()
+            self.forget()
         return bool(attempt.places)
 
     def _commit(self, attempt: Attempt) -> None:
@@ -130,7 +121,7 @@ class Claims:
             self._rankings[kind].settle()
         self._used.clear()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """What was learned about nodes was true of a plan that is not carried out."""
         for kind in self._used:
             self._rankings[kind].forget()
@@ -141,8 +132,8 @@ class Claims:
         if attempt.refusal is None and attempt.stuck is not None:
             attempt.refusal = self._failures.refusal(attempt.stuck, attempt.places)
 
-    def _give_up(self, attempt: Attempt) -> None:
-        self._forget()
+    def give_up(self, attempt: Attempt) -> None:
+        self.forget()
         self._refuse(attempt.job, attempt.refusal)
 
     def _refuse(self, job: Job, refusal: ClaimRefusal | None) -> None:
@@ -150,6 +141,71 @@ class Claims:
             self._session.refuse(job, refusal.reason)
             if self._narrator is not None:
                 self._narrator.accounts.refuse(job.key, refusal)
+
+    # -- domains and sub-jobs -----------------------------------------------------------------------------------
+
+    def _in_a_domain(self, attempt: Attempt, serve: Callable[[], bool]) -> bool:
+        """Serve the job in the domain where that costs least."""
+        if not has_domains(attempt.job):
+            return serve()
+        domains = domains_of(self._session, attempt.job)
+        if not domains:
+            reason = Reason(Code.EVICTION_IN_VAIN, f"{self._terms.action}: no nodes are close enough to each other")
+            attempt.refusal = ClaimRefusal(self._terms.action, "", reason)
+        return serve_in_cheapest(self._session, attempt, domains, self._terms.comparison, serve, self.forget)
+
+    def _serve_job(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
+        if self.serve(attempt, tasks):
+            return True
+        self._find_reason(attempt)
+        return False
+
+    def serve(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
+        """Give tasks room until their job has enough; whether it has."""
+        job = attempt.job
+        if job.spec.policies:
+            self._serve_sub_jobs(attempt, tasks)
+        else:
+            for task in tasks:
+                if self._has_enough(job):
+                    break
+                self._serve(attempt, task)
+        return self._session.job_pipelined(job) and bool(attempt.statement.operations)
+
+    def _serve_sub_jobs(self, attempt: Attempt, tasks: Sequence[Task]) -> None:
+        """Sub-job by sub-job, those first that are needed, for as long as one of them gets something."""
+        session, job, done = self._session, attempt.job, -1
+        while len(attempt.statement.operations) > done:
+            done = len(attempt.statement.operations)
+            for sub_job in sub_jobs_by_need(session, job, session.sub_job_pipelined):
+                if self._has_enough(job):
+                    return
+                waiting = [each for each in tasks if each.sub_job == sub_job.key and session.ledger.is_pending(each)]
+                if waiting:
+                    self._in_a_domain_of(sub_job, attempt, partial(self._serve_sub_job, attempt, sub_job, waiting))
+
+    def _in_a_domain_of(self, sub_job: SubJob, attempt: Attempt, serve: Callable[[], bool]) -> bool:
+        domains = domains_of_sub_job(self._session, sub_job, attempt.domain)
+        return serve_in_cheapest(self._session, attempt, domains, self._terms.comparison, serve, self.forget)
+
+    def _serve_sub_job(self, attempt: Attempt, sub_job: SubJob, tasks: Sequence[Task]) -> bool:
+        """Whether the sub-job got something, and has enough with it."""
+        return any(
+            self._get_room(attempt, task) and self._session.sub_job_pipelined(attempt.job, sub_job) for task in tasks
+        )
+
+    def _serve_alone(self, attempt: Attempt, task: Task) -> bool:
+        serve = partial(self._get_room, attempt, task)
+        if not attempt.job.spec.policies:
+            return serve()
+        return self._in_a_domain_of(attempt.job.sub_jobs[task.sub_job], attempt, serve)
+
+    def _get_room(self, attempt: Attempt, task: Task) -> bool:
+        self._serve(attempt, task)
+        if not self._session.ledger.is_pending(task):
+            return True
+        self._find_reason(attempt)
+        return False
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
@@ -173,8 +229,8 @@ class Claims:
         """Hold a room that nobody has to be evicted for, or make one."""
         allowed = attempt.choice.is_allowed(task)
         only_room = allowed and attempt.choice.has_no_filters(task)
-        ranking = self._ranking(task, by_victims_alone=not only_room)
-        row = self._free_row(task, ranking, only_room) if allowed else -1
+        ranking = self._ranking(task, attempt.domain, by_victims_alone=not only_room)
+        row = self._free_row(task, ranking, attempt.domain.inside, only_room) if allowed else -1
         if row >= 0:
             attempt.statement.pipeline(task, row)
             return True
@@ -189,28 +245,28 @@ class Claims:
         self._carry_out(attempt, task, plan)
         return True
 
-    def _free_row(self, task: Task, ranking: NodeRanking, only_room: bool) -> int:
+    def _free_row(self, task: Task, ranking: NodeRanking, within: Mask | None, only_room: bool) -> int:
         session, search = self._session, self._session.search
         nominated = session.nodes.index.get(task.nominated_node, -1) if task.nominated_node else -1
-        if nominated >= 0 and search.admits(task, nominated):
+        if nominated >= 0 and (within is None or within[nominated]) and search.admits(task, nominated):
             return nominated
         if only_room:
             first = ranking.first()
             if first is None or first[0][1] > 0:
                 return -1
-        rows = search.places(task, 1)
-        return rows[0] if rows else search.place_later(task)
+        rows = search.places(task, 1, within)
+        return rows[0] if rows else search.place_later(task, within)
 
-    def _ranking(self, task: Task, *, by_victims_alone: bool) -> NodeRanking:
+    def _ranking(self, task: Task, domain: Domain, *, by_victims_alone: bool) -> NodeRanking:
         """The ranking for this kind of claimant. Plugins may tell claimants apart by queue, priorities, class, and what
         their job holds; members of one job ask with what it holds at the time.
         """
         job = self._session.jobs[task.job]
         own = job.key if len(job.tasks) > 1 or self._terms.truce else ""
-        kind = job.queue, job.priority, task.priority, task.task_class.number, own, by_victims_alone
+        kind = job.queue, job.priority, task.priority, task.task_class.number, own, domain.name, by_victims_alone
         ranking = self._rankings.get(kind)
         if ranking is None:
-            ranking = NodeRanking(self._session, self._pool, task, by_victims_alone=by_victims_alone)
+            ranking = NodeRanking(self._session, self._pool, task, domain.inside, by_victims_alone=by_victims_alone)
             self._rankings[kind] = ranking
         else:
             ranking.refresh()
@@ -219,12 +275,14 @@ class Claims:
 
     def _cheapest(self, attempt: Attempt, task: Task, ranking: NodeRanking, only_room: bool) -> NodePlan | None:
         """The cheapest way to make room, over all nodes."""
+        comparison = self._terms.comparison
+        most = comparison.most(ranking.size)
         best: NodePlan | None = None
         attempt.looks = []
         compared: list[tuple[Bound, int]] = []
         while (first := ranking.first()) is not None:
             bound, row = first
-            if best is not None and (bound[:2] >= best.cost[:2] or len(compared) > _COMPARED):
+            if best is not None and (len(compared) >= most or not comparison.could_beat(bound, best.cost)):
                 break
             ranking.take()
             plan = self._plan_on(attempt, task, row, ranking, only_room)

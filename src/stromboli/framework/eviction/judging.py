@@ -8,6 +8,7 @@ from functools import partial
 
 from stromboli.framework.accounts import Consent, Objection
 from stromboli.framework.combining import Answer
+from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.model.task import Task
@@ -50,28 +51,29 @@ class Judgement:
         return (*consents, *(Consent(name) for name in self.consenting))
 
 
-def judge(session: Session, question: str, claimant: Task, candidates: Sequence[Task]) -> Judgement:
+def judge(session: Session, terms: Terms, claimant: Task, candidates: Sequence[Task]) -> Judgement:
     """Ask every plugin for itself; the rule is that of `guarded_intersection`."""
     judgement = Judgement(session, claimant)
-    guards, tiers = _named(session.program, question)
+    guards, tiers = _named(session.program, terms.question)
+    subject = terms.subject(claimant)
     left, asked = list(candidates), dict[str, int]()
     for name, answer in guards:
-        victims = answer(claimant, left)
+        victims = answer(subject, left)
         if victims is not None:
             left = _keep(judgement, name, left, {victim.uid for victim in victims})
             asked[name] = len(left)
     judgement.consenting = list(asked)
     if any(tiers):
-        _ask_tiers(judgement, tiers, left)
-    elif guards:
+        _ask_tiers(judgement, subject, tiers, left)
+    elif asked:
         judgement.lawful, judgement.deciding, judgement.consenting = left, asked, []
     return judgement
 
 
-def _ask_tiers(judgement: Judgement, tiers: Sequence[_Named], left: Sequence[Task]) -> None:
+def _ask_tiers(judgement: Judgement, subject: object, tiers: Sequence[_Named], left: Sequence[Task]) -> None:
     """The first tier whose members agree on somebody decides; those without an agreement object."""
     for tier in tiers:
-        votes = {name: answer(judgement.claimant, left) for name, answer in tier}
+        votes = {name: answer(subject, left) for name, answer in tier}
         chosen = {name: {victim.uid for victim in victims} for name, victims in votes.items() if victims is not None}
         agreed = list(left)
         for name, uids in chosen.items():

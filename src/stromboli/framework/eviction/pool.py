@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.framework.eviction.bounds import Candidates
-from stromboli.framework.eviction.standing import Standing
+from stromboli.framework.eviction.comparing import Grade
+from stromboli.framework.eviction.standing import Standing, can_spare
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.task import Task
-
-#: Smaller goes first: the place of the queue, then the priorities of job and task.
-Grade = tuple[Any, ...]
 
 
 class Candidate(NamedTuple):
@@ -26,6 +24,10 @@ class Candidate(NamedTuple):
 
 def _grade_of(candidate: Candidate) -> Grade:
     return candidate.grade
+
+
+def _grade(place: Grade, job: Job, task: Task) -> Grade:
+    return place, job.spec.priority, task.priority, not can_spare(job)
 
 
 class Pool:
@@ -64,9 +66,9 @@ class Pool:
         return known
 
     def _reaches_queue(self, claimant: Job, name: str) -> bool:
-        if name == claimant.queue:
-            return self._terms.question == "preemptable"
-        return self._terms.question == "reclaimable" and self._session.queues[name].reclaimable
+        if self._terms.own_queue:
+            return name == claimant.queue
+        return name != claimant.queue and self._session.queues[name].reclaimable
 
     def at(self, claimant: Job, row: int) -> list[Candidate]:
         """The candidates on a node by grade, those first that lose first."""
@@ -78,7 +80,7 @@ class Pool:
         jobs, reaches, truce = self._session.jobs, self._terms.reaches, self._terms.truce
         if truce:
             standing = [each for each in standing if not truce.protects(jobs[each.task.job], claimant)]
-        if self._terms.question == "reclaimable":
+        if not self._terms.own_queue:
             return standing
         return [each for each in standing if reaches(claimant, jobs[each.task.job])]
 
@@ -86,7 +88,7 @@ class Pool:
         jobs, graded = self._session.jobs, list[Candidate]()
         for name in self.queues_for(claimant):
             place, tasks = self._place(claimant.queue, name), self._by_queue[name].on(row)
-            graded += [Candidate(task, (place, jobs[task.job].spec.priority, task.priority)) for task in tasks]
+            graded += [Candidate(task, _grade(place, jobs[task.job], task)) for task in tasks]
         graded.sort(key=_grade_of)
         return graded
 
@@ -100,7 +102,7 @@ class Pool:
 
     def candidate(self, claimant: Job, task: Task) -> Candidate:
         job = self._session.jobs[task.job]
-        return Candidate(task, (self._place(claimant.queue, job.queue), job.priority, task.priority))
+        return Candidate(task, _grade(self._place(claimant.queue, job.queue), job, task))
 
     def _place(self, claimant: str, queue: str) -> Grade:
         """Where a queue stands among those that lose something to the claimant's."""
@@ -132,8 +134,8 @@ class Pool:
         grades: set[Grade] = set()
         of_parts = []
         for name, part in parts:
-            place, (priorities, which) = self._place(claimant.queue, name), part.priorities
-            of_part = [(place, *each) for each in priorities]
+            place, (worths, which) = self._place(claimant.queue, name), part.worths
+            of_part = [(place, *each) for each in worths]
             of_parts.append((of_part, which))
             grades.update(of_part)
         ordered = sorted(grades)

@@ -14,36 +14,54 @@ from stromboli.model.task import Task
 
 def prune(session: Session, statement: Statement, choice: Choice, units: Sequence[Unit]) -> None:
     """Take back every unit that is not needed any more. What was taken for the tasks that came last may have made
-    unnecessary what was taken for the first.
+    unnecessary what was taken for the first. Those that could all stay are taken back together, if that will do.
     """
+    staying = _have_room(session, units)
+    if len(staying) > 1 and _try_without(session, statement, choice, staying):
+        units = [unit for unit in units if unit not in staying]
     for unit in units:
-        if _has_room(session, unit.tasks):
-            _try_without(session, statement, choice, unit)
+        if _have_room(session, [unit]):
+            _try_without(session, statement, choice, [unit])
 
 
-def _has_room(session: Session, tasks: Iterable[Task]) -> bool:
-    """Whether these could all stay where they are beside everybody who has been given a room."""
+def _have_room(session: Session, units: Sequence[Unit]) -> list[Unit]:
+    """Those that could stay where they are beside everybody who has been given a room, and beside each other."""
     ledger = session.ledger
     books, layout = ledger.books, ledger.layout
-    wanted: dict[tuple[int, int], int] = {}
+    left: dict[tuple[int, int], int] = {}
+    staying = []
+    for unit in units:
+        wanted = _held(session, unit.tasks)
+        for dimension, row in wanted:
+            if (dimension, row) not in left:
+                idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
+                left[dimension, row] = idle - books.item(layout.pipelined + dimension, row)
+        if all(left[key] >= amount for key, amount in wanted.items()):
+            staying.append(unit)
+            for key, amount in wanted.items():
+                left[key] -= amount
+    return staying
+
+
+def _held(session: Session, tasks: Iterable[Task]) -> dict[tuple[int, int], int]:
+    """What tasks hold, by resource and node."""
+    held: dict[tuple[int, int], int] = {}
     for task in tasks:
-        row = ledger.row_of(task)
+        row = session.ledger.row_of(task)
         for dimension, amount in task.task_class.request:
-            wanted[dimension, row] = wanted.get((dimension, row), 0) + amount
-    for (dimension, row), amount in wanted.items():
-        idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
-        if idle - books.item(layout.pipelined + dimension, row) < amount:
-            return False
-    return True
+            held[dimension, row] = held.get((dimension, row), 0) + amount
+    return held
 
 
-def _try_without(session: Session, statement: Statement, choice: Choice, unit: Unit) -> None:
+def _try_without(session: Session, statement: Statement, choice: Choice, units: Sequence[Unit]) -> bool:
     whole = statement.save()
-    spared = {task.uid for task in unit.tasks}
+    spared = {task.uid for unit in units for task in unit.tasks}
     statement.rollback(0)
-    if not _replayed(statement, choice, whole, spared) or not _leaves_gangs(session, unit):
-        statement.rollback(0)
-        statement.recover(whole)
+    if _replayed(statement, choice, whole, spared) and all(_leaves_gangs(session, unit) for unit in units):
+        return True
+    statement.rollback(0)
+    statement.recover(whole)
+    return False
 
 
 def _replayed(statement: Statement, choice: Choice, plan: Plan, spared: Collection[str]) -> bool:

@@ -12,15 +12,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 
 from stromboli.framework.eviction.bounds import least_costs
-from stromboli.framework.eviction.pool import Candidate, Grade, Pool
+from stromboli.framework.eviction.comparing import Bound, Grade
+from stromboli.framework.eviction.pool import Candidate, Pool
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
+from stromboli.model.nodes import Mask
 from stromboli.model.resources import Request
 from stromboli.model.task import Task
 
-#: The most important victim, their number, and the age of their work: none of them can be less. Among equals, members
-#: with higher numbers go first.
-Bound = tuple[Grade, int, float, int]
 _Entry = tuple[Bound, int, int]
 _FREE: Bound = (), 0, 0.0, 0
 
@@ -28,8 +27,12 @@ _FREE: Bound = (), 0, 0.0, 0
 class NodeRanking:
     """All nodes on which room could be made for claimants that no rule tells apart."""
 
-    def __init__(self, session: Session, pool: Pool, claimant: Task, *, by_victims_alone: bool) -> None:
+    def __init__(
+        self, session: Session, pool: Pool, claimant: Task, within: Mask | None = None, *, by_victims_alone: bool
+    ) -> None:
         self._session = session
+        admitted = session.search.view(claimant.task_class).static.admitted
+        self._admitted: Mask = admitted if within is None else admitted & within
         #: Whether room that is free does not help: something has to go in any case.
         self._by_victims_alone = by_victims_alone
         self._ledger = session.ledger
@@ -45,6 +48,8 @@ class NodeRanking:
         self._fresh = self._ledger.log.position
         self._heap: list[_Entry] = [(bound, row, 0) for row, bound in self._first_bounds()]
         heapq.heapify(self._heap)
+        #: On how many nodes room could be made.
+        self.size = len(self._heap)
 
     @property
     def _job(self) -> Job:
@@ -53,7 +58,7 @@ class NodeRanking:
     def _possible(self) -> list[int]:
         """Nodes that would have the room if every candidate left."""
         ledger, rows = self._ledger, self._ledger.all_rows
-        fits = self._session.search.view(self._claimant.task_class).static.admitted.copy()
+        fits = self._admitted.copy()
         dimensions = [dimension for dimension, _ in self._request]
         releasable = self._pool.releasable(self._job, dimensions)
         for place, (dimension, amount) in enumerate(self._request):
@@ -149,9 +154,8 @@ class NodeRanking:
             return
         changed = set(log.since(self._fresh).tolist())
         self._fresh = log.position
-        admitted = self._session.search.view(self._claimant.task_class).static.admitted
         for row in changed:
-            if admitted[row]:
+            if self._admitted[row]:
                 self._put(row)
 
     def _put(self, row: int) -> None:

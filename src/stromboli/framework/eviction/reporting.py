@@ -54,7 +54,7 @@ class Failures:
         candidates = list(islice(self._pool.everybody_for(job), _LOOKED_AT))
         if not candidates:
             return self._refusal(claimant, Code.NO_LAWFUL_VICTIMS, self._nobody(job), *grouped(self._out_of_reach(job)))
-        judgement = judge(self._session, self._terms.question, claimant, [each.task for each in candidates])
+        judgement = judge(self._session, self._terms, claimant, [each.task for each in candidates])
         return self._judged(claimant, candidates, judgement, placed)
 
     def _refusal(self, claimant: Task, code: Code, detail: str, *objections: Objection) -> ClaimRefusal:
@@ -134,7 +134,7 @@ class Failures:
     # -- who was never asked about ------------------------------------------------------------------------------
 
     def _nobody(self, job: Job) -> str:
-        where = f"queue {job.queue}" if self._terms.question == "preemptable" else "other queues"
+        where = f"queue {job.queue}" if self._terms.own_queue else "other queues"
         truce = f"; who was given room lately is safe for {self._terms.truce.window}" if self._terms.truce else ""
         return f"no running pod of {where} may be evicted{truce}"
 
@@ -152,7 +152,7 @@ class Failures:
         session, terms = self._session, self._terms
         if other.queue not in session.queues or not terms.reaches(job, other):
             return None
-        if (other.queue == job.queue) != (terms.question == "preemptable"):
+        if (other.queue == job.queue) != terms.own_queue:
             return None
         if session.ledger.status_of(task) not in terms.statuses:
             return None

@@ -9,10 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.framework.session import Session
-from stromboli.model.job import Job
+from stromboli.model.job import Job, ready_in
 from stromboli.model.nodes import Index, Vector
 from stromboli.model.task import Task, TaskStatus
 from stromboli.model.task_class import TaskClass
+
+#: The priorities of job and task, and whether its job cannot spare it.
+Worth = tuple[int, int, bool]
+
+
+def can_spare(job: Job) -> bool:
+    """Whether the job has more than it needs: then some of its tasks may go, and it goes on with the others."""
+    return ready_in(job.counts) > job.spec.min_available
 
 
 class Standing:
@@ -41,15 +49,22 @@ class Standing:
         return [self.tasks[first].task_class for first in firsts.tolist()], which
 
     @cached_property
-    def priorities(self) -> tuple[list[tuple[int, int]], Index]:
-        """The priorities of job and task that occur, smallest first, and the place of each task's among them."""
-        jobs, places = self._jobs, dict[tuple[int, int], int]()
-        found = [places.setdefault((jobs[task.job].priority, task.priority), len(places)) for task in self.tasks]
+    def worths(self) -> tuple[list[Worth], Index]:
+        """What tasks are worth, smallest first, and the place of each task's worth among these."""
+        places, of_jobs = dict[Worth, int](), dict[str, tuple[int, bool]]()
+        found = [places.setdefault(self._worth(task, of_jobs), len(places)) for task in self.tasks]
         ordered = sorted(places)
         ranks = np.zeros(len(places), dtype=np.int64)
-        for rank, priorities in enumerate(ordered):
-            ranks[places[priorities]] = rank
+        for rank, worth in enumerate(ordered):
+            ranks[places[worth]] = rank
         return ordered, ranks[found] if found else np.zeros(0, dtype=np.int64)
+
+    def _worth(self, task: Task, of_jobs: dict[str, tuple[int, bool]]) -> Worth:
+        known = of_jobs.get(task.job)
+        if known is None:
+            job = self._jobs[task.job]
+            known = of_jobs[task.job] = job.priority, not can_spare(job)
+        return known[0], task.priority, known[1]
 
     @cached_property
     def created(self) -> Vector:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from stromboli.framework.accounts import Accounts, EvictionAccount, Objection, OtherNode
 from stromboli.framework.eviction.choosing import Choice, NodePlan
+from stromboli.framework.eviction.comparing import Grade
 from stromboli.framework.eviction.judging import Judgement, grouped, judge
-from stromboli.framework.eviction.pool import Candidate, Grade, Pool
+from stromboli.framework.eviction.pool import Candidate, Pool
 from stromboli.framework.eviction.ranking import NodeRanking
 from stromboli.framework.eviction.reporting import Failures, in_words
 from stromboli.framework.eviction.terms import Terms
@@ -56,8 +57,17 @@ class Narrator:
             victim.uid: self._account(claimant, plan, victim, judgement, spared, considered) for victim in plan.victims
         }
 
+    def gang(self, claimant: Task, gang: Unit) -> dict[str, EvictionAccount]:
+        """The account of every member of a gang that is about to go; who gets its room is known later."""
+        return {victim.uid: self._account_of_member(claimant, victim, len(gang.tasks)) for victim in gang.tasks}
+
+    def _account_of_member(self, claimant: Task, victim: Task, members: int) -> EvictionAccount:
+        plain = plain_account(self._session, Eviction(victim, self._terms.action, claimant.job))
+        allowed_by = self._judge(claimant, [victim]).consents(victim)
+        return replace(plain, allowed_by=allowed_by, with_gang=members > 1)
+
     def _judge(self, claimant: Task, tasks: Sequence[Task]) -> Judgement:
-        return judge(self._session, self._terms.question, claimant, tasks)
+        return judge(self._session, self._terms, claimant, tasks)
 
     def _account(
         self,
@@ -95,7 +105,7 @@ class Narrator:
             if task.uid not in lawful:
                 yield judgement.objection_to(task)
             elif task.uid in unit_of:
-                yield self._not_taken(task, unit_of[task.uid], plan.cost[0])
+                yield self._not_taken(task, unit_of[task.uid], plan.top)
             else:
                 yield self._failures.reason_to_stay(task)
         yield from self._refused_before(claimant, plan.row, going | {each.task.uid for each in candidates})
@@ -175,7 +185,7 @@ def plain_account(session: Session, eviction: Eviction) -> EvictionAccount:
 
 
 def _dearer(plan: NodePlan) -> str:
-    return f"dearer: {_cost_in_words(len(plan.victims), plan.cost[0])}"
+    return f"dearer: {_cost_in_words(len(plan.victims), plan.top)}"
 
 
 def _cost_in_words(number: int, grade: Grade) -> str:

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from stromboli.framework.eviction.comparing import BY_COST, Comparison
 from stromboli.framework.eviction.truce import Truce
 from stromboli.model.job import Job
 from stromboli.model.reasons import Reason
 from stromboli.model.task import Task, TaskStatus
 
 
+def _itself(claimant: Task) -> object:
+    return claimant
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     #: The name of the action: the reason that victims are told.
     action: str
-    #: The name of the question that plugins are asked: `preemptable` or `reclaimable`.
+    #: The name of the question that plugins are asked: `preemptable`, `reclaimable` or `evictable`.
     question: str
+    #: Whether victims are of the claimant's own queue; otherwise they are of other queues.
+    own_queue: bool
     #: Victims are in one of these.
     statuses: tuple[TaskStatus, ...]
     #: Which candidates may be evicted for a claimant: the plugins' answer.
@@ -27,3 +34,8 @@ class Terms:
     truce: Truce
     #: Why nothing may be claimed for a task now; None when it may.
     may_claim: Callable[[Task], Reason | None]
+    #: For whom plugins are asked: what their answers get as the first argument.
+    subject: Callable[[Task], object] = _itself
+    #: Whether gangs may go whole; otherwise only members go that a gang can spare.
+    takes_gangs: bool = True
+    comparison: Comparison = BY_COST

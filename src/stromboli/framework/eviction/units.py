@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stromboli.framework.eviction.pool import Candidate, Grade, Pool
+from stromboli.framework.eviction.comparing import Grade
+from stromboli.framework.eviction.pool import Candidate, Pool
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.session import Session
 from stromboli.model.job import Job, ready_in, role_ready
@@ -86,14 +87,14 @@ class UnitMaker:
                 spare = spares[task.job] = Spare(jobs[task.job])
             if spare.take(task):
                 units.append(Unit((task,), victim.grade))
-            elif task.job not in whole:
+            elif self._terms.takes_gangs and task.job not in whole:
                 whole.add(task.job)
-                gang = self._whole_gang(claimant, victim)
+                gang = self.whole_gang(claimant, victim)
                 if gang is not None:
                     units.append(gang)
         return units
 
-    def _whole_gang(self, claimant: Task, first: Candidate) -> Unit | None:
+    def whole_gang(self, claimant: Task, first: Candidate) -> Unit | None:
         """All members of a gang, if every one of them may go."""
         session, codes = self._session, self._session.ledger.codes
         job = session.jobs[first.task.job]
@@ -104,7 +105,8 @@ class UnitMaker:
         members = session.victims_in_order(members, asking)
         if not self.may_all_go(claimant, members) or not session.ledger.budgets.may_spend([t.uid for t in members]):
             return None
-        return Unit(members, max(self._pool.candidate(asking, task).grade for task in members))
+        top = max(self._pool.candidate(asking, task).grade for task in members)
+        return Unit(members, (*top[:-1], True))
 
     def may_all_go(self, claimant: Task, members: Sequence[Task]) -> bool:
         """Whether each of these may go as things stand. They go at once, so none of them is judged by what is left
