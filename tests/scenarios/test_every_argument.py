@@ -15,6 +15,7 @@ from tests.scenarios.asking import ASKING
 from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, priority_class, queue, running
 from tests.scenarios.case import Case, configuration, plugin
 from tests.scenarios.measuring import measured
+from tests.scenarios.sharing import chips, device_config, gpu_node, npu, npus, shared_gpus
 
 DECLARED: dict[str, tuple[Argument, ...]] = {owner.name: owner.arguments for owner in (*PLUGINS, *ACTIONS)}
 
@@ -286,8 +287,61 @@ RESCHEDULING = [
     rescheduled("labelSelector", {"team": "x"}, 4, default="a", changed="-"),
 ]
 
+ON = {"deviceshare.VGPUEnable": True}
+HALF = {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": 8000}
+MIG = gpu_node("a", "g0", kind="X1", mode="mig")
+ONE_SET = "allowedGeometries: [{group: g, geometries: [{name: i, memory: 8000, count: 2}]}]"
+SETS = f"nvidia: {{knownMigGeometries: [{{models: [X1], {ONE_SET}}}]}}"
+B_IS_USED = [
+    gpu_node("a", "g0"), gpu_node("b", "g1"),
+    foreign("b", more=HALF, annotations={"volcano.sh/vgpu-ids-new": "g1,NVIDIA,8000,0:"}),
+]  # fmt: skip
+
+
+def of_devices(key: str, value: object, *world: Any, given: Mapping[str, object] | None = None, **outcome: str) -> Row:
+    return Row("deviceshare", f"deviceshare.{key}", value, *world, given=given, **outcome)
+
+
+DEVICESHARE = [
+    of_devices(
+        "GPUSharingEnable", True, shared_gpus("a", 2, 16000), gang(1, more={"volcano.sh/gpu-memory": 9000}),
+        default="a", changed="-",
+    ),
+    of_devices(
+        "GPUNumberEnable", True, shared_gpus("a", 2, 0, unhealthy="1"), gang(1, more={"volcano.sh/gpu-number": 2}),
+        default="a", changed="-",
+    ),
+    of_devices("VGPUEnable", True, gpu_node("a", "g0"), gang(1, more=HALF), default="-", changed="a"),
+    of_devices("AscendHAMiVNPUEnable", True, npus("a", "n0"), gang(1, more=npu(memory=3000)), default="-", changed="a"),
+    of_devices(
+        "AscendMindClusterVNPUEnable", True, chips("a", 1), gang(1, more={"huawei.com/npu-core": 3}), default="a",
+        changed="-",
+    ),
+    of_devices(
+        "SchedulePolicy", "binpack", B_IS_USED, gang(1, more=HALF), given={**ON, "deviceshare.ScheduleWeight": 1},
+        default="a", changed="b",
+    ),
+    of_devices(
+        "ScheduleWeight", 1, B_IS_USED, gang(1, more=HALF), given={**ON, "deviceshare.SchedulePolicy": "binpack"},
+        default="a", changed="b",
+    ),
+    of_devices(
+        "KnownGeometriesCMName", "mine", MIG, device_config(SETS, "mine"), gang(1, more=HALF), given=ON, default="-",
+        changed="a",
+    ),
+    of_devices(
+        "KnownGeometriesCMNamespace", "mine", MIG, device_config(SETS, namespace="mine"), gang(1, more=HALF), given=ON,
+        default="-", changed="a",
+    ),
+    of_devices(
+        "GPUExclusiveRules", [{"kind": "training"}], gpu_node("a", "g0"),
+        gang(2, more=HALF, labels={"kind": "training"}, minimum=1), given=ON, default="aa", changed="a-",
+    ),
+]  # fmt: skip
+
 #: What a plan cannot show, and where it is shown.
 ELSEWHERE = {
+    ("deviceshare", "deviceshare.NodeLockEnable"): "tests/scenarios/test_deviceshare.py",
     ("rescheduling", "metricsPeriod"): "tests/outside",
     ("preempt", "thrashingWindow"): "tests/scenarios/test_truce.py",
     ("reclaim", "thrashingWindow"): "tests/scenarios/test_truce.py",
@@ -388,11 +442,16 @@ DEFAULTS = {
     "usage.weight": 5, "cpu.weight": 1, "memory.weight": 1, "thresholds": {}, "estimator": {},
     "strategies": [], "interval": "5m", "queueSelector": [], "labelSelector": {},
     "gracePeriod": "60s", "maxMovedPods": 16, "maxTriedJobs": 10,
+    "deviceshare.GPUSharingEnable": False, "deviceshare.GPUNumberEnable": False, "deviceshare.VGPUEnable": False,
+    "deviceshare.AscendHAMiVNPUEnable": False, "deviceshare.AscendMindClusterVNPUEnable": False,
+    "deviceshare.SchedulePolicy": "", "deviceshare.ScheduleWeight": 0, "deviceshare.GPUExclusiveRules": [],
+    "deviceshare.KnownGeometriesCMName": "volcano-vgpu-device-config",
+    "deviceshare.KnownGeometriesCMNamespace": "kube-system",
 }  # fmt: skip
 
 ROWS = [*PREEMPT,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
-        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE]  # fmt: skip
+        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE, *DEVICESHARE]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from stromboli import kube
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
+from stromboli.cache.devices_held import DeviceBook
 from stromboli.cache.jobs import job_spec, missing_group, queue_name_of
 from stromboli.cache.pods import Counted, PodRecord, task_of
 from stromboli.cache.reading import Reading
@@ -20,6 +21,7 @@ from stromboli.cache.structure import Structure
 from stromboli.model.books import Layout
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue
+from stromboli.model.task import OCCUPYING_STATUSES, TaskStatus
 from stromboli.model.terms import PodTerm
 
 
@@ -62,6 +64,7 @@ class Bookkeeping:
         self.changes = Changes()
         #: Jobs that changed since somebody last took note of them.
         self.touched: set[str] = set()
+        self.devices = DeviceBook()
         #: How every pod was entered.
         self.counted: dict[str, Counted] = {}
         self._derived = Derived(NodeTable(()), {}, Layout(len(reading.axis)), {})
@@ -112,7 +115,7 @@ class Bookkeeping:
         self._warnings = {}
         layout = Layout(len(self._reading.axis), self._reading.ports)
         self._derived = Derived(self._new_table(), self._offers(), layout, self._queues())
-        self.counted = {}
+        self.counted, self.devices = {}, DeviceBook()
         self.changes.pods = set(self._membership.records)
         self.changes.groups = {*self._membership.groups, *self._membership.members}
         self._built_for = self._current_structure()
@@ -155,6 +158,7 @@ class Bookkeeping:
     def _recount(self, uid: str) -> None:
         """Take a pod out of the books as it was, and enter it as it is."""
         self._warnings.pop(("pod", uid), None)
+        self.devices.forget(uid)
         old = self.counted.pop(uid, None)
         if old is not None:
             self._derived.remove(old)
@@ -171,6 +175,14 @@ class Bookkeeping:
             return
         if counted is not None:
             self.counted[uid] = self._derived.add(counted, record.pod.metadata.labels or {})
+            self._note_devices(record, counted)
+
+    def _note_devices(self, record: PodRecord, counted: Counted) -> None:
+        """A pod that takes room may say that it was given devices."""
+        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+            given = self._decisions.given.get(record.pod.metadata.uid, {})
+            leaves = counted.status is TaskStatus.RELEASING
+            self.devices.enter(record, self._derived.table.names[counted.row], given, leaving=leaves)
 
     def _moved_between_queues(self) -> set[str]:
         """The pods whose job has another queue than when they were counted."""

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 
 from stromboli import kube
 from stromboli.cache.constraints import Namespaces, PodConstraints, constraints_of
+from stromboli.cache.devices import backends_in, wishes_of
 from stromboli.cache.numa_pods import wanted_processors
 from stromboli.cache.requests import pod_limits, pod_request, scored_request
+from stromboli.model.devices import DeviceWishes
 from stromboli.model.numa import WANTED
 from stromboli.model.resources import Request, ResourceAxis
 from stromboli.model.task_class import LIMITS, QUEUE, TaskClass
@@ -32,6 +34,7 @@ class PodFacts:
     container_count: int
     labels: tuple[tuple[str, str], ...]
     annotations: tuple[tuple[str, str], ...]
+    devices: DeviceWishes | None = None
 
 
 #: What plugins may read as if it were an annotation, and no pod can say.
@@ -62,6 +65,7 @@ class Classifier:
         self._terms = terms
         self.labels = tuple(labels)
         self.annotations = tuple(annotations)
+        self._backends = backends_in(annotations)
         self._classes: dict[object, TaskClass] = {}
         #: How many classes have been given numbers.
         self._given = 0
@@ -100,6 +104,7 @@ class Classifier:
             len(containers),
             _chosen(pod.metadata.labels, self.labels),
             (*_chosen(pod.metadata.annotations, self.annotations), *self._limits(pod), *self._wanted(pod)),
+            wishes_of(pod, self._backends) if self._backends else None,
         )
 
     def _limits(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
@@ -125,7 +130,7 @@ class Classifier:
         feeds = self._feeds(pod, facts)
         present = tuple(image for image in facts.images if image in images)
         key = (facts.request, facts.scored_request, facts.role, facts.constraints, present, feeds, facts.labels,
-               facts.annotations, facts.container_count if present else 0)  # fmt: skip
+               facts.annotations, facts.container_count if present else 0, facts.devices)  # fmt: skip
         known = self._classes.get(key)
         if known is None:
             known = self._classes[key] = self._new_class(facts, present, feeds)
@@ -154,6 +159,7 @@ class Classifier:
             feeds=feeds,
             labels=dict(facts.labels),
             annotations=dict(facts.annotations),
+            devices=facts.devices,
         )
 
     def _feeds(self, pod: kube.Pod, facts: PodFacts) -> tuple[int, ...]:

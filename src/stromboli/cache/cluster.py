@@ -14,6 +14,7 @@ from stromboli.cache.budgets import BudgetBook
 from stromboli.cache.constraints import asks_about_namespaces
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
+from stromboli.cache.devices import assignments_in, backends_in
 from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, same_demands
 from stromboli.cache.native_groups import NativeGroup, as_group
 from stromboli.cache.numa_book import NumaBook
@@ -124,7 +125,9 @@ class Cluster:
 
     def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         """Other plugins read other labels and annotations of pods: classes are told apart by these from now on."""
-        if self.reading.read_also(class_labels, class_annotations):
+        if backends_in(class_annotations) != self.reading.backends:
+            self._begin_again(class_labels, class_annotations)
+        elif self.reading.read_also(class_labels, class_annotations):
             for record in self.membership.records.values():
                 self.reading.read(record)
             self.rebuild()
@@ -158,8 +161,7 @@ class Cluster:
             return
         known = records.get(uid)
         if pod.spec.node_name:
-            expected = self.decisions.assumed.pop(uid, None) or (known and known.pod.spec.node_name)
-            self.decisions.processors.pop(uid, None)
+            expected = self.decisions.forget_assumed(uid) or (known and known.pod.spec.node_name)
             self._placed_by_others += expected != pod.spec.node_name
         if known is not None and says_the_same(known.pod, pod):
             labels, known.pod = known.pod.metadata.labels, pod
@@ -213,21 +215,18 @@ class Cluster:
         """The uids of pods that are being evicted."""
         return frozenset(self.decisions.leaving)
 
-    def assume(self, uid: str, node: str, processors: str = "") -> None:
+    def assume(self, uid: str, node: str, processors: str = "", given: Mapping[str, str] | None = None) -> None:
         """A pod is being bound: its room, and which processors it was given, is taken until the cluster says more, or
-        the attempt is given up.
+        the attempt is given up. `given` is what travels with the binding.
         """
         record = self.membership.records.get(uid)
         if record is not None and not record.pod.spec.node_name:
-            self.decisions.assumed[uid] = node
-            if processors:
-                self.decisions.processors[uid] = processors
+            self.decisions.assume(uid, node, processors, assignments_in(given or {}))
             self._touch(uid)
 
     def forget(self, uid: str) -> None:
         """A pod was not bound after all."""
-        self.decisions.processors.pop(uid, None)
-        if self.decisions.assumed.pop(uid, None) is not None:
+        if self.decisions.forget_assumed(uid) is not None:
             self._touch(uid)
 
     def expect_leaving(self, uid: str) -> None:
@@ -375,6 +374,8 @@ class Cluster:
             quotas=self.structure.quotas,
             now=now,
             warnings=(*self.books.warnings(), *self.usage.warnings(), *self.processors.warnings()),
+            device_claims=self.books.devices.claims(),
+            config_maps=self.structure.config_maps,
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             takings=self.takings.since_lately(now),
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
@@ -412,9 +413,13 @@ class Cluster:
 
     def compact(self) -> None:
         """Begin anew with the objects that are there, so that everything is forgotten that nobody uses."""
+        classifier = self.reading.classifier
+        self._begin_again(classifier.labels, classifier.annotations)
+
+    def _begin_again(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         self.derived()
-        objects, touched, classifier = self.objects(), self.books.touched, self.reading.classifier
-        self._begin(classifier.labels, classifier.annotations)
+        objects, touched = self.objects(), self.books.touched
+        self._begin(class_labels, class_annotations)
         for entry in objects:
             self.apply(entry)
         self.derived()

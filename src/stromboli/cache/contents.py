@@ -25,6 +25,8 @@ class Contents:
     leaving: Sequence[str] = ()
     #: By uid, the processors that pods which are being bound were given.
     processors: Mapping[str, str] = field(default_factory=dict)
+    #: By uid, what travels with the bindings of pods that are being bound.
+    given: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: The uids of pods that are left alone for a while.
     resting: Sequence[str] = ()
     #: By uid, the nodes on which pods were promised a room, where that is not written on them yet.
@@ -54,6 +56,7 @@ def contents_of(cluster: Cluster) -> Contents:
         assumed=dict(cluster.assumed),
         leaving=sorted(cluster.leaving),
         processors=dict(cluster.decisions.processors),
+        given=dict(cluster.decisions.given),
         resting=sorted(cluster.decisions.resting),
         promised=dict(cluster.decisions.promised),
         takings=cluster.takings.all(),
@@ -92,7 +95,7 @@ def cluster_with(
     for entry in contents.objects:
         cluster.apply(entry)
     for uid, node in contents.assumed.items():
-        cluster.assume(uid, node, contents.processors.get(uid, ""))
+        cluster.assume(uid, node, contents.processors.get(uid, ""), contents.given.get(uid))
     for uid in contents.leaving:
         cluster.expect_leaving(uid)
     for uid in contents.resting:

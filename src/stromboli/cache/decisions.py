@@ -7,6 +7,7 @@ meanwhile was written before.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli import kube
@@ -21,6 +22,8 @@ class Decisions:
     assumed: dict[str, str] = field(default_factory=dict)
     #: The processors that pods which are being bound were given, by uid, as it will be written on them.
     processors: dict[str, str] = field(default_factory=dict)
+    #: What travels with the bindings of some of them, by uid.
+    given: dict[str, Mapping[str, str]] = field(default_factory=dict)
     #: Pods that are being evicted.
     leaving: set[str] = field(default_factory=set)
     #: Pods that are left alone for a while, because binding them failed.
@@ -51,10 +54,23 @@ class Decisions:
         """The node on which a pod was promised a room."""
         return self.promised.get(pod.metadata.uid) or pod.status.nominated_node_name or ""
 
+    def assume(self, uid: str, node: str, processors: str, given: Mapping[str, str]) -> None:
+        """A pod is being bound, and will say what it was given."""
+        self.assumed[uid] = node
+        if processors:
+            self.processors[uid] = processors
+        if given:
+            self.given[uid] = given
+
+    def forget_assumed(self, uid: str) -> str | None:
+        """A pod is not being bound any more; answers the node that it was meant for, if any."""
+        self.given.pop(uid, None)
+        self.processors.pop(uid, None)
+        return self.assumed.pop(uid, None)
+
     def forget_pod(self, uid: str) -> None:
         self.promised.pop(uid, None)
-        self.assumed.pop(uid, None)
-        self.processors.pop(uid, None)
+        self.forget_assumed(uid)
         self.leaving.discard(uid)
         self.resting.discard(uid)
 

@@ -22,7 +22,7 @@ import msgspec
 from stromboli import __version__
 from stromboli.cache.contents import Contents
 from stromboli.kube.access.redaction import redact
-from stromboli.kube.objects.catalogue import WATCHED
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, WATCHED
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.reservation import Reservation
 from stromboli.model.takings import Taking
@@ -34,7 +34,7 @@ VERSION = 1
 LARGEST = 2 << 30
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_TYPES: dict[str, type[TopLevel]] = {resource.name: resource.type for resource in WATCHED}
+_TYPES: dict[str, type[TopLevel]] = {resource.name: resource.type for resource in (*WATCHED, CONFIG_MAPS)}
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 #: Dumps are written by a scheduler that has other things to do.
 _COMPRESSION = 1
@@ -94,6 +94,7 @@ class _File(msgspec.Struct, rename="camel"):
     node_selector: dict[str, list[str]]
     objects: dict[str, Any]
     processors: dict[str, str] = msgspec.field(default_factory=dict)
+    given: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     promised: dict[str, str] = msgspec.field(default_factory=dict)
     takings: list[Taking] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
@@ -147,6 +148,7 @@ def _file_of(dump: Dump) -> _File:
         leaving=list(contents.leaving),
         resting=list(contents.resting),
         processors=dict(contents.processors),
+        given={uid: dict(annotations) for uid, annotations in contents.given.items()},
         promised=dict(contents.promised),
         takings=list(contents.takings),
         phases=dict(contents.phases),
@@ -198,6 +200,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         leaving=file.leaving,
         resting=file.resting,
         processors=file.processors,
+        given=file.given,
         promised=file.promised,
         takings=file.takings,
         phases=file.phases,

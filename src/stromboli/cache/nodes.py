@@ -11,6 +11,8 @@ from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, Resource
 #: More pods than any node can run: no limit.
 MANY_PODS = 1 << 31
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
+#: How annotations begin by which device plugins and schedulers tell each other that they are there.
+_PASSING = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/node-handshake", "hami.io/mutex.lock")
 
 
 def node_facts(node: kube.Node, processors: Processors | None = None) -> Node:
@@ -19,13 +21,19 @@ def node_facts(node: kube.Node, processors: Processors | None = None) -> Node:
     return Node(
         name=node.metadata.name,
         labels=node.metadata.labels or {},
-        annotations=node.metadata.annotations or {},
+        annotations=lasting_annotations(node),
         taints=_taints(spec.taints or ()),
         unschedulable=bool(spec.unschedulable) or node.metadata.deletion_timestamp is not None,
         ready=not ready or ready[-1] == "True",
         images={name: image.size_bytes or 0 for image in status.images or () for name in image.names or ()},
         processors=processors,
     )
+
+
+def lasting_annotations(node: kube.Node) -> dict[str, str]:
+    """Annotations without signs of life and locks, which say nothing about the node."""
+    annotations = node.metadata.annotations or {}
+    return {key: value for key, value in annotations.items() if not key.startswith(_PASSING)}
 
 
 def same_facts(one: Node, other: Node) -> bool:

@@ -10,7 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from stromboli import kube
 from stromboli.cache.classes import Classifier
+from stromboli.cache.devices import backends_in
 from stromboli.cache.pods import PodRecord, without_demands
+from stromboli.model.devices import is_counted_by
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.task_class import HostPort, TaskClass
 from stromboli.model.terms import TermRegistry
@@ -18,7 +20,8 @@ from stromboli.model.terms import TermRegistry
 
 class Reading:
     def __init__(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
-        self.axis = ResourceAxis()
+        self.backends = backends_in(class_annotations)
+        self.axis = ResourceAxis(is_left_out=lambda name: is_counted_by(name, self.backends))
         self.terms = TermRegistry()
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
         self.namespaces: dict[str, kube.Namespace] = {}

@@ -50,6 +50,8 @@ class Structure:
         #: By namespace; replaced and never edited.
         self.quotas: Mapping[str, tuple[Quota, ...]] = {}
         self._processors: dict[str, Processors] = {}
+        #: By namespace and name, the texts of ConfigMaps; replaced and never edited.
+        self.config_maps: Mapping[str, Mapping[str, str]] = {}
         self._node_faults: dict[str, str] = {}
         self._quota_faults: dict[str, str] = {}
         self._objects: dict[tuple[type, str], TopLevel] = {}
@@ -78,6 +80,8 @@ class Structure:
             return True
         elif isinstance(given, kube.ResourceQuota):
             self._apply_quota(given)
+        elif isinstance(given, kube.ConfigMap):
+            self.config_maps = {**self.config_maps, given.key: given.data or {}}
         else:
             return False
         self._keep(given)
@@ -96,6 +100,8 @@ class Structure:
             self._reread_priorities()
         elif isinstance(given, kube.ResourceQuota):
             self._forget_quota(given.key)
+        elif isinstance(given, kube.ConfigMap):
+            self.config_maps = {key: data for key, data in self.config_maps.items() if key != given.key}
         else:
             return False
         return True

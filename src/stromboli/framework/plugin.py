@@ -92,10 +92,12 @@ class Plugin:
     #: How far the answers of `predicate` and `node_order` reach; see node_rules.
     locality: ClassVar[Locality] = Locality.ROW
     #: Pod labels and annotations that the plugin reads: tasks that differ in them are of different classes.
-    reads_labels: ClassVar[tuple[str, ...]] = ()
-    reads_annotations: ClassVar[tuple[str, ...]] = ()
+    reads_labels: tuple[str, ...] = ()
+    reads_annotations: tuple[str, ...] = ()
     #: Over how many seconds measurements of nodes are averaged for this plugin; 0 for one that reads none.
     usage_window: float = 0.0
+    #: ConfigMaps that the plugin reads, each as `namespace/name`.
+    reads_config_maps: tuple[str, ...] = ()
     #: Whether victims that this plugin objects to are safe whatever plugins in other tiers say. Its consent does not
     #: end the question.
     guards_victims: ClassVar[bool] = False

@@ -82,6 +82,11 @@ class Program:
         return tuple(sorted({label for plugin in self.plugins.values() for label in plugin.reads_labels}))
 
     @property
+    def config_maps(self) -> tuple[str, ...]:
+        """ConfigMaps that some plugin reads, each as `namespace/name`."""
+        return tuple(sorted({key for plugin in self.plugins.values() for key in plugin.reads_config_maps}))
+
+    @property
     def class_annotations(self) -> tuple[str, ...]:
         return tuple(sorted({key for plugin in self.plugins.values() for key in plugin.reads_annotations}))
 

@@ -50,6 +50,8 @@ class Code(StrEnum):
     NODE_GROUP = "NodeGroupMismatch"
     NODE_GROUP_LIMIT = "NodeGroupLimitExceeded"
     KEPT_FOR_DEVICES = "KeptForDevices"
+    NO_DEVICES = "NoDevices"
+    DEVICES_TAKEN = "DevicesTaken"
     PLUGIN_REFUSED = "PluginRefused"
     PLUGIN_FAILED = "PluginFailed"
     NO_NODES = "NoNodes"
@@ -180,6 +182,14 @@ CODES: dict[Code, CodeFacts] = {
     Code.KEPT_FOR_DEVICES: CodeFacts(
         "What is left on the node belongs to its idle devices.", Remedy.WAIT,
         "Wait for pods without devices to end, add nodes, or lower resourceProportion.", _ROOM,
+    ),
+    Code.NO_DEVICES: CodeFacts(
+        "The node has registered no devices of the kind that the pod wants to share.", Remedy.ASK_ADMINISTRATOR,
+        "Install the device plugin on the node, or correct what it registered.", (Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.DEVICES_TAKEN: CodeFacts(
+        "No set of the node's devices has enough memory, cores or places left that the pod may have.", Remedy.WAIT,
+        "Wait for pods to end, ask for less of each device, or allow other types of devices.", _ROOM,
     ),
     Code.PLUGIN_REFUSED: CodeFacts(
         "A plugin refused the node.", Remedy.ASK_ADMINISTRATOR, "Read the plugin's documentation.", tuple(Cure)

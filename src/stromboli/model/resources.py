@@ -5,7 +5,7 @@ numbers: milli-cpu, bytes of memory, a count of pods, and thousandths of every o
 epsilon and no rounding anywhere: a request fits or it does not.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stromboli.model.quantity import format_quantity, parse_quantity
 
@@ -49,10 +49,14 @@ def is_schedulable_name(name: str) -> bool:
 class ResourceAxis:
     """The names of all resources seen so far. It only grows, so an index once given stays true."""
 
-    __slots__ = ("_index", "names")
+    __slots__ = ("_index", "_is_left_out", "names")
 
-    def __init__(self, names: Iterable[str] = BASE_RESOURCES) -> None:
+    def __init__(
+        self, names: Iterable[str] = BASE_RESOURCES, is_left_out: Callable[[str], bool] = lambda name: False
+    ) -> None:
         self.names: list[str] = list(names)
+        #: Names that mean no amount of a node: somebody else counts them.
+        self._is_left_out = is_left_out
         self._index = {name: dimension for dimension, name in enumerate(self.names)}
 
     def __len__(self) -> int:
@@ -73,7 +77,7 @@ class ResourceAxis:
         """Amounts by dimension. Raises QuantityError, with the resource's name in front, for a bad quantity."""
         amounts: dict[int, int] = {}
         for name, text in (resources or {}).items():
-            if is_schedulable_name(name):
+            if is_schedulable_name(name) and not self._is_left_out(name):
                 amounts[self.dimension(name)] = self._parse_one(name, text)
         return amounts
 

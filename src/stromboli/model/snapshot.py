@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stromboli.model.books import Block, Layout
 from stromboli.model.budgets import Budgets
+from stromboli.model.devices import DeviceClaims
 from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
 from stromboli.model.numa import Holdings
@@ -58,6 +59,10 @@ class Snapshot:
     processors: Mapping[str, Holdings] = field(default_factory=dict)
     #: By job, the room that was promised to it in the last cycle.
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
+    #: By node, the pods on it that say they were given devices.
+    device_claims: DeviceClaims = field(default_factory=dict)
+    #: By namespace and name, the texts of ConfigMaps that plugins read.
+    config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: What nodes really use; None when nobody has measured it.
     usage: UsageTable | None = None
 

@@ -8,6 +8,7 @@ rule may read; the cache interns classes, so identity is equality.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stromboli.model.devices import DeviceWishes
 from stromboli.model.resources import CPU, MEMORY, Request, is_best_effort
 from stromboli.model.selectors import NodeTerm
 from stromboli.model.terms import PodTerm
@@ -91,6 +92,8 @@ class TaskClass:
     #: Labels and annotations that a plugin declared it reads.
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    #: What is asked of devices that pods share, where a plugin keeps their books.
+    devices: DeviceWishes | None = None
     best_effort: bool = field(init=False)
     #: Whether scorers count the class as more than it asks for.
     is_scored_higher: bool = field(init=False)

@@ -4,6 +4,7 @@ from stromboli.plugins.binpack import Binpack
 from stromboli.plugins.capacity import Capacity
 from stromboli.plugins.cdp import Cdp
 from stromboli.plugins.conformance import Conformance
+from stromboli.plugins.deviceshare import DeviceShare
 from stromboli.plugins.drf import Drf
 from stromboli.plugins.gang import Gang
 from stromboli.plugins.minruntime import MinRuntime
@@ -27,6 +28,7 @@ PLUGINS = (
     Capacity,
     Cdp,
     Conformance,
+    DeviceShare,
     Drf,
     Gang,
     MinRuntime,

@@ -9,7 +9,7 @@ from typing import Any
 
 from stromboli.cache.mirror import Mirror
 from stromboli.kube.access.client import Client
-from stromboli.kube.objects.catalogue import WATCHED_OPTIONAL, WATCHED_REQUIRED
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.kube.watching.reflector import Reflector
 
 #: So many problems are told at once; whoever has cured them sees the others.
@@ -21,7 +21,8 @@ log = logging.getLogger("stromboli.watches")
 class Feed:
     """Keeps the mirror true. Kinds that a server need not have are waited for only until it has said so."""
 
-    def __init__(self, client: Client, mirror: Mirror) -> None:
+    def __init__(self, client: Client, mirror: Mirror, config_maps: Iterable[str] = ()) -> None:
+        self._client, self._mirror = client, mirror
         required = [Reflector(client, resource, mirror) for resource in WATCHED_REQUIRED]
         optional = [Reflector(client, resource, mirror, optional=True) for resource in WATCHED_OPTIONAL]
         #: Those on which decisions rest.
@@ -29,10 +30,28 @@ class Feed:
         self.reflectors: list[Reflector[Any]] = [*required, *optional]
         #: The kinds of which the log says that they cannot be followed.
         self._told: set[str] = set()
+        self._config_maps: set[str] = set()
+        #: While the watches run.
+        self._group: asyncio.TaskGroup | None = None
+        self.follow_config_maps(config_maps)
+
+    def follow_config_maps(self, keys: Iterable[str]) -> None:
+        """Watch these ConfigMaps as well, each `namespace/name`, and no others. Who is followed once stays so."""
+        for key in sorted(set(keys) - self._config_maps):
+            self._config_maps.add(key)
+            namespace, _, name = key.partition("/")
+            chosen = f"metadata.name={name}"
+            reflector: Reflector[Any] = Reflector(
+                self._client, CONFIG_MAPS, self._mirror, namespace=namespace, field_selector=chosen, optional=True
+            )
+            self.reflectors.append(reflector)
+            if self._group is not None:
+                self._group.create_task(reflector.run())
 
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
+            self._group = group
             for reflector in self.reflectors:
                 group.create_task(reflector.run())
 

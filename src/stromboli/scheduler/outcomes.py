@@ -89,7 +89,7 @@ class Outcomes:
         self._under_way[order.uid] = _UnderWay(
             self._cluster.structure.nodes.get(order.node), self._clock(), self._cluster.doings_of_others
         )
-        self._cluster.assume(order.uid, order.node, order.annotations.get(PROCESSORS, ""))
+        self._cluster.assume(order.uid, order.node, order.annotations.get(PROCESSORS, ""), order.annotations)
         self._reporting.withdraw(order.key)
 
     def obstacle(self, order: BindOrder) -> str:

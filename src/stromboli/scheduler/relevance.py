@@ -5,6 +5,7 @@ from __future__ import annotations
 from stromboli import kube
 from stromboli.cache.jobs import same_demands
 from stromboli.cache.native_groups import as_group
+from stromboli.cache.nodes import lasting_annotations
 from stromboli.cache.pods import says_the_same, status_of
 from stromboli.kube.objects import native
 from stromboli.kube.objects.meta import TopLevel
@@ -54,5 +55,5 @@ def _node_facts(node: kube.Node) -> tuple[object, ...]:
     """All but the times of heartbeats."""
     conditions = [(condition.type, condition.status) for condition in node.status.conditions or ()]
     metadata, status = node.metadata, node.status
-    identity = metadata.labels, metadata.annotations, metadata.deletion_timestamp
+    identity = metadata.labels, lasting_annotations(node), metadata.deletion_timestamp
     return identity, node.spec, status.allocatable, status.capacity, status.images, conditions

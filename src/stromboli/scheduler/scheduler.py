@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from stromboli import kube
 from stromboli.binder.binding import Binding
 from stromboli.binder.evictions import Evictor, EvictWorkers
+from stromboli.binder.node_lock import NodeLock
 from stromboli.binder.orders import EvictOrder
 from stromboli.binder.steps import BindStep
 from stromboli.binder.workers import BindWorkers
@@ -78,7 +79,7 @@ class Scheduler:
         )  # fmt: skip
         self.mirror = Mirror(self.cluster, self._changed, self._refused)
         self.alarm = Alarm(clock, debounce=options.debounce)
-        self.feed = Feed(client, self.mirror)
+        self.feed = Feed(client, self.mirror, program.config_maps)
         self.usage = UsageFeed(client, lambda: self.policy.program, self._measured, clock=clock)
         self.recorder = EventRecorder(
             client, options.scheduler_names[0], rate=options.event_rate, yields=self._is_binding
@@ -98,7 +99,7 @@ class Scheduler:
             is_in_charge=is_in_charge, clock=clock, ring=self.alarm.ring,
         )  # fmt: skip
         self.binders = BindWorkers(
-            Binding(client, steps, is_in_charge=is_in_charge, at_a_time=options.bind_workers),
+            Binding(client, (*steps, NodeLock(client)), is_in_charge=is_in_charge, at_a_time=options.bind_workers),
             self.outcomes,
             workers=options.bind_workers,
             batch=options.bind_batch,
@@ -279,6 +280,7 @@ class Scheduler:
         if self.policy.reload():
             program = self.policy.program
             self.cluster.read_also(program.class_labels, program.class_annotations)
+            self.feed.follow_config_maps(program.config_maps)
             self._has_news = True
             self.alarm.ring()
         if self.feed.is_trustworthy and self._is_in_charge():

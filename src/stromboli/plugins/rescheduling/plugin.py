@@ -51,7 +51,7 @@ class Rescheduling(Plugin):
         self._interval = parse_duration(given["interval"])
         self.usage_window = parse_duration(given["metricsPeriod"])
         self._wanted_labels = {key: str(value) for key, value in given["labelSelector"].items()}
-        self.reads_labels = tuple(self._wanted_labels)  # type: ignore[misc]
+        self.reads_labels = tuple(self._wanted_labels)
         #: When the nodes were last looked at.
         self._looked_at: float | None = None
 
