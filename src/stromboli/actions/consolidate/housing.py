@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from stromboli.framework.session import Session
 from stromboli.model.nodes import Mask, Vector
 from stromboli.model.task import Task
+from stromboli.model.task_class import TaskClass
 
 
 class Housing:
-    """Finds the node that is filled best by a task, so that as much as possible stays free in one place."""
+    """Finds places that leave as much as possible free for the claimants: on a node that is none for them, if there is
+    one, and otherwise on the one that is filled best.
+    """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, claimants: Iterable[TaskClass]) -> None:
         self._search = session.search
         self._ledger = session.ledger
+        #: What a node costs more than others because a claimant could have it: more than any that is left empty.
+        self._worth = np.zeros(len(session.nodes))
+        for task_class in claimants:
+            self._worth[self._large_enough(task_class)] = len(task_class.request) + len(session.axis.names)
+
+    def _large_enough(self, task_class: TaskClass) -> Mask:
+        """Nodes that could take a task of the class if they were empty."""
+        large = self._search.view(task_class).static.admitted.copy()
+        for dimension, amount in task_class.request:
+            large &= self._ledger.all_rows.allocatable(dimension) >= amount
+        return large
 
     def row_for(self, task: Task, *, elsewhere: bool) -> int:
         """The row of the new place, with `elsewhere` on another node than the one it leaves; -1 when there is none."""
@@ -35,9 +51,9 @@ class Housing:
         return fits
 
     def _left_over(self, task: Task) -> Vector:
-        """What would be left free of what the task asks for, as parts of each node."""
+        """What would be left free of what the task asks for, as parts of each node, and what the node is worth."""
         rows = self._ledger.later_rows
-        left: Vector = np.zeros(len(rows))
+        left = self._worth.copy()
         for dimension, amount in task.task_class.request:
             left += (rows.future_idle(dimension) - amount) / rows.capacity(dimension)
         return left

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stromboli.actions.consolidate.housing import Housing
 from stromboli.actions.consolidate.movable import MovablePool, jobs_to_move, terms_for
-from stromboli.actions.consolidate.pruning import prune
+from stromboli.actions.consolidate.pruning import Pruning
 from stromboli.actions.consolidate.telling import refusal_of, tell_moves
 from stromboli.framework.eviction.choosing import Choice, NodePlan
 from stromboli.framework.eviction.comparing import Bound
@@ -57,7 +57,7 @@ class Moving:
         self._terms = terms_for(session, action)
         self._pool = MovablePool(session, self._terms, jobs_to_move(session, job))
         self._maker = UnitMaker(session, self._terms, self._pool)
-        self._housing = Housing(session)
+        self._housing = Housing(session, {task.task_class for task in session.pending(job)})
         self.refusal: Reason | None = None
 
     def carry_out(self, tasks: Sequence[Task]) -> int:
@@ -94,7 +94,7 @@ class Moving:
         if not attempt.units:
             return 0
         if len(attempt.units) > 1:
-            prune(self._session, attempt.statement, attempt.choice, attempt.units)
+            Pruning(self._session, attempt.statement, attempt.choice, self._housing).prune(attempt.units)
         operations = attempt.statement.operations
         moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is Kind.REHOUSE}
         victims = [o.entry.tasks[0] for o in operations if o.kind is Kind.EVICT]

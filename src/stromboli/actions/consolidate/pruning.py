@@ -3,68 +3,94 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
+from stromboli.actions.consolidate.housing import Housing
 from stromboli.framework.eviction.choosing import Choice
 from stromboli.framework.eviction.units import Unit
 from stromboli.framework.session import Session
-from stromboli.framework.statement import Kind, Plan, Statement
+from stromboli.framework.statement import Kind, Plan, SavedOperation, Statement
 from stromboli.model.job import role_ready
 
 
-def prune(session: Session, statement: Statement, choice: Choice, units: Sequence[Unit]) -> None:
-    """Leave every unit where it is without which the plan still holds, the largest and most important first: what was
-    moved for the tasks that came last may have made unnecessary what was moved for the first.
+class Pruning:
+    """Leaves units where they are without which a plan still holds: what was moved for the tasks that came last may
+    have made unnecessary what was moved for the first.
     """
-    places = {o.entry.tasks[0].uid: o.entry.rows[0] for o in statement.operations if o.kind is Kind.REHOUSE}
-    for unit in sorted(units, key=lambda unit: (unit.grade, len(unit.tasks)), reverse=True):
-        if _has_room(session, unit, places):
-            _try_without(session, statement, choice, unit)
 
+    def __init__(self, session: Session, statement: Statement, choice: Choice, housing: Housing) -> None:
+        self._session = session
+        self._statement = statement
+        self._choice = choice
+        self._housing = housing
+        self._housed = self._amounts_housed()
 
-def _has_room(session: Session, unit: Unit, places: Mapping[str, int]) -> bool:
-    """Whether a unit could stay where it is by amounts alone, if it gave up the rooms that are held for it."""
-    ledger, wanted = session.ledger, Counter[tuple[int, int]]()
-    for task in unit.tasks:
-        for dimension, amount in task.task_class.request:
-            wanted[dimension, ledger.row_of(task)] += amount
-            wanted[dimension, places[task.uid]] -= amount
-    idle = ledger.all_rows.future_idle
-    return all(int(idle(dimension)[row]) >= amount for (dimension, row), amount in wanted.items())
+    def prune(self, units: Sequence[Unit]) -> None:
+        """The most important stay first, then those of which most move together."""
+        for unit in sorted(units, key=lambda unit: (unit.grade, len(unit.tasks)), reverse=True):
+            if self._has_room(unit):
+                self._try_without(unit)
 
-
-def _try_without(session: Session, statement: Statement, choice: Choice, unit: Unit) -> None:
-    whole = statement.save()
-    staying = {task.uid for task in unit.tasks}
-    statement.rollback(0)
-    if not _holds_without(session, statement, choice, whole, staying) or not _is_whole(session, unit):
-        statement.rollback(0)
-        statement.recover(whole)
-
-
-def _holds_without(
-    session: Session, statement: Statement, choice: Choice, plan: Plan, staying: Collection[str]
-) -> bool:
-    """Do everything again without moving these; whether everybody still gets the place that was found."""
-    for saved in plan.operations:
-        task, row = saved.tasks[0], saved.rows[0]
-        if saved.kind is Kind.EVICT:
-            if task.uid not in staying:
-                statement.evict(task, saved.reason, saved.claimant)
-        elif saved.kind is Kind.REHOUSE:
-            if task.uid in staying:
-                continue
-            if not session.search.admits(task, row):
+    def _has_room(self, unit: Unit) -> bool:
+        """Whether a unit could stay beside the claimants by amounts alone: who moves may be given other places."""
+        ledger, wanted = self._session.ledger, Counter[tuple[int, int]]()
+        for task in unit.tasks:
+            for dimension, amount in task.task_class.request:
+                wanted[dimension, ledger.row_of(task)] += amount
+        books, layout = ledger.books, ledger.layout
+        for (dimension, row), amount in wanted.items():
+            idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
+            if idle - books.item(layout.pipelined + dimension, row) + self._housed[dimension, row] < amount:
                 return False
-            statement.rehouse(task, row)
-        elif choice.takes(task, row):
-            statement.pipeline(task, row, after_eviction=saved.after_eviction)
+        return True
+
+    def _amounts_housed(self) -> Counter[tuple[int, int]]:
+        """By resource and node, what is held there for those who move."""
+        housed = Counter[tuple[int, int]]()
+        for operation in self._statement.operations:
+            if operation.kind is Kind.REHOUSE:
+                for dimension, amount in operation.entry.tasks[0].task_class.request:
+                    housed[dimension, operation.entry.rows[0]] += amount
+        return housed
+
+    def _try_without(self, unit: Unit) -> None:
+        statement = self._statement
+        whole = statement.save()
+        statement.rollback(0)
+        if not self._holds_without(whole, {task.uid for task in unit.tasks}) or not self._is_whole(unit):
+            statement.rollback(0)
+            statement.recover(whole)
         else:
-            return False
-    return True
+            self._housed = self._amounts_housed()
 
+    def _holds_without(self, plan: Plan, staying: Collection[str]) -> bool:
+        """Do everything again without moving these, evictions first, as they make room for each other's claimants;
+        whether everybody still gets a place, claimants the same one.
+        """
+        left = [saved for saved in plan.operations if saved.tasks[0].uid not in staying]
+        for saved in left:
+            if saved.kind is Kind.EVICT:
+                self._statement.evict(saved.tasks[0], saved.reason, saved.claimant)
+        placed = all(self._is_placed(saved) for saved in left if saved.kind is Kind.PIPELINE)
+        return placed and all(self._is_housed(saved) for saved in left if saved.kind is Kind.REHOUSE)
 
-def _is_whole(session: Session, unit: Unit) -> bool:
-    """Whether the jobs of a unit that stays have their minimum: a gang is moved whole or not at all."""
-    jobs = {task.job: session.jobs[task.job] for task in unit.tasks}
-    return all(job.has_minimum(role_ready) for job in jobs.values())
+    def _is_placed(self, saved: SavedOperation) -> bool:
+        task, row = saved.tasks[0], saved.rows[0]
+        takes = self._choice.takes(task, row)
+        if takes:
+            self._statement.pipeline(task, row, after_eviction=saved.after_eviction)
+        return takes
+
+    def _is_housed(self, saved: SavedOperation) -> bool:
+        """In the place that was found, or in another one."""
+        task, row = saved.tasks[0], saved.rows[0]
+        if not self._session.search.admits(task, row):
+            row = self._housing.row_for(task, elsewhere=True)
+        if row >= 0:
+            self._statement.rehouse(task, row)
+        return row >= 0
+
+    def _is_whole(self, unit: Unit) -> bool:
+        """Whether the jobs of a unit that stays have their minimum: a gang is moved whole or not at all."""
+        jobs = {task.job: self._session.jobs[task.job] for task in unit.tasks}
+        return all(job.has_minimum(role_ready) for job in jobs.values())
