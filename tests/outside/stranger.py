@@ -31,6 +31,8 @@ class Exchange(BaseHTTPRequestHandler):
     """One request; the stranger's manners decide what becomes of it."""
 
     protocol_version = "HTTP/1.1"
+    #: Head and body of an answer go out together.
+    wbufsize = 1 << 16
     stranger: Stranger
 
     def log_message(self, *_: Any) -> None:
@@ -76,13 +78,19 @@ class Stranger:
         return [each for each in self.heard if each.path.endswith(end)]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """Whoever hangs up on us is not worth a word."""
+
+
 @contextlib.contextmanager
 def stranger(context: ssl.SSLContext | None = None) -> Iterator[Stranger]:
     """A server that lives as long as the block."""
     person = Stranger()
     handler = type("Handler", (Exchange,), {"stranger": person})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), handler)
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     person.address = f"{'https' if context else 'http'}://127.0.0.1:{server.server_address[1]}"

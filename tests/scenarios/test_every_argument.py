@@ -342,7 +342,8 @@ DEVICESHARE = [
 #: What a plan cannot show, and where it is shown.
 ELSEWHERE = {
     ("deviceshare", "deviceshare.NodeLockEnable"): "tests/scenarios/test_deviceshare.py",
-    ("rescheduling", "metricsPeriod"): "tests/outside",
+    ("rescheduling", "metricsPeriod"): "tests/outside/test_usage_feed.py",
+    **{("extender", each.key): "tests/outside/test_extender.py" for each in DECLARED["extender"]},
     ("preempt", "thrashingWindow"): "tests/scenarios/test_truce.py",
     ("reclaim", "thrashingWindow"): "tests/scenarios/test_truce.py",
 }

@@ -14,6 +14,7 @@ from stromboli.cli.output import Failure
 if TYPE_CHECKING:
     from stromboli.cache.dump import Dump
     from stromboli.framework.configuration import Configuration
+    from stromboli.framework.outside import Outside
     from stromboli.framework.program import Program
     from stromboli.framework.registry import Registry
     from stromboli.kube import KubeObject
@@ -53,6 +54,10 @@ _OPTIONS = (
     click.option(
         "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
         help="A plugin or action of your own that the configuration may name. May be given several times.",
+    ),
+    click.option(
+        "--ask-extenders", is_flag=True,
+        help="Ask the extenders that the configuration names. Without it nobody is asked, and a warning says so.",
     ),
 )  # fmt: skip
 
@@ -135,6 +140,7 @@ def read_scenario(
     seed: int,
     scheduler_names: Sequence[str],
     plugins: Sequence[str],
+    ask_extenders: bool = False,
 ) -> Scenario:
     """Read what the options name. Whatever cannot be used ends the command with a sentence."""
     from stromboli.cache.dump import is_dump
@@ -142,7 +148,7 @@ def read_scenario(
     from stromboli.planner.oversights import oversights
 
     if len(paths) == 1 and is_dump(paths[0]):
-        return read_dumped(paths[0], conf, cycles, plugins)
+        return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")
     registry = read_registry(plugins)
@@ -153,13 +159,15 @@ def read_scenario(
         raise Failure(error) from error
     warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
     warnings += oversights(manifests.objects, scheduler_names)
-    program = _program(configuration, registry)
+    program = _program(configuration, registry, ask_extenders=ask_extenders)
     return Scenario(
         manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems)
     )
 
 
-def read_dumped(path: str, conf: str | None, cycles: int, plugins: Sequence[str]) -> Scenario:
+def read_dumped(
+    path: str, conf: str | None, cycles: int, plugins: Sequence[str], *, ask_extenders: bool = False
+) -> Scenario:
     """Read a dump. Another configuration than its own may be tried on it."""
     from stromboli.cache.dump import DumpError, read_dump
 
@@ -173,17 +181,27 @@ def read_dumped(path: str, conf: str | None, cycles: int, plugins: Sequence[str]
     else:
         configuration = _configuration(conf, registry)
     names, seed = tuple(dump.contents.scheduler_names), dump.contents.seed
-    return Scenario((), _program(configuration, registry), cycles, seed, names, [], dump=dump)
+    program = _program(configuration, registry, ask_extenders=ask_extenders)
+    return Scenario((), program, cycles, seed, names, [], dump=dump)
 
 
-def _program(configuration: Configuration, registry: Registry) -> Program:
+def _program(configuration: Configuration, registry: Registry, *, ask_extenders: bool) -> Program:
     from stromboli.framework.plugin import PluginFailure
     from stromboli.framework.program import Program
 
     try:
-        return Program(configuration, registry)
+        return Program(configuration, registry, _extenders() if ask_extenders else None)
     except PluginFailure as error:
         raise Failure(error) from error
+
+
+def _extenders() -> Outside:
+    """Whoever reaches extenders, until the command ends."""
+    from stromboli.outside.extenders import HttpExtenders
+
+    extenders = HttpExtenders()
+    click.get_current_context().call_on_close(extenders.close)
+    return extenders
 
 
 def read_registry(plugins: Sequence[str]) -> Registry:

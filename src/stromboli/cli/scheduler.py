@@ -145,6 +145,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
 def _policy(registry: Registry, given: Mapping[str, Any], metrics: Metrics) -> Policy:
     import logging
 
+    from stromboli.outside.extenders import HttpExtenders
     from stromboli.scheduler.policy import Policy
 
     log = logging.getLogger("stromboli.policy")
@@ -157,7 +158,7 @@ def _policy(registry: Registry, given: Mapping[str, Any], metrics: Metrics) -> P
             log.info("the configuration is in force", extra={"file": given["scheduler_conf"]})
 
     default = not given["disable_default_scheduler_config"]
-    return Policy(registry, given["scheduler_conf"], default=default, told=told)
+    return Policy(registry, given["scheduler_conf"], default=default, told=told, outside=HttpExtenders())
 
 
 def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -140,12 +140,15 @@ def _items(entry: object, source: str) -> list[dict[str, Any]]:
 
 
 def _policy(options: dict[str, Any]) -> Policy:
+    from stromboli.outside.extenders import HttpExtenders
     from stromboli.scheduler.policy import Policy, UnusablePolicy
 
+    registry, outside = read_registry(options["plugins"]), HttpExtenders()
     try:
-        policy = Policy(read_registry(options["plugins"]), options["scheduler_conf"], default=False)
+        policy = Policy(registry, options["scheduler_conf"], default=False, outside=outside)
     except UnusablePolicy as error:
         raise Failure(error) from error
+    click.get_current_context().call_on_close(policy.close)
     policy.told = _tell_of_policy
     return policy
 

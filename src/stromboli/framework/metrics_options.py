@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from stromboli.framework.argument_values import read_arguments
 from stromboli.framework.arguments import Argument, Arguments
 from stromboli.framework.configuration_errors import Findings
+from stromboli.framework.outside import web_address
 from stromboli.framework.yaml_lines import Node
 from stromboli.model.durations import parse_duration
 
@@ -23,20 +23,6 @@ _OLD_ADAPTOR = "prometheus_adapt"
 _TYPES = (PROMETHEUS, ADAPTOR, _OLD_ADAPTOR, METRICS_SERVER, ELASTICSEARCH)
 #: Those that are reached by an address of their own, and not through the API server.
 _WITH_ADDRESS = (PROMETHEUS, ELASTICSEARCH)
-
-
-def web_address(text: str) -> str:
-    """An address that can be asked, without what stands behind a path. Raises ValueError that says what to write."""
-    try:
-        parts = urlsplit(text)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        sound = False
-    if not sound or parts.query or parts.fragment or not text.isprintable() or " " in text:
-        raise ValueError(f"{text[:80]!r} is no address; write one such as https://prometheus.monitoring:9090")
-    if parts.username or parts.password:
-        raise ValueError("an address has no user and no password in it")
-    return text.rstrip("/")
 
 
 DECLARED = (

@@ -13,6 +13,7 @@ from stromboli.framework.configuration import Configuration, PluginOption
 from stromboli.framework.extension_points import EXTENSION_POINTS, HIERARCHY_SWITCH, ExtensionPoint
 from stromboli.framework.lifting import filters_of, overrides, scorers_of
 from stromboli.framework.node_rules import NodeFilter, NodeScorer
+from stromboli.framework.outside import Outside
 from stromboli.framework.plugin import Plugin, PluginFailure
 from stromboli.framework.registry import Registry
 
@@ -20,8 +21,10 @@ from stromboli.framework.registry import Registry
 class Program:
     """Plugins and actions of one configuration, ready to be asked."""
 
-    def __init__(self, configuration: Configuration, registry: Registry) -> None:
+    def __init__(self, configuration: Configuration, registry: Registry, outside: Outside | None = None) -> None:
         self.configuration = configuration
+        #: Reaches services outside, for plugins that ask them; None where nobody is to be asked.
+        self.outside = outside
         self.actions: list[Action] = [self._build_action(name, registry) for name in configuration.actions]
         self.plugins: dict[str, Plugin] = {}
         #: By extension point, the names of the plugins that answer.

@@ -6,6 +6,7 @@ from stromboli.plugins.cdp import Cdp
 from stromboli.plugins.conformance import Conformance
 from stromboli.plugins.deviceshare import DeviceShare
 from stromboli.plugins.drf import Drf
+from stromboli.plugins.extender import Extender
 from stromboli.plugins.gang import Gang
 from stromboli.plugins.minruntime import MinRuntime
 from stromboli.plugins.nodegroup import NodeGroup
@@ -30,6 +31,7 @@ PLUGINS = (
     Conformance,
     DeviceShare,
     Drf,
+    Extender,
     Gang,
     MinRuntime,
     NodeGroup,

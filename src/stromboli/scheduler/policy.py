@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stromboli.framework.configuration import ConfigurationError, default_configuration, parse_configuration
+from stromboli.framework.outside import Outside
 from stromboli.framework.plugin import PluginFailure
 from stromboli.framework.program import Program
 from stromboli.framework.registry import Registry
@@ -30,6 +31,7 @@ class Policy:
         path: str = "",
         *,
         default: bool = True,
+        outside: Outside | None = None,
         told: Callable[[str], None] = lambda problem: None,
     ) -> None:
         self.registry = registry
@@ -41,9 +43,16 @@ class Policy:
         #: What is wrong with the file as it is now, in words; empty if nothing is.
         self.problem = ""
         self.text = ""
-        self.program = Program(default_configuration(registry), registry)
+        #: Reaches services outside, for plugins that ask them.
+        self._outside = outside
+        self.program = Program(default_configuration(registry), registry, outside)
         if path and not self.reload() and not default:
             raise UnusablePolicy(self.problem)
+
+    def close(self) -> None:
+        """Let go of services outside."""
+        if self._outside is not None:
+            self._outside.close()
 
     def read_again(self) -> None:
         """Have the file read next time even if it looks the same."""
@@ -68,7 +77,7 @@ class Policy:
         return True
 
     def _compile(self, text: str) -> None:
-        program = Program(parse_configuration(text, self.registry, self._path), self.registry)
+        program = Program(parse_configuration(text, self.registry, self._path), self.registry, self._outside)
         self.program, self.text = program, text
 
 

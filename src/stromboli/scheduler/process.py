@@ -86,6 +86,7 @@ class Process:
                 freezing = asyncio.ensure_future(_freeze_when_synced(scheduler))
                 await self._wait(scheduler)
                 freezing.cancel()
+        self.policy.close()
         return self._ending
 
     async def _wait(self, scheduler: Scheduler) -> None:
