@@ -24,6 +24,9 @@ from stromboli.plugins.predicates.pod_affinity import PodAffinity
 from stromboli.plugins.predicates.pod_anti_affinity import PodAntiAffinity
 from stromboli.plugins.predicates.taints import Taints
 from stromboli.plugins.predicates.topology_spread import TopologySpread
+from stromboli.plugins.predicates.volume_affinity import VolumeAffinity, VolumeZone
+from stromboli.plugins.predicates.volume_binding import VolumeBinding
+from stromboli.plugins.predicates.volume_limits import VolumeLimits
 from tests.plugins import naive_rules
 from tests.plugins.random_worlds import worlds
 from tests.plugins.rule_world import (
@@ -273,10 +276,13 @@ SWITCHES = [
     ("predicate__NodePortsEnable", [HostPorts]),
     ("predicate__PodAffinityEnable", [PodAffinity, PodAntiAffinity, ExistingAntiAffinity]),
     ("predicate__PodTopologySpreadEnable", [TopologySpread]),
+    ("predicate__NodeVolumeLimitsEnable", [VolumeLimits]),
+    ("predicate__VolumeZoneEnable", [VolumeZone]),
+    ("predicate__VolumeBindingEnable", [VolumeAffinity, VolumeBinding]),
 ]
 ALL_RULES = [
-    Availability, NodeAffinity, Taints, HostPorts, PodAffinity, PodAntiAffinity, ExistingAntiAffinity,
-    TopologySpread,
+    Availability, NodeAffinity, Taints, VolumeAffinity, VolumeZone, HostPorts, VolumeLimits, VolumeBinding,
+    PodAffinity, PodAntiAffinity, ExistingAntiAffinity, TopologySpread,
 ]  # fmt: skip
 
 
@@ -287,10 +293,11 @@ def test_a_switch_takes_its_rules_out(switch: str, rules: list[type[NodeFilter]]
     assert left == [rule for rule in ALL_RULES if rule not in rules]
 
 
-def test_arguments_about_volumes_and_claims_say_that_they_do_nothing() -> None:
+def test_arguments_about_scores_of_volumes_and_claims_say_that_they_do_nothing() -> None:
     ignored = {argument.key for argument in Predicates.arguments if argument.ignored}
-    assert len(ignored) == 9
-    assert all(argument.key in ignored or argument.key.endswith("Enable") for argument in Predicates.arguments)
+    assert len(ignored) == 5
+    working = [argument.key for argument in Predicates.arguments if argument.key not in ignored]
+    assert [key for key in working if not key.endswith("Enable")] == ["volumebinding.bindTimeoutSeconds"]
 
 
 NAIVE: dict[type[NodeFilter], Callable[[World, Kind], list[bool]]] = {

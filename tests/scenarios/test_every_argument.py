@@ -16,6 +16,7 @@ from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, prior
 from tests.scenarios.case import Case, configuration, plugin
 from tests.scenarios.measuring import measured
 from tests.scenarios.sharing import chips, device_config, gpu_node, npu, npus, shared_gpus
+from tests.scenarios.storage import DRIVER, HOST, ZONE, claim, csi_node, storage_class, using, volume
 
 DECLARED: dict[str, tuple[Argument, ...]] = {owner.name: owner.arguments for owner in (*PLUGINS, *ACTIONS)}
 
@@ -159,6 +160,20 @@ OTHERS = [
     Row(
         "predicates", "predicate.PodTopologySpreadEnable", False, HOSTS, foreign("a", labels=WEB),
         gang(1, **spread("DoNotSchedule")), default="b", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.NodeVolumeLimitsEnable", False, nodes(4, 2), csi_node("a", 0), claim(has="v"),
+        volume("v", of_claim="data", csi=DRIVER), gang(1, volumes=using("data")), default="b", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.VolumeZoneEnable", False, node("a", labels={ZONE: "east"}),
+        node("b", labels={ZONE: "west"}), claim(has="v"), volume("v", of_claim="data", labels={ZONE: "west"}),
+        gang(1, volumes=using("data")), default="b", changed="a",
+    ),
+    Row(
+        "predicates", "predicate.VolumeBindingEnable", False, node("a", labels={HOST: "a"}),
+        node("b", labels={HOST: "b"}), storage_class(), claim(), volume("v", on="b"),
+        gang(1, volumes=using("data")), default="b", changed="a",
     ),
 ]  # fmt: skip
 
@@ -344,6 +359,7 @@ ELSEWHERE = {
     ("deviceshare", "deviceshare.NodeLockEnable"): "tests/scenarios/test_deviceshare.py",
     ("rescheduling", "metricsPeriod"): "tests/outside/test_usage_feed.py",
     **{("extender", each.key): "tests/outside/test_extender.py" for each in DECLARED["extender"]},
+    ("predicates", "volumebinding.bindTimeoutSeconds"): "tests/binder/test_volume_step.py",
     ("preempt", "thrashingWindow"): "tests/scenarios/test_truce.py",
     ("reclaim", "thrashingWindow"): "tests/scenarios/test_truce.py",
 }
@@ -435,7 +451,8 @@ DEFAULTS = {
     "binpack.weight": 1, "binpack.cpu": 1, "binpack.memory": 1, "binpack.resources": "", "binpack.resources.<name>": 1,
     "overcommit-factor": 1.2, "predicate.NodeAffinityEnable": True, "predicate.NodePortsEnable": True,
     "predicate.TaintTolerationEnable": True, "predicate.PodAffinityEnable": True,
-    "predicate.PodTopologySpreadEnable": True,
+    "predicate.PodTopologySpreadEnable": True, "predicate.NodeVolumeLimitsEnable": True,
+    "predicate.VolumeZoneEnable": True, "predicate.VolumeBindingEnable": True,
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
     "task-topology.weight": 1, "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
     "tdm.revocable-zone.<zone>": "", "tdm.evict.period": "1m",

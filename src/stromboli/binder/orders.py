@@ -6,6 +6,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stromboli.model.volumes import VolumeOrder
+
 
 @dataclass(frozen=True, slots=True)
 class BindOrder:
@@ -17,6 +19,8 @@ class BindOrder:
     node: str
     #: What travels with the binding and then stands on the pod.
     annotations: Mapping[str, str] = field(default_factory=dict)
+    #: The volumes that must be ready before.
+    volumes: VolumeOrder | None = None
 
     @property
     def key(self) -> str:

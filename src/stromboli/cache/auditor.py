@@ -18,6 +18,7 @@ from stromboli.cache.differences import MOST_DIFFERENCES, Difference, difference
 from stromboli.cache.recount import QUEUE_SUMS, Recount
 from stromboli.cache.summary import summary_of
 from stromboli.model.snapshot import Snapshot
+from stromboli.model.volume_books import VolumeState
 
 Part = TypeVar("Part")
 
@@ -125,4 +126,5 @@ def view_of(cluster: Cluster) -> Snapshot:
         queue_books=derived.sums.copies(),
         warnings=cluster.books.warnings(),
         processors=cluster.holdings(),
+        volumes=VolumeState(cluster.volumes.table(), derived.volume_use),
     )

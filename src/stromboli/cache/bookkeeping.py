@@ -18,6 +18,7 @@ from stromboli.cache.pods import Counted, PodRecord, task_of
 from stromboli.cache.reading import Reading
 from stromboli.cache.run_times import run_time_complaint
 from stromboli.cache.structure import Structure
+from stromboli.cache.volumes import VolumeBook
 from stromboli.model.books import Layout
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue
@@ -51,6 +52,7 @@ class Bookkeeping:
         structure: Structure,
         reading: Reading,
         decisions: Decisions,
+        volumes: VolumeBook,
         *,
         seed: int,
         default_queue: str,
@@ -59,6 +61,7 @@ class Bookkeeping:
         self._structure = structure
         self._reading = reading
         self._decisions = decisions
+        self._volumes = volumes
         self._seed = seed
         self._default_queue = default_queue
         self.changes = Changes()
@@ -204,11 +207,15 @@ class Bookkeeping:
             self._warnings["pod", uid] = f"Pod {pod.key}: {complaint}"
         status = self._decisions.status_of(pod)
         node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
-        task_class = self._reading.class_of(record, self._images, self._queue_of(record.job))
+        volumes = self._volumes.needs(pod)
+        task_class = self._reading.class_of(record, self._images, self._queue_of(record.job), volumes.needs)
         row = self._derived.columns.take(status, node)
         rests, promised = uid in self._decisions.resting, self._decisions.nominated_node_of(pod)
         priorities = self._structure.priorities
-        task = task_of(pod, record.job, row, task_class, priorities, rests=rests, nominated_node=promised)
+        claims = volumes.claims
+        task = task_of(
+            pod, record.job, row, task_class, priorities, rests=rests, nominated_node=promised, claims=claims
+        )
         return Counted(task, status, node)
 
     # -- jobs ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from stromboli.model.numa import WANTED
 from stromboli.model.resources import Request, ResourceAxis
 from stromboli.model.task_class import LIMITS, QUEUE, TaskClass
 from stromboli.model.terms import TermRegistry
+from stromboli.model.volumes import VolumeNeeds
 
 ROLE = "volcano.sh/task-spec"
 
@@ -123,21 +124,27 @@ class Classifier:
         role, labels = role_of(pod), _chosen(pod.metadata.labels, self.labels)
         return facts if (role, labels) == (facts.role, facts.labels) else replace(facts, role=role, labels=labels)
 
-    def class_of(self, pod: kube.Pod, facts: PodFacts, images: frozenset[str], queue: str) -> TaskClass:
-        """The class of a pod among all others; `images` are those that some node holds, `queue` is its job's."""
+    def class_of(
+        self, pod: kube.Pod, facts: PodFacts, images: frozenset[str], queue: str, volumes: VolumeNeeds | None = None
+    ) -> TaskClass:
+        """The class of a pod among all others; `images` are those that some node holds, `queue` is its job's, and
+        `volumes` what its claims demand as they are now.
+        """
         if self.tells_queues_apart:
             facts = replace(facts, annotations=(*facts.annotations, (QUEUE, queue)))
         feeds = self._feeds(pod, facts)
         present = tuple(image for image in facts.images if image in images)
         key = (facts.request, facts.scored_request, facts.role, facts.constraints, present, feeds, facts.labels,
-               facts.annotations, facts.container_count if present else 0, facts.devices)  # fmt: skip
+               facts.annotations, facts.container_count if present else 0, facts.devices, volumes)  # fmt: skip
         known = self._classes.get(key)
         if known is None:
-            known = self._classes[key] = self._new_class(facts, present, feeds)
+            known = self._classes[key] = self._new_class(facts, present, feeds, volumes)
             self._given += 1
         return known
 
-    def _new_class(self, facts: PodFacts, images: tuple[str, ...], feeds: tuple[int, ...]) -> TaskClass:
+    def _new_class(
+        self, facts: PodFacts, images: tuple[str, ...], feeds: tuple[int, ...], volumes: VolumeNeeds | None
+    ) -> TaskClass:
         constraints = facts.constraints
         return TaskClass(
             number=self._given,
@@ -157,6 +164,7 @@ class Classifier:
             spread=constraints.spread,
             matches_own_affinity=constraints.matches_own_affinity,
             feeds=feeds,
+            volumes=volumes,
             labels=dict(facts.labels),
             annotations=dict(facts.annotations),
             devices=facts.devices,

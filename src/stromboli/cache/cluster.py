@@ -23,6 +23,7 @@ from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
 from stromboli.cache.takings import Takings
 from stromboli.cache.usage import UsageBook
+from stromboli.cache.volumes import VolumeBook
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
@@ -32,6 +33,8 @@ from stromboli.model.numa import Holdings
 from stromboli.model.reservation import Reservation
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.snapshot import Snapshot
+from stromboli.model.volume_books import VolumeState
+from stromboli.model.volumes import VolumeChoice
 
 SCHEDULER_NAMES = ("stromboli", "volcano")
 #: So many classes, terms and resources that nobody uses do no harm.
@@ -57,6 +60,7 @@ class Cluster:
         self.node_selector = node_selector or {}
         self.decisions = Decisions()
         self.usage = UsageBook()
+        self.volumes = VolumeBook(self._labels_of)
         self._placed_by_others = 0
         self._begin(class_labels, class_annotations)
 
@@ -69,7 +73,7 @@ class Cluster:
         self.processors = NumaBook()
         self.takings = Takings()
         self.books = Bookkeeping(
-            self.membership, self.structure, self.reading, self.decisions,
+            self.membership, self.structure, self.reading, self.decisions, self.volumes,
             seed=self.seed, default_queue=self.default_queue,
         )  # fmt: skip
         self._sizes = self.reading.sizes
@@ -100,7 +104,7 @@ class Cluster:
             self.usage.apply(given)
         elif isinstance(given, Numatopology):
             self.structure.set_processors(given.key, self.processors.apply(given))
-        else:
+        elif not self.volumes.apply(given):
             self.structure.apply(given)
 
     def remove(self, given: TopLevel) -> None:
@@ -120,7 +124,7 @@ class Cluster:
         elif isinstance(given, Numatopology):
             self.processors.remove(given.key)
             self.structure.set_processors(given.key, None)
-        else:
+        elif not self.volumes.remove(given):
             self.structure.remove(given)
 
     def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
@@ -163,6 +167,7 @@ class Cluster:
         if pod.spec.node_name:
             expected = self.decisions.forget_assumed(uid) or (known and known.pod.spec.node_name)
             self._placed_by_others += expected != pod.spec.node_name
+            self.volumes.settle(uid)
         if known is not None and says_the_same(known.pod, pod):
             labels, known.pod = known.pod.metadata.labels, pod
             if labels != pod.metadata.labels:
@@ -173,12 +178,14 @@ class Cluster:
             self.reading.read(record)
             if record.job:
                 self.membership.members.setdefault(record.job, set()).add(uid)
+        self.volumes.enter(pod)
         self._touch(uid)
 
     def _forget_pod(self, uid: str) -> None:
         self._leave_job(uid)
         self.membership.records.pop(uid, None)
         self.decisions.forget_pod(uid)
+        self.volumes.leave(uid)
         self._touch(uid)
 
     def _touch(self, uid: str) -> None:
@@ -215,17 +222,30 @@ class Cluster:
         """The uids of pods that are being evicted."""
         return frozenset(self.decisions.leaving)
 
-    def assume(self, uid: str, node: str, processors: str = "", given: Mapping[str, str] | None = None) -> None:
-        """A pod is being bound: its room, and which processors it was given, is taken until the cluster says more, or
-        the attempt is given up. `given` is what travels with the binding.
+    def _labels_of(self, node: str) -> Mapping[str, str] | None:
+        entry = self.structure.nodes.get(node)
+        return entry.facts.labels if entry is not None else None
+
+    def assume(
+        self,
+        uid: str,
+        node: str,
+        processors: str = "",
+        given: Mapping[str, str] | None = None,
+        volumes: tuple[VolumeChoice, ...] = (),
+    ) -> None:
+        """A pod is being bound: its room, which processors it was given and which volumes its claims were, is taken
+        until the cluster says more, or the attempt is given up. `given` is what travels with the binding.
         """
         record = self.membership.records.get(uid)
         if record is not None and not record.pod.spec.node_name:
             self.decisions.assume(uid, node, processors, assignments_in(given or {}))
+            self.volumes.decide(uid, node, volumes)
             self._touch(uid)
 
     def forget(self, uid: str) -> None:
         """A pod was not bound after all."""
+        self.volumes.forget(uid)
         if self.decisions.forget_assumed(uid) is not None:
             self._touch(uid)
 
@@ -297,7 +317,7 @@ class Cluster:
         """All objects as they came, without those that were passed over."""
         groups = (group.origin if isinstance(group, NativeGroup) else group for group in self.groups.values())
         others = [*self.structure.objects(), *self.reading.namespaces.values(), *self.budgets.objects()]
-        others += self.processors.objects()
+        others += [*self.processors.objects(), *self.volumes.objects()]
         return [*others, *groups, *self.pods()]
 
     def pods(self) -> list[kube.Pod]:
@@ -373,9 +393,15 @@ class Cluster:
             queue_books=derived.sums.copies(),
             quotas=self.structure.quotas,
             now=now,
-            warnings=(*self.books.warnings(), *self.usage.warnings(), *self.processors.warnings()),
             device_claims=self.books.devices.claims(),
             config_maps=self.structure.config_maps,
+            warnings=(
+                *self.books.warnings(),
+                *self.usage.warnings(),
+                *self.processors.warnings(),
+                *self.volumes.warnings(),
+            ),
+            volumes=VolumeState(self.volumes.table(), derived.volume_use.copy()),
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             takings=self.takings.since_lately(now),
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
@@ -387,6 +413,7 @@ class Cluster:
         """What follows from the objects, brought up to date."""
         if self.reading.is_outdated:
             self._reread_pods()
+        self.books.changes.pods |= self.volumes.take_changed()
         return self.books.derived()
 
     def holdings(self) -> Mapping[str, Holdings]:

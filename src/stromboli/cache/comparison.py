@@ -18,7 +18,7 @@ from stromboli.kube.objects.meta import TopLevel
 
 Identity = tuple[str, str]
 
-#: Of the other kinds nobody knows whether a server has them, and lists them for us.
+#: Of the other kinds nobody knows whether a server has them, and lists them for us: they are taken as they are known.
 _COMPARED = tuple(resource.type for resource in WATCHED_REQUIRED)
 
 
@@ -42,7 +42,8 @@ class Comparison:
         self._read = tuple(classifier.labels), tuple(classifier.annotations), tuple(cluster.reading.terms.counted)
 
     def with_objects(self, fresh: Iterable[TopLevel]) -> list[str]:
-        twin = cluster_with(replace(self._contents, objects=list(fresh)), *self._read)
+        others = (entry for entry in self._contents.objects if not isinstance(entry, _COMPARED))
+        twin = cluster_with(replace(self._contents, objects=[*fresh, *others]), *self._read)
         objects = _objects(_by_name(self._contents.objects), _by_name(twin.objects()))
         books = (f"books: {difference}" for difference in differences(summary_of(view_of(twin)), self._said))
         return list(islice(chain(objects, books), MOST_DIFFERENCES))

@@ -15,6 +15,7 @@ from stromboli.model.reservation import Reservation
 from stromboli.model.takings import Taking
 from stromboli.model.terms import Counted
 from stromboli.model.usage import Usage
+from stromboli.model.volumes import VolumeChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Contents:
     node_selector: Mapping[str, Collection[str]] = field(default_factory=dict)
     #: By node, what it was measured to use.
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    #: By uid, the volumes that were chosen for pods that are being bound.
+    volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)
 
 
 def contents_of(cluster: Cluster) -> Contents:
@@ -68,6 +71,7 @@ def contents_of(cluster: Cluster) -> Contents:
         default_queue=cluster.default_queue,
         node_selector={label: sorted(values) for label, values in cluster.node_selector.items()},
         usage=cluster.usage.figures,
+        volumes=cluster.volumes.choices,
     )
 
 
@@ -95,7 +99,8 @@ def cluster_with(
     for entry in contents.objects:
         cluster.apply(entry)
     for uid, node in contents.assumed.items():
-        cluster.assume(uid, node, contents.processors.get(uid, ""), contents.given.get(uid))
+        volumes = contents.volumes.get(uid, ())
+        cluster.assume(uid, node, contents.processors.get(uid, ""), contents.given.get(uid), volumes)
     for uid in contents.leaving:
         cluster.expect_leaving(uid)
     for uid in contents.resting:

@@ -22,6 +22,7 @@ from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue
 from stromboli.model.resources import add_request
 from stromboli.model.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, Task, TaskStatus
+from stromboli.model.volume_use import VolumeUse
 
 #: A pod as it was entered, and its labels.
 Member = tuple[Counted, Mapping[str, str]]
@@ -47,6 +48,7 @@ class Derived:
                 self.books[layout.allocatable + dimension, table.index[name]] = amount
         self.books[: layout.resources] = self.books[layout.allocatable :]
         self.tallies: dict[int, NDArray[np.int32]] = {}
+        self.volume_use = VolumeUse(len(table))
         self.columns = TaskColumns()
         #: By node row, the uids of the pods that take room there.
         self.standing: dict[int, set[str]] = {}
@@ -99,6 +101,8 @@ class Derived:
         self.books[: self.layout.changing, counted.row] += sign * effect
         for number in task_class.feeds:
             self._own_tally(number)[counted.row] += sign
+        if task_class.volumes is not None:
+            self.volume_use.add(task_class.volumes, counted.row, sign)
         standing = self.standing.setdefault(counted.row, set())
         (standing.add if sign > 0 else standing.discard)(counted.task.uid)
 

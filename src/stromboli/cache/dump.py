@@ -27,6 +27,7 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.reservation import Reservation
 from stromboli.model.takings import Taking
 from stromboli.model.usage import Usage
+from stromboli.model.volumes import VolumeChoice
 
 FORMAT = "stromboli-dump"
 VERSION = 1
@@ -99,6 +100,7 @@ class _File(msgspec.Struct, rename="camel"):
     takings: list[Taking] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
     reservations: dict[str, _Reservation] = msgspec.field(default_factory=dict)
+    volumes: dict[str, tuple[VolumeChoice, ...]] = msgspec.field(default_factory=dict)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -161,6 +163,7 @@ def _file_of(dump: Dump) -> _File:
             key: _Reservation(each.start, None if each.end == inf else each.end, list(each.places))
             for key, each in contents.reservations.items()
         },
+        volumes=dict(contents.volumes),
     )
 
 
@@ -214,6 +217,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         default_queue=file.default_queue,
         node_selector=file.node_selector,
         usage=file.usage,
+        volumes=file.volumes,
     )
     return Dump(contents, file.now, file.configuration, file.options, file.decisions, file.made_by)
 

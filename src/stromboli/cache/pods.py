@@ -98,6 +98,7 @@ def task_of(
     *,
     rests: bool = False,
     nominated_node: str = "",
+    claims: tuple[str, ...] = (),
 ) -> Task:
     metadata = pod.metadata
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
@@ -118,6 +119,7 @@ def task_of(
         never_preempts=pod.spec.preemption_policy == "Never",
         priority_class=pod.spec.priority_class_name or "",
         placed_at=_placed_at(pod),
+        claims=claims,
         run_time=run_time_of(pod),
     )
 

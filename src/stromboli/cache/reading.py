@@ -16,6 +16,7 @@ from stromboli.model.devices import is_counted_by
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.task_class import HostPort, TaskClass
 from stromboli.model.terms import TermRegistry
+from stromboli.model.volumes import VolumeNeeds
 
 
 class Reading:
@@ -71,10 +72,12 @@ class Reading:
         else:
             record.facts = self.classifier.relabelled(record.facts, record.pod)
 
-    def class_of(self, record: PodRecord, images: frozenset[str], queue: str) -> TaskClass:
+    def class_of(
+        self, record: PodRecord, images: frozenset[str], queue: str, volumes: VolumeNeeds | None = None
+    ) -> TaskClass:
         """The class of a pod; one that makes no sense counts as asking for nothing."""
         facts = record.facts or self.classifier.facts(without_demands(record.pod), self._labels)
-        return self.classifier.class_of(record.pod, facts, images, queue)
+        return self.classifier.class_of(record.pod, facts, images, queue, volumes)
 
     def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
         """Tell classes apart by these from now on; whether that is something new."""

@@ -124,6 +124,7 @@ class Recount:
                 if one != other:
                     yield difference(f"node {name}, {self._fact(place)}", one, other)
         yield from self._check_tallies(name, row, present)
+        yield from self._check_volumes(name, row, present)
 
     def _column(self, name: str, present: Iterable[_Count]) -> list[int]:
         layout = self.derived.layout
@@ -166,6 +167,16 @@ class Recount:
                 yield difference(f"node {name}, pods of term {number}", pods, int(column[row]))
         for number, pods in expected.items():
             yield difference(f"node {name}, pods of term {number}", pods, 0)
+
+    def _check_volumes(self, name: str, row: int, present: Iterable[_Count]) -> Iterator[Difference]:
+        """Volumes that several pods share are attached once."""
+        needs = (self._cluster.volumes.needs(count.record.pod).needs for count in present)
+        attachments = [attachment for need in needs if need for attachment in need.attachments]
+        distinct = {*(each for each in attachments if each.handle)}
+        expected = Counter(each.driver for each in (*distinct, *(each for each in attachments if not each.handle)))
+        found = {driver: int(column[row]) for driver, column in self.derived.volume_use.attached.items() if column[row]}
+        if found != expected:
+            yield difference(f"node {name}, volumes", dict(expected), found)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,17 @@ def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> di
         "queues": {name: _queue(snapshot, name) for name in sorted(snapshot.queue_books)},
         "processors": {name: (known.free, known.leaving, known.held) for name, known in snapshot.processors.items()},
         "warnings": snapshot.warnings,
+        "volumes": _volumes(snapshot),
     }
+
+
+def _volumes(snapshot: Snapshot) -> dict[str, Any]:
+    table = snapshot.volumes.table
+    there = {
+        "free": {volume.name: volume for volume in table.volumes},
+        "rooms": {room.name: room for room in table.rooms},
+    }
+    return {**there, "limits": table.limits, **snapshot.volumes.use.named(snapshot.nodes)}
 
 
 def _named(snapshot: Snapshot, amounts: Sequence[int]) -> dict[str, int]:
@@ -111,6 +121,8 @@ def _task(snapshot: Snapshot, task: Task, known: set[Counted]) -> tuple[Any, ...
         task_class.scored_request,
         task_class.role,
         {snapshot.terms.counted[number] for number in task_class.feeds} & known,
+        task_class.volumes,
+        task.claims,
     )
 
 

@@ -32,6 +32,7 @@ from stromboli.model.resources import Amounts, Request, add_request
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.takings import Taking
 from stromboli.model.task import Task, TaskStatus
+from stromboli.model.volumes import VolumeOrder
 
 
 @dataclass(slots=True)
@@ -40,6 +41,8 @@ class Bind:
     node: str
     #: What plugins want to travel with the binding.
     annotations: dict[str, str]
+    #: What must be made ready before.
+    volumes: VolumeOrder | None = None
 
 
 @dataclass(slots=True)
@@ -309,9 +312,14 @@ class Session(questions.Questions):
         """Bind what these entries of one statement allocated, all together: plugins are asked before anything is
         written, so that one that fails leaves no part of a gang behind.
         """
-        names = self.nodes.names
+        names, volumes = self.nodes.names, self.ledger.volumes
         binds = [
-            Bind(task, names[row], self._context_of(task) if self._bind_context else _NO_ANNOTATIONS)
+            Bind(
+                task,
+                names[row],
+                self._context_of(task) if self._bind_context else _NO_ANNOTATIONS,
+                volumes.order_of(task) if task.claims else None,
+            )
             for entry in entries
             for task, row in zip(entry.tasks, entry.rows, strict=True)
         ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.kube.objects.catalogue import (
+    CLAIMS,
     EVENTS,
     JOBS,
     LEASES,
@@ -21,6 +22,7 @@ from stromboli.kube.objects.catalogue import (
     QUEUES,
     REPLICA_SETS,
     STATEFUL_SETS,
+    VOLUMES,
     WATCHED_OPTIONAL,
     WATCHED_REQUIRED,
 )
@@ -64,6 +66,8 @@ _SCHEDULER = (
     Right(NATIVE_POD_GROUPS.group, "podgroups/status", ("patch",), "native groups say whether they were scheduled"),
     Right(QUEUES.group, "queues", ("get",), "a queue is read again when somebody else wrote to it"),
     Right(QUEUES.group, "queues/status", ("patch",), "queues say what they hold"),
+    Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "claims are told for which node their volume is to be made"),
+    Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "volumes are promised to claims of pods that get a node"),
     Right(EVENTS.group, "events", ("create", "patch"), "what happens to pods and groups is told, and counted"),
     Right(NODE_METRICS.group, "nodes", ("list",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_cpu_usage_avg", ("get",), _MEASURED),

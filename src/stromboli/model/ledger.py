@@ -1,8 +1,8 @@
 """The ledger: the only books that change during a cycle, and their only writer.
 
 Idle, used, releasing and pipelined amounts of nodes; status and node of tasks; counters of jobs, sub-jobs and
-roles; sums of queues with their ancestors; tallies of pods per term. Each operation saves exactly what it
-overwrites in an `Entry`, and undo puts that back: an old state is never recomputed.
+roles; sums of queues with their ancestors; tallies of pods per term; volumes that are given out. Each operation saves
+exactly what it overwrites in an `Entry`, and undo puts that back: an old state is never recomputed.
 """
 
 from collections import Counter
@@ -24,6 +24,7 @@ from stromboli.model.resources import Amounts, Request, add_request
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import TRANSITIONS, Task, TaskStatus
 from stromboli.model.task_class import TaskClass
+from stromboli.model.volume_books import Taken, VolumeBooks
 
 _STATUSES = tuple(TaskStatus)
 _ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
@@ -50,6 +51,8 @@ class Entry:
     saved_tallies: list[tuple[NDArray[np.int32], int, int]] = field(default_factory=list)
     #: Whether it is about room for the tasks' successors: the tasks themselves stay what and where they are.
     for_successors: bool = False
+    #: The volumes that a task had in the room it gave up.
+    saved_volumes: tuple[Taken, ...] = ()
 
 
 class Ledger:
@@ -63,6 +66,7 @@ class Ledger:
         self.jobs = snapshot.jobs
         self.queues = snapshot.queue_books
         self.budgets = snapshot.budgets
+        self.volumes = VolumeBooks(snapshot.nodes, snapshot.volumes)
         self.status = snapshot.status
         self.node_of = snapshot.node_of
         #: Fast access to single entries of the same memory.
@@ -160,6 +164,9 @@ class Ledger:
         if self._is_overcommitted(task_class, columns, status):
             self.books[: self.layout.changing, columns] = saved_columns
             raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
+        if task_class.volumes is not None and not self._take_volumes(tasks, rows):
+            self.books[: self.layout.changing, columns] = saved_columns
+            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more find no volumes where they were placed")
         if status is TaskStatus.PIPELINED:
             self.holds_rooms, self.is_scored_as_used = True, False
         elif task_class.is_scored_higher:
@@ -183,6 +190,8 @@ class Ledger:
         self._add_to_sums(entry, task_class, -1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], -1)
+        if task_class.volumes is not None:
+            self.volumes.use.add(task_class.volumes, row, -1)
         if self.budgets.of_task:
             self.budgets.spend(task.uid)
         self.freed += 1
@@ -197,6 +206,9 @@ class Ledger:
         task_class, row = task.task_class, self.row_of(task)
         columns, saved_columns = self._add_to_nodes([row], -self.effect(task_class, TaskStatus.PIPELINED))
         entry = self._count(job, [task], [row], TaskStatus.PIPELINED, TaskStatus.PENDING, columns, saved_columns)
+        if task_class.volumes is not None:
+            entry.saved_volumes = self.volumes.kept(task)
+            self.volumes.give_back(task, row)
         self._add_to_sums(entry, task_class, -1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], -1)
@@ -216,6 +228,8 @@ class Ledger:
             raise BrokenBooks(f"{task.key} does not fit where it was to go")
         self.holds_rooms, self.is_scored_as_used = True, False
         entry = Entry(job, [task], [row], leaving, leaving, [], [], columns, saved_columns, for_successors=True)
+        if task_class.volumes is not None:
+            self.volumes.use.add(task_class.volumes, row, 1)
         self._add_to_sums(entry, task_class, 1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], 1)
@@ -233,6 +247,8 @@ class Ledger:
 
     def _keep_free(self, task: Task, row: int, sign: int) -> None:
         self._add_to_nodes([row], sign * self.effect(task.task_class, TaskStatus.PIPELINED))
+        if task.task_class.volumes is not None:
+            self.volumes.use.add(task.task_class.volumes, row, sign)
         for dimension, amount in task.task_class.request:
             self.held[dimension, row] += sign * amount
         for number in task.task_class.feeds:
@@ -309,6 +325,8 @@ class Ledger:
         for column, row, count in reversed(entry.saved_tallies):
             column[row] = count
         self.freed += 1
+        if entry.tasks[0].task_class.volumes is not None:
+            self._undo_volumes(entry)
         if entry.for_successors:
             return
         if entry.after is TaskStatus.RELEASING:
@@ -430,6 +448,22 @@ class Ledger:
                 entry.saved_tallies.append((column, row, count))
                 column[row] = count + step
 
+    def _take_volumes(self, tasks: Sequence[Task], rows: Sequence[int]) -> bool:
+        """Give every task what its claims need, or none of them anything."""
+        for number, (task, row) in enumerate(zip(tasks, rows, strict=True)):
+            if not self.volumes.take(task, row):
+                for before in reversed(range(number)):
+                    self.volumes.give_back(tasks[before], rows[before])
+                return False
+        return True
+
+    def _undo_volumes(self, entry: Entry) -> None:
+        for task, row in zip(reversed(entry.tasks), reversed(entry.rows), strict=True):
+            if entry.for_successors or entry.before is TaskStatus.PENDING:
+                self.volumes.give_back(task, row)
+            else:
+                self.volumes.restore(task, row, entry.saved_volumes)
+
     def _own_tally(self, number: int) -> NDArray[np.int32]:
         if number not in self._own_tallies:
             known = self._tallies.get(number)
@@ -451,6 +485,7 @@ class Ledger:
             books: QueueBooks = self.queues[name]
             parts.append(repr((name, books.allocated, books.request, books.inqueue, books.elastic)).encode())
         parts.append(repr(self.budgets.left).encode())
+        parts.append(self.volumes.fingerprint())
         for number, column in sorted(self._tallies.items()):
             if column.any():
                 parts.append(repr(number).encode() + column.tobytes())

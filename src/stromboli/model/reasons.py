@@ -15,6 +15,7 @@ class Cure(StrEnum):
     JOB_CHANGED = "the PodGroup changes"
     QUEUE_CHANGED = "a queue's limits, weight or state change"
     QUOTA_CHANGED = "a quota of the namespace changes"
+    STORAGE_CHANGED = "a claim, a volume or a storage class changes"
     TIME = "time passes"
 
 
@@ -52,6 +53,16 @@ class Code(StrEnum):
     KEPT_FOR_DEVICES = "KeptForDevices"
     NO_DEVICES = "NoDevices"
     DEVICES_TAKEN = "DevicesTaken"
+    CLAIM_MISSING = "VolumeClaimMissing"
+    CLAIM_LOST = "VolumeClaimLost"
+    CLAIM_UNBOUND = "VolumeClaimUnbound"
+    STORAGE_CLASS_MISSING = "StorageClassMissing"
+    VOLUME_AFFINITY = "VolumeNodeAffinityMismatch"
+    VOLUME_ZONE = "VolumeZoneMismatch"
+    VOLUME_LIMIT = "VolumeLimitExceeded"
+    VOLUME_IN_USE = "VolumeInUse"
+    NO_VOLUME = "NoVolumeAvailable"
+    NO_STORAGE = "InsufficientStorage"
     PLUGIN_REFUSED = "PluginRefused"
     PLUGIN_FAILED = "PluginFailed"
     NO_NODES = "NoNodes"
@@ -190,6 +201,51 @@ CODES: dict[Code, CodeFacts] = {
     Code.DEVICES_TAKEN: CodeFacts(
         "No set of the node's devices has enough memory, cores or places left that the pod may have.", Remedy.WAIT,
         "Wait for pods to end, ask for less of each device, or allow other types of devices.", _ROOM,
+    ),
+    Code.CLAIM_MISSING: CodeFacts(
+        "A claim that the pod uses does not exist, or is not its own.", Remedy.CHANGE_REQUEST,
+        "Create the named PersistentVolumeClaim, or correct spec.volumes of the pod.",
+        (Cure.STORAGE_CHANGED, Cure.POD_CHANGED),
+    ),
+    Code.CLAIM_LOST: CodeFacts(
+        "A claim that the pod uses has lost its volume, or is being deleted.", Remedy.CHANGE_REQUEST,
+        "Create the claim anew, or bring its volume back.", (Cure.STORAGE_CHANGED, Cure.POD_CHANGED),
+    ),
+    Code.CLAIM_UNBOUND: CodeFacts(
+        "A claim that does not wait for a node has no volume yet.", Remedy.ASK_ADMINISTRATOR,
+        "Wait for the provisioner, or read the events of the claim.", (Cure.STORAGE_CHANGED,),
+    ),
+    Code.STORAGE_CLASS_MISSING: CodeFacts(
+        "The storage class of a claim does not exist.", Remedy.CHANGE_REQUEST,
+        "Create the StorageClass, or name another one in the claim.", (Cure.STORAGE_CHANGED,),
+    ),
+    Code.VOLUME_AFFINITY: CodeFacts(
+        "The volume of a claim cannot be reached from the node.", Remedy.WAIT,
+        "Wait for room on the nodes that reach the volume.",
+        (Cure.STORAGE_CHANGED, Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.VOLUME_ZONE: CodeFacts(
+        "The volume of a claim is in another zone or region.", Remedy.WAIT,
+        "Wait for room in the zone of the volume.", (Cure.STORAGE_CHANGED, Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.VOLUME_LIMIT: CodeFacts(
+        "The node holds as many volumes of a driver as it can.", Remedy.WAIT,
+        "Wait for pods with volumes to end, or add nodes.", (*_ROOM, Cure.STORAGE_CHANGED),
+    ),
+    Code.VOLUME_IN_USE: CodeFacts(
+        "Another pod uses a claim that only one pod may use.", Remedy.WAIT,
+        "Wait for the other pod to end, or use another access mode than ReadWriteOncePod.",
+        (Cure.POD_REMOVED, Cure.POD_CHANGED, Cure.STORAGE_CHANGED),
+    ),
+    Code.NO_VOLUME: CodeFacts(
+        "There is no free volume that a claim could have on the node, and none can be made there.",
+        Remedy.ASK_ADMINISTRATOR,
+        "Create volumes, or use a storage class that makes them on these nodes.",
+        (Cure.STORAGE_CHANGED, Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.NO_STORAGE: CodeFacts(
+        "The node has too little storage left to make the volume of a claim.", Remedy.ASK_ADMINISTRATOR,
+        "Free or add storage, or ask for a smaller volume.", (Cure.STORAGE_CHANGED, Cure.NODE_ADDED),
     ),
     Code.PLUGIN_REFUSED: CodeFacts(
         "A plugin refused the node.", Remedy.ASK_ADMINISTRATOR, "Read the plugin's documentation.", tuple(Cure)

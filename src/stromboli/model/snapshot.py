@@ -24,6 +24,7 @@ from stromboli.model.resources import ResourceAxis
 from stromboli.model.takings import Taking
 from stromboli.model.terms import TermRegistry
 from stromboli.model.usage import UsageTable
+from stromboli.model.volume_books import VolumeState
 
 
 @dataclass(slots=True)
@@ -65,6 +66,8 @@ class Snapshot:
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: What nodes really use; None when nobody has measured it.
     usage: UsageTable | None = None
+    #: Volumes and storage to give out, and what is in use.
+    volumes: VolumeState = field(default_factory=VolumeState)
 
     @property
     def size(self) -> int:

@@ -64,6 +64,8 @@ class Task:
     priority_class: str = ""
     #: When it got its node, as the cluster says; 0 while it has none, or when nobody knows.
     placed_at: float = 0.0
+    #: The names of its claims that wait for a volume, in the order in which its class has them.
+    claims: tuple[str, ...] = ()
     #: How long it says it will run, in seconds.
     run_time: float = inf
     #: Members of a numbered set by their number, others by age; the uid settles the rest.

@@ -12,6 +12,7 @@ from stromboli.model.devices import DeviceWishes
 from stromboli.model.resources import CPU, MEMORY, Request, is_best_effort
 from stromboli.model.selectors import NodeTerm
 from stromboli.model.terms import PodTerm
+from stromboli.model.volumes import VolumeNeeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class TaskClass:
     matches_own_affinity: bool = False
     #: Columns of the ledger's tallies that a placed member raises by one.
     feeds: tuple[int, ...] = ()
+    #: What the claims of a member demand; None where it has none that matter.
+    volumes: VolumeNeeds | None = None
     #: Labels and annotations that a plugin declared it reads.
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)

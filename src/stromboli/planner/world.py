@@ -20,6 +20,7 @@ from stromboli.framework.session import Bind, Session
 from stromboli.framework.status import phase_of
 from stromboli.model.job import Job
 from stromboli.model.snapshot import Snapshot
+from stromboli.planner.storage import claims_made_for, fulfil
 
 #: The last day that a date can be written for.
 _END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
@@ -45,6 +46,8 @@ class World:
         for queue in standard_queues():
             self._cluster.apply(queue)
         for entry in sorted(given, key=_place_in_line):
+            if isinstance(entry, kube.Pod):
+                self._apply_claims_of(entry)
             if isinstance(entry, kube.Pod) and is_plain(entry, scheduler_names):
                 self._apply_plain(entry)
             else:
@@ -64,6 +67,11 @@ class World:
             self._cluster.apply(group)
             self._made_groups[group.key] = group
         self._cluster.apply(with_group(pod, group.metadata.name))
+
+    def _apply_claims_of(self, pod: kube.Pod) -> None:
+        for claim in claims_made_for(pod):
+            if self._cluster.volumes.claim(claim.key) is None:
+                self._cluster.apply(claim)
 
     def run_cycle(self, accounts: Accounts | None = None) -> Session:
         """One cycle; what it decides becomes true in this world, and is accounted for where that is wanted."""
@@ -105,6 +113,7 @@ class World:
     def _run(self, bind: Bind) -> None:
         pod = self._cluster.pod(bind.task.uid)
         annotations = {**(pod.metadata.annotations or {}), **bind.annotations}
+        fulfil(bind, self._cluster.volumes, self._cluster.structure.nodes[bind.node].facts.labels)
         running = msgspec.structs.replace(
             pod,
             metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),

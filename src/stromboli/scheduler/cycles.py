@@ -135,7 +135,7 @@ class Cycles:
 
 def _order_of(bind: Bind, mark: dict[str, str]) -> BindOrder:
     task = bind.task
-    return BindOrder(task.uid, task.namespace, task.name, bind.node, {**bind.annotations, **mark})
+    return BindOrder(task.uid, task.namespace, task.name, bind.node, {**bind.annotations, **mark}, bind.volumes)
 
 
 def _tasks_by_job(session: Session) -> Counter[str]:

@@ -89,7 +89,8 @@ class Outcomes:
         self._under_way[order.uid] = _UnderWay(
             self._cluster.structure.nodes.get(order.node), self._clock(), self._cluster.doings_of_others
         )
-        self._cluster.assume(order.uid, order.node, order.annotations.get(PROCESSORS, ""), order.annotations)
+        processors, volumes = order.annotations.get(PROCESSORS, ""), order.volumes.choices if order.volumes else ()
+        self._cluster.assume(order.uid, order.node, processors, order.annotations, volumes)
         self._reporting.withdraw(order.key)
 
     def obstacle(self, order: BindOrder) -> str:

@@ -17,6 +17,7 @@ from stromboli.binder.evictions import Evictor, EvictWorkers
 from stromboli.binder.node_lock import NodeLock
 from stromboli.binder.orders import EvictOrder
 from stromboli.binder.steps import BindStep
+from stromboli.binder.volumes import VolumeStep
 from stromboli.binder.workers import BindWorkers
 from stromboli.cache.auditor import Auditor
 from stromboli.cache.cluster import Cluster
@@ -103,6 +104,7 @@ class Scheduler:
             self.outcomes,
             workers=options.bind_workers,
             batch=options.bind_batch,
+            early=(VolumeStep(client, self.mirror, self.outcomes.obstacle),),
         )
         self.evictors = EvictWorkers(
             Evictor(client, delete=options.evict_by_delete, is_in_charge=is_in_charge),
@@ -133,7 +135,7 @@ class Scheduler:
 
     def _is_binding(self) -> bool:
         """Whether pods are on their way to their nodes; what is told about it comes after them."""
-        return self.binders.waiting > 0
+        return self.binders.waiting > self.binders.preparing
 
     # -- life ---------------------------------------------------------------------------------------------------
 

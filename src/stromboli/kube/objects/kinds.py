@@ -21,6 +21,14 @@ from stromboli.kube.objects.cluster import (
     ResourceQuota,
 )
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from stromboli.kube.objects.topology import Numatopology
 from stromboli.kube.objects.volcano import PodGroup, Queue
 
@@ -39,6 +47,12 @@ KubeObject: TypeAlias = (
     | ResourceQuota
     | NodeMetrics
     | Numatopology
+    | PersistentVolumeClaim
+    | PersistentVolume
+    | StorageClass
+    | CSIDriver
+    | CSINode
+    | CSIStorageCapacity
 )
 
 KINDS: dict[tuple[str, str], type[KubeObject]] = {
@@ -46,6 +60,7 @@ KINDS: dict[tuple[str, str], type[KubeObject]] = {
     for kind in (
         *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
         *(ResourceQuota, NodeMetrics, Numatopology),
+        *(PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode, CSIStorageCapacity),
     )
 }
 """The type of every kind that is read, by API group and kind; the core group is ""."""

@@ -52,6 +52,16 @@ class PersistentVolumeClaim(TopLevel):
     spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether claim and volume belong together for good."""
+        complete = self.status.phase == "Bound" or BIND_COMPLETED in (self.metadata.annotations or {})
+        return bool(self.spec.volume_name) and complete
+
+    @property
+    def selected_node(self) -> str:
+        return (self.metadata.annotations or {}).get(SELECTED_NODE, "")
+
 
 class ClaimReference(Wire):
     """The claim that a volume is promised to: by name, and once they belong together for good, by uid."""

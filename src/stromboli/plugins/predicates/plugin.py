@@ -8,10 +8,14 @@ placement.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from stromboli.framework.arguments import Argument, Arguments
 from stromboli.framework.node_rules import NodeFilter
 from stromboli.framework.plugin import Plugin
+from stromboli.model.reasons import Reason
+from stromboli.model.task_class import TaskClass
+from stromboli.model.volume_books import VolumePolicy
 from stromboli.plugins.predicates.availability import Availability
 from stromboli.plugins.predicates.existing_anti_affinity import ExistingAntiAffinity
 from stromboli.plugins.predicates.host_ports import HostPorts
@@ -20,8 +24,14 @@ from stromboli.plugins.predicates.pod_affinity import PodAffinity
 from stromboli.plugins.predicates.pod_anti_affinity import PodAntiAffinity
 from stromboli.plugins.predicates.taints import Taints
 from stromboli.plugins.predicates.topology_spread import TopologySpread
+from stromboli.plugins.predicates.volume_affinity import VolumeAffinity, VolumeZone
+from stromboli.plugins.predicates.volume_binding import VolumeBinding
+from stromboli.plugins.predicates.volume_limits import VolumeLimits
 
-_NO_VOLUMES = "volumes are not looked at when nodes are chosen"
+if TYPE_CHECKING:
+    from stromboli.framework.session import Session
+
+_NO_SCORES = "volumes decide where a pod may run, not where it runs best"
 _NO_CLAIMS = "resource claims are not looked at when nodes are chosen"
 
 #: Every rule in the order of asking, with the argument that switches it off; None for rules that always apply.
@@ -29,7 +39,11 @@ _RULES: tuple[tuple[str | None, Callable[[], NodeFilter]], ...] = (
     (None, Availability),
     ("predicate.NodeAffinityEnable", NodeAffinity),
     ("predicate.TaintTolerationEnable", Taints),
+    ("predicate.VolumeBindingEnable", VolumeAffinity),
+    ("predicate.VolumeZoneEnable", VolumeZone),
     ("predicate.NodePortsEnable", HostPorts),
+    ("predicate.NodeVolumeLimitsEnable", VolumeLimits),
+    ("predicate.VolumeBindingEnable", VolumeBinding),
     ("predicate.PodAffinityEnable", PodAffinity),
     ("predicate.PodAffinityEnable", PodAntiAffinity),
     ("predicate.PodAffinityEnable", ExistingAntiAffinity),
@@ -38,7 +52,7 @@ _RULES: tuple[tuple[str | None, Callable[[], NodeFilter]], ...] = (
 
 
 class Predicates(Plugin):
-    """Node selectors and affinity, taints, host ports, affinity between pods, spreading."""
+    """Node selectors and affinity, taints, host ports, volumes, affinity between pods, spreading."""
 
     name = "predicates"
     arguments = (
@@ -47,24 +61,40 @@ class Predicates(Plugin):
         Argument("predicate.TaintTolerationEnable", bool, True, "Refuse nodes with taints that are not tolerated."),
         Argument("predicate.PodAffinityEnable", bool, True, "Obey required affinity and anti-affinity between pods."),
         Argument("predicate.PodTopologySpreadEnable", bool, True, "Obey hard topology spread constraints."),
-        Argument("predicate.NodeVolumeLimitsEnable", bool, True, "Count volumes per node.", ignored=_NO_VOLUMES),
-        Argument("predicate.VolumeZoneEnable", bool, True, "Keep to the zones of volumes.", ignored=_NO_VOLUMES),
-        Argument("predicate.VolumeBindingEnable", bool, True, "Choose nodes for volumes.", ignored=_NO_VOLUMES),
+        Argument("predicate.NodeVolumeLimitsEnable", bool, True, "Refuse nodes that hold too many volumes."),
+        Argument("predicate.VolumeZoneEnable", bool, True, "Refuse nodes in other zones than those of volumes."),
+        Argument("predicate.VolumeBindingEnable", bool, True, "Find volumes for claims, and bind them with the pod."),
         Argument(
             "predicate.CacheEnable", bool, False, "Keep answers.", ignored="answers are always kept per task class"
         ),
         Argument(
             "predicate.DynamicResourceAllocationEnable", bool, False, "Allocate resource claims.", ignored=_NO_CLAIMS
         ),
-        Argument("volumebinding.bindTimeoutSeconds", int, 600, "How long a volume may take.", ignored=_NO_VOLUMES),
-        Argument("volumebinding.weight", int, 1, "Weight of volumes in scores.", ignored=_NO_VOLUMES),
-        Argument("volumebinding.shape", list, [], "Scores by volume utilisation.", ignored=_NO_VOLUMES),
+        Argument("volumebinding.bindTimeoutSeconds", int, 600, "How long volumes may take to get ready.", minimum=1),
+        Argument("volumebinding.weight", int, 1, "Weight of volumes in scores.", ignored=_NO_SCORES),
+        Argument("volumebinding.shape", list, [], "Scores by volume utilisation.", ignored=_NO_SCORES),
         Argument("dynamicresources.filterTimeoutSeconds", int, 10, "Time for claims.", ignored=_NO_CLAIMS),
     )
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
         self._filters = tuple(make() for switch, make in _RULES if switch is None or given[switch])
+        self._volumes = VolumePolicy(
+            binds=given["predicate.VolumeBindingEnable"],
+            limits=given["predicate.NodeVolumeLimitsEnable"],
+            patience=float(given["volumebinding.bindTimeoutSeconds"]),
+        )
+
+    def open(self, session: Session) -> None:
+        """What this cycle gives out, it gives out by the rules that are switched on."""
+        session.ledger.volumes.policy = self._volumes
+
+    def pre_predicate(self, task_class: TaskClass) -> Reason | None:
+        """A claim that is not there, or waits for somebody else, keeps the pod from every node."""
+        return task_class.volumes.fault if task_class.volumes is not None else None
+
+    def unanswered(self) -> frozenset[str]:
+        return frozenset() if self._volumes.binds else frozenset({"pre_predicate"})
 
     def node_filters(self) -> Sequence[NodeFilter]:
         return self._filters
