@@ -14,6 +14,7 @@ from stromboli.plugins import PLUGINS
 from tests.scenarios.asking import ASKING
 from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, priority_class, queue, running
 from tests.scenarios.case import Case, configuration, plugin
+from tests.scenarios.machines import BEST, crew, machine
 from tests.scenarios.measuring import measured
 from tests.scenarios.sharing import chips, device_config, gpu_node, npu, npus, shared_gpus
 from tests.scenarios.storage import DRIVER, HOST, ZONE, claim, csi_node, storage_class, using, volume
@@ -135,6 +136,8 @@ BINPACK = [
 ]  # fmt: skip
 
 OTHERS = [
+    Row("numa-aware", "weight", 0, machine("a", BEST, free="0-1,4-5"), machine("b", BEST), crew(1, 4, BEST), default="b",
+        changed="a"),
     Row(
         "task-topology", "task-topology.weight", 0, nodes(1, 2), node("c", 2),
         gang(0, roles=["ps", "worker"], notes={"volcano.sh/task-topology-affinity": "ps,worker"}), default="cc",
@@ -454,7 +457,7 @@ DEFAULTS = {
     "predicate.PodTopologySpreadEnable": True, "predicate.NodeVolumeLimitsEnable": True,
     "predicate.VolumeZoneEnable": True, "predicate.VolumeBindingEnable": True,
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
-    "task-topology.weight": 1, "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
+    "task-topology.weight": 1, "weight": 1, "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False, "sla-waiting-time": "",
     "tdm.revocable-zone.<zone>": "", "tdm.evict.period": "1m",
     "defaultPreemptMinRuntime": "0s", "defaultReclaimMinRuntime": "0s", "reclaimResolveMethod": "lca",
     "usage.weight": 5, "cpu.weight": 1, "memory.weight": 1, "thresholds": {}, "estimator": {},

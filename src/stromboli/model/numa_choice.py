@@ -18,11 +18,9 @@ Demand = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """The processors that the containers of a pod get on a node; none where the kubelet has to see for itself."""
+    """The processors that containers get on a node; none where the kubelet has to see for itself."""
 
     containers: tuple[tuple[str, CpuSet], ...]
-    #: In how many cells they lie.
-    cells: int
 
     @property
     def cpus(self) -> CpuSet:
@@ -35,18 +33,30 @@ class Allotment:
 def allot(processors: Processors, free: CpuSet, demand: Demand) -> Allotment | str:
     """Processors for all containers, or the name of the container for which the node's policy leaves none."""
     given = []
-    everywhere = len(processors.cells)
-    falls_short = False
     for container, number in demand:
         cells = cells_for(processors, free, number)
         if not _is_allowed(processors, cells, number):
             return container
         cpus = take(processors, free & _union(processors, cells), number) if cells else 0
-        falls_short = falls_short or not cells
         given.append((container, cpus))
         free &= ~cpus
-    together = Allotment(tuple(given), 0).cpus
-    return Allotment(tuple(given), everywhere if falls_short else len(processors.cells_of(together)))
+    return Allotment(tuple(given))
+
+
+def count_cells(processors: Processors, free: CpuSet, demand: Demand) -> int:
+    """In how many cells such an allotment would lie; 0 where there would be none. Where a container is let in that
+    would get nothing, it is more than there are.
+    """
+    before = allot(processors, free, demand[:-1])
+    if isinstance(before, str):
+        return 0
+    number = demand[-1][1]
+    last = cells_for(processors, free & ~before.cpus, number)
+    if not _is_allowed(processors, last, number):
+        return 0
+    if not last or not all(cpus for _, cpus in before.containers):
+        return len(processors.cells) + 1
+    return len({*processors.cells_of(before.cpus), *last})
 
 
 def _is_allowed(processors: Processors, cells: Sequence[int], number: int) -> bool:

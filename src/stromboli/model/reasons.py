@@ -48,6 +48,8 @@ class Code(StrEnum):
     NAMESPACE_QUOTA = "NamespaceQuotaExceeded"
     REVOCABLE_NODE = "RevocableNode"
     NODE_LOAD = "NodeLoadTooHigh"
+    NUMA_POLICY = "NumaPolicyMismatch"
+    NUMA_ALIGNMENT = "NumaAlignmentImpossible"
     NODE_GROUP = "NodeGroupMismatch"
     NODE_GROUP_LIMIT = "NodeGroupLimitExceeded"
     KEPT_FOR_DEVICES = "KeptForDevices"
@@ -179,6 +181,16 @@ CODES: dict[Code, CodeFacts] = {
         "The node was measured to use more of its cpu or memory than the configuration allows.", Remedy.WAIT,
         "Wait for the load to fall, add nodes, or raise the thresholds of the plugin usage.",
         (Cure.TIME, Cure.NODE_ADDED, Cure.POD_REMOVED),
+    ),
+    Code.NUMA_POLICY: CodeFacts(
+        "The node does not hand out processors by the NUMA policy that the pod names, or does not say how.",
+        Remedy.ASK_ADMINISTRATOR,
+        "Name the policy of the nodes in the annotation, or have kubelets with that policy and the exporter of their "
+        "Numatopology.", (Cure.NODE_CHANGED, Cure.NODE_ADDED, Cure.POD_CHANGED),
+    ),
+    Code.NUMA_ALIGNMENT: CodeFacts(
+        "The node has no free processors in so few NUMA nodes as its policy demands.", Remedy.WAIT,
+        "Wait for pods to end, ask for fewer processors, or add nodes.", _ROOM,
     ),
     Code.NODE_GROUP: CodeFacts(
         "The node is in no group that the queue may use.", Remedy.ASK_ADMINISTRATOR,

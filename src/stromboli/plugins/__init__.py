@@ -11,6 +11,7 @@ from stromboli.plugins.gang import Gang
 from stromboli.plugins.minruntime import MinRuntime
 from stromboli.plugins.nodegroup import NodeGroup
 from stromboli.plugins.nodeorder import NodeOrder
+from stromboli.plugins.numa_aware import NumaAware
 from stromboli.plugins.overcommit import Overcommit
 from stromboli.plugins.pdb import Pdb
 from stromboli.plugins.predicates import Predicates
@@ -36,6 +37,7 @@ PLUGINS = (
     MinRuntime,
     NodeGroup,
     NodeOrder,
+    NumaAware,
     Overcommit,
     Pdb,
     Predicates,
