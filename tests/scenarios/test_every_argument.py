@@ -136,8 +136,10 @@ BINPACK = [
 ]  # fmt: skip
 
 OTHERS = [
-    Row("numa-aware", "weight", 0, machine("a", BEST, free="0-1,4-5"), machine("b", BEST), crew(1, 4, BEST), default="b",
-        changed="a"),
+    Row(
+        "numa-aware", "weight", 0, machine("a", BEST, free="0-1,4-5"), machine("b", BEST), crew(1, 4, BEST),
+        default="b", changed="a",
+    ),
     Row(
         "task-topology", "task-topology.weight", 0, nodes(1, 2), node("c", 2),
         gang(0, roles=["ps", "worker"], notes={"volcano.sh/task-topology-affinity": "ps,worker"}), default="cc",
