@@ -240,6 +240,32 @@ async def test_a_gang_that_gets_its_member_back_is_whole_again() -> None:
         await check(world)
 
 
+CONSOLIDATING = configuration(
+    "priority", "gang", "conformance", "predicates", "nodeorder", actions="enqueue, allocate, consolidate"
+)
+
+
+async def test_a_pod_moves_so_that_a_large_one_fits_and_both_run() -> None:
+    async with living(cpus(2), policy=policy_of(CONSOLIDATING)) as world:
+        small = {f"small-{name}-task-0": gang(1, 2, name=f"small-{name}") for name in "ab"}
+        await world.create(small["small-a-task-0"], small["small-b-task-0"])
+        before = {pod.spec.node_name for pod in await world.until_bound("small", 2)}
+        assert len(before) == 2, "they are spread"
+        await world.create(gang(1, 4, name="large"))
+
+        async def moved() -> list[str]:
+            left = {pod.metadata.name for pod in await world.pods("small")}
+            return [name for name in small if name not in left]
+
+        [name] = await world.until(moved, "one of them makes room")
+        _, again = small[name]
+        await world.create(again)
+        await world.until_bound("small", 2)
+        await world.until_bound("large", 1)
+        await until_condition(world, name.removesuffix("-task-0"), "Evicted", "True", "consolidate")
+        await check(world)
+
+
 async def until_condition(world: World, name: str, kind: str, status: str, reason: str) -> None:
     async def said() -> bool:
         found = await world.group(name)

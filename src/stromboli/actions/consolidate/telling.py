@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from stromboli.framework.accounts import ClaimRefusal, Objection
+from stromboli.framework.accounts import ClaimRefusal, Consent, Objection
 from stromboli.framework.eviction.judging import grouped, words_of
 from stromboli.framework.eviction.pool import Pool
 from stromboli.framework.eviction.reporting import in_words
 from stromboli.framework.eviction.telling import plain_account
 from stromboli.framework.eviction.terms import Terms
-from stromboli.framework.plugin import EvictionContext
+from stromboli.framework.plugin import EvictionContext, Plugin
 from stromboli.framework.session import Eviction, Session
 from stromboli.framework.waiting import counted
 from stromboli.model.reasons import Code, Reason
@@ -29,6 +29,7 @@ def tell_moves(
     """Note for everybody who moves where there is room for them, and who gets theirs."""
     names = session.nodes.names
     gangs = [victim.job for victim in victims]
+    guards = tuple(Consent(name) for name, _ in _guards(session))
     for victim in victims:
         session.eviction_notes[victim.uid] = partial(_words, names[moves[victim.uid]])
         if session.accounts is not None:
@@ -38,6 +39,7 @@ def tell_moves(
                 plain,
                 claimant_pod=claimant.key,
                 claimant_node=session.ledger.node_name(claimant),
+                allowed_by=guards,
                 with_gang=gangs.count(victim.job) > 1,
             )
 
@@ -84,11 +86,17 @@ def _guarded(
     """Who guards whom: the first plugin that does not let a task go."""
     context, left = EvictionContext(terms.action, session.jobs[claimant.job]), list(tasks)
     told: list[tuple[str, Callable[[], str], str]] = []
-    for name, plugin in session.program.plugins.items():
-        if plugin.guards_victims and name in session.program.answering["evictable"]:
-            let_go = plugin.evictable(context, left)
-            going = {task.uid for task in (left if let_go is None else let_go)}
-            kept = [task for task in left if task.uid not in going]
-            told += [(name, partial(words_of, plugin.objection_to, claimant, task), task.key) for task in kept]
-            left = [task for task in left if task.uid in going]
+    for name, plugin in _guards(session):
+        let_go = plugin.evictable(context, left)
+        going = {task.uid for task in (left if let_go is None else let_go)}
+        kept = [task for task in left if task.uid not in going]
+        told += [(name, partial(words_of, plugin.objection_to, claimant, task), task.key) for task in kept]
+        left = [task for task in left if task.uid in going]
     return told
+
+
+def _guards(session: Session) -> list[tuple[str, Plugin]]:
+    """The plugins that have a say in who may be moved."""
+    program = session.program
+    answering = program.answering["evictable"]
+    return [(name, plugin) for name, plugin in program.plugins.items() if plugin.guards_victims and name in answering]
