@@ -63,7 +63,8 @@ WITHIN = [
              codes={"urgent": ["NoLawfulVictims", "InsufficientResource"]}),
     preempts("and says who kept it from its room", nodes(1, 1), own(), urgent(), given=HOUR, binds="-",
              reasons={"urgent": ["0/1 nodes are available: 1 Insufficient cpu.",
-                                 "preempt: none of 1 running pod may be evicted: minruntime spares 1"]}),
+                                 "preempt: none of 1 running pods may be evicted: minruntime spares 1 (default/old-"
+                                 "task-0: PodGroup default/old has run for 600 s and is left alone for 3600 s)"]}),
     preempts("after its time it may go", nodes(1, 1), own(), urgent(), given=MINUTE, evicts="old-task-0", binds="A"),
     preempts("to the second", nodes(1, 1), own(), urgent(), given={"defaultPreemptMinRuntime": "10m"},
              evicts="old-task-0", binds="A"),
