@@ -77,10 +77,12 @@ def _is_stale(session: Session, job: Job) -> bool:
     """Whether some members have a place, and fewer than must run together. A gang of which members have succeeded comes
     to its end, and is no longer needed whole.
     """
-    counts = job.counts
+    counts, spec = job.counts, job.spec
+    if _present(counts) >= spec.min_available and not (spec.min_task_member or spec.policies):
+        return False  # the usual case, of every job in every cycle
     if counts[_SUCCEEDED] or not any(counts[status] for status in _HOLDING) or job.has_minimum(_present):
         return False
-    return not job.spec.fault and job.queue in session.queues
+    return not spec.fault and spec.queue in session.queues
 
 
 def _own_grace(session: Session, job: Job, usual: float) -> float:
