@@ -49,7 +49,7 @@ class Scripted:
     async def delete(self, resource: Any, name: str, *, namespace: str, uid: str) -> None:
         self._answer("delete")
 
-    async def get(self, resource: Any, name: str, *, namespace: str) -> Pod:
+    async def get(self, resource: Any, name: str, *, namespace: str = "") -> Pod:
         return self._answer("get")
 
     def _answer(self, verb: str) -> Any:

@@ -124,6 +124,7 @@ def view_of(cluster: Cluster) -> Snapshot:
         touched=(),
         queues=derived.queues,
         queue_books=derived.sums.copies(),
+        device_claims=cluster.books.devices.claims(),
         warnings=cluster.books.warnings(),
         processors=cluster.holdings(),
         volumes=VolumeState(cluster.volumes.table(), derived.volume_use),

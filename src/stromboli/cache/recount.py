@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stromboli.cache.cluster import Cluster
+from stromboli.cache.devices import assignments_in
 from stromboli.cache.differences import Difference, difference
 from stromboli.cache.jobs import sub_job_of
 from stromboli.cache.pods import Counted, PodRecord, without_demands
@@ -125,6 +126,7 @@ class Recount:
                     yield difference(f"node {name}, {self._fact(place)}", one, other)
         yield from self._check_tallies(name, row, present)
         yield from self._check_volumes(name, row, present)
+        yield from self._check_devices(name, present)
 
     def _column(self, name: str, present: Iterable[_Count]) -> list[int]:
         layout = self.derived.layout
@@ -177,6 +179,18 @@ class Recount:
         found = {driver: int(column[row]) for driver, column in self.derived.volume_use.attached.items() if column[row]}
         if found != expected:
             yield difference(f"node {name}, volumes", dict(expected), found)
+    def _check_devices(self, name: str, present: Iterable[_Count]) -> Iterator[Difference]:
+        """The devices that pods on the node say they were given, or will say when they are bound."""
+        given = self._cluster.decisions.given
+        expected = {
+            count.uid: said
+            for count in present
+            if (said := {**assignments_in(count.record.pod.metadata.annotations or {}), **given.get(count.uid, {})})
+        }
+        claims = self._cluster.books.devices.claims().get(name, {})
+        found = {uid: claim.annotations for uid, claim in claims.items()}
+        if expected != found:
+            yield difference(f"node {name}, devices", expected, found)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

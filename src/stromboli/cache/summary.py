@@ -33,6 +33,10 @@ def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> di
         "waiting": sorted(snapshot.waiting),
         "queues": {name: _queue(snapshot, name) for name in sorted(snapshot.queue_books)},
         "processors": {name: (known.free, known.leaving, known.held) for name, known in snapshot.processors.items()},
+        "devices": {
+            node: {uid: (claim.annotations, claim.leaving) for uid, claim in sorted(claims.items())}
+            for node, claims in sorted(snapshot.device_claims.items())
+        },
         "warnings": snapshot.warnings,
         "volumes": _volumes(snapshot),
     }

@@ -53,8 +53,8 @@ class DeviceShare(Plugin):
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
         self._backends = _backends(given)
-        self._books = [DeviceBooks(backend) for backend in self._backends]
-        self._columns = Columns(self._books)
+        self.books = [DeviceBooks(backend) for backend in self._backends]
+        self._columns = Columns(self.books)
         self._locks = bool(given[_LOCK])
         self._map = f"{given[_MAP_NAMESPACE]}/{given[_MAP]}"
         self._data: Mapping[str, str] | None = {}
@@ -70,14 +70,14 @@ class DeviceShare(Plugin):
         self._chooses = False
 
     def unanswered(self) -> frozenset[str]:
-        return frozenset() if self._books else frozenset({"on_allocate", "on_deallocate", "bind_context"})
+        return frozenset() if self.books else frozenset({"on_allocate", "on_deallocate", "bind_context"})
 
     def open(self, session: Session) -> None:
         self._now = session.now
         self._read_map(session.snapshot.config_maps.get(self._map))
         if self._warning:
             session.warnings.append(self._warning)
-        for books in self._books:
+        for books in self.books:
             books.open(session)
         self._columns.open()
 
@@ -94,7 +94,7 @@ class DeviceShare(Plugin):
         self._know(known)
 
     def _know(self, known: Known) -> None:
-        for books in self._books:
+        for books in self.books:
             if isinstance(books.backend, VirtualGpu):
                 books.backend.geometries = known.geometries
             elif isinstance(books.backend, HamiAscend):
@@ -103,23 +103,23 @@ class DeviceShare(Plugin):
 
     def node_filters(self) -> Sequence[NodeFilter]:
         """Without a say in where pods go, devices cannot be promised: whoever is switched off here hands out none."""
-        self._chooses = bool(self._books)
-        return [HasDevices(self._columns)] if self._books else []
+        self._chooses = bool(self.books)
+        return [HasDevices(self._columns)] if self.books else []
 
     def node_scorers(self) -> Sequence[NodeScorer]:
         weight = self.given[_WEIGHT]
-        return [PreferredDevices(self._columns, weight)] if self._books and weight else []
+        return [PreferredDevices(self._columns, weight)] if self.books and weight else []
 
     def on_allocate(self, event: Event) -> None:
-        for books in self._books if self._chooses else ():
+        for books in self.books if self._chooses else ():
             books.follow_placement(event)
 
     def on_deallocate(self, event: Event) -> None:
-        for books in self._books if self._chooses else ():
+        for books in self.books if self._chooses else ():
             books.follow_removal(event)
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
-        for books in self._books if self._chooses else ():
+        for books in self.books if self._chooses else ():
             if books.wanted(task.task_class) is None:
                 continue
             context.update(books.written(task, self._now))

@@ -1,0 +1,207 @@
+"""What deviceshare promises, in random worlds: no device is given away twice, what is undone is undone exactly, and a
+scheduler that starts anew knows from annotations what the one before it knew.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.program import Program
+from stromboli.framework.session import Session
+from stromboli.framework.statement import Plan
+from stromboli.model.task import TaskStatus
+from stromboli.planner.world import World
+from stromboli.plugins.deviceshare import DeviceShare
+from tests.properties.effort import examples
+from tests.scenarios.builders import Manifest, gang, gang_of, pod, priority_class
+from tests.scenarios.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects, plugin
+from tests.scenarios.sharing import A100, chips, gpu_node, having, npu, npus, shared_gpus, sharing, vgpu
+
+MEMORY, PLACES = 100, 3
+
+wishes = st.builds(
+    vgpu,
+    number=st.integers(1, 2),
+    memory=st.sampled_from([0, 10, 40, 50, 70]),
+    cores=st.sampled_from([0, 0, 30, 60, 100]),
+)
+jobs = st.lists(
+    st.tuples(st.integers(1, 4), st.integers(0, 4), wishes, st.sampled_from(["urgent", "lazy"]), st.booleans()),
+    min_size=1,
+    max_size=4,
+)
+#: How many GPUs each node has.
+machines = st.lists(st.integers(0, 3), min_size=1, max_size=3)
+policies = st.sampled_from(["", "binpack", "spread"])
+CLASSES = [priority_class("urgent", 100), priority_class("lazy", 1)]
+
+
+def gpus(numbers: list[int]) -> list[Manifest]:
+    return [
+        gpu_node(name, *(f"{name}{place}" for place in range(number)), memory=MEMORY, count=PLACES)
+        for name, number in zip("abc", numbers, strict=False)
+    ]
+
+
+def gangs(jobs: list[Any]) -> list[Any]:
+    return [
+        gang(
+            count, name=f"job{place}", minimum=min(minimum, count), more=wish, priority=priority,
+            priorityClassName=priority, labels={"kind": "training"} if exclusive else {},
+        )
+        for place, (count, minimum, wish, priority, exclusive) in enumerate(jobs)
+    ]  # fmt: skip
+
+
+def program_of(policy: str, *, actions: str = "enqueue, allocate, preempt") -> Program:
+    conf = sharing(
+        plugin("priority"), VGPUEnable=True, SchedulePolicy=policy, ScheduleWeight=1, actions=actions,
+        GPUExclusiveRules=[{"kind": "training"}],
+    )  # fmt: skip
+    return Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
+
+
+def world_of(program: Program, *manifests: Any) -> World:
+    return World(objects(flattened(manifests)), program, scheduler_names=SCHEDULER_NAMES)
+
+
+def check_devices(world: World) -> None:
+    """Count by hand what pods on nodes say they have."""
+    for node, claims in world.snapshot().device_claims.items():
+        memory, cores, users = defaultdict[str, int](int), defaultdict[str, int](int), defaultdict[str, int](int)
+        exclusive = defaultdict[str, set[str]](set)
+        for uid, claim in claims.items():
+            entries = [entry.split(",") for entry in claim.annotations["volcano.sh/vgpu-ids-new"].split(":") if entry]
+            asked = claim.wishes.containers[0][0] if claim.wishes else None
+            assert asked is not None
+            assert len({device for device, *_ in entries}) == asked.number
+            for device, _, held, part in entries:
+                assert device.startswith(node)
+                assert int(held) == (asked.memory or MEMORY)
+                memory[device] += int(held)
+                cores[device] += int(part)
+                users[device] += 1
+                if claim.labels.get("kind") == "training":
+                    exclusive[device].add(uid)
+        assert max(memory.values()) <= MEMORY
+        assert max(cores.values()) <= 100
+        assert max(users.values()) <= PLACES
+        assert all(len(uids) <= 1 for uids in exclusive.values())
+
+
+@examples(60)
+@given(numbers=machines, jobs=jobs, policy=policies)
+def test_no_device_is_given_away_twice(numbers: list[int], jobs: list[Any], policy: str) -> None:
+    program = program_of(policy)
+    world = world_of(program, CLASSES, gpus(numbers), gangs(jobs))
+    for _ in range(3):
+        world.run_cycle()
+        check_devices(world)
+
+
+def books_in(program: Program) -> list[str]:
+    found = program.plugins["deviceshare"]
+    assert isinstance(found, DeviceShare)
+    return [books.fingerprint() for books in found.books]
+
+
+@examples(40)
+@given(numbers=machines, jobs=jobs, policy=policies)
+def test_a_restart_changes_nothing(numbers: list[int], jobs: list[Any], policy: str) -> None:
+    program = program_of(policy, actions="enqueue, allocate")
+    world = world_of(program, CLASSES, gpus(numbers), gangs(jobs))
+    session = world.run_cycle()
+    if any(kept.operations for kept in session.kept):
+        return
+    known = books_in(program)
+    fresh = program_of(policy)
+    Session(world.snapshot(), fresh)
+    assert books_in(fresh) == known
+
+
+KINDS = {
+    "VGPUEnable": ([gpu_node("a", "g0", "g1", memory=40960, kind=A100, mode="mig")], vgpu(memory=9000)),
+    "GPUSharingEnable": ([shared_gpus("a", 3, 3000)], {"volcano.sh/gpu-memory": 400}),
+    "GPUNumberEnable": ([shared_gpus("a", 5, 0)], {"volcano.sh/gpu-number": 2}),
+    "AscendHAMiVNPUEnable": ([npus("a", "n0", "n1")], npu(memory=5000)),
+    "AscendMindClusterVNPUEnable": ([chips("a", 2)], {"huawei.com/npu-core": 2}),
+}
+
+
+def test_a_restart_changes_nothing_for_any_back_end() -> None:
+    for switch, (nodes, wish) in KINDS.items():
+        conf = sharing(**{switch: True})
+        program, fresh = (Program(parse_configuration(conf, BUILT_IN), BUILT_IN) for _ in range(2))
+        labels = {"ring-controller.atlas": "ascend-310P"}
+        world = world_of(program, nodes, gang(20, more=wish, labels=labels, minimum=1))
+        world.run_cycle()
+        known = books_in(program)
+        assert "Holding" in known[0]
+        Session(world.snapshot(), fresh)
+        assert books_in(fresh) == known
+
+
+#: What to do: with which task and on which node, or how far to go back.
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["allocate", "pipeline", "evict", "unpipeline", "rollback", "replay"]),
+        st.integers(0, 20),
+        st.integers(0, 2),
+    ),
+    max_size=40,
+)
+
+
+def standing(numbers: list[int]) -> list[Manifest]:
+    """A pod on every GPU that takes half of it."""
+    members = [
+        pod(1, nodeName=name, more=vgpu(memory=50), annotations=having(f"{name}{place}:50"))
+        for name, number in zip("abc", numbers, strict=False)
+        for place in range(number)
+    ]
+    return gang_of(*members, name="old", minimum=0, phase="Running") if members else []
+
+
+@examples(80)
+@given(numbers=machines, jobs=jobs, policy=policies, steps=steps)
+def test_what_is_undone_is_undone_exactly(numbers: list[int], jobs: list[Any], policy: str, steps: list[Any]) -> None:
+    program = program_of(policy)
+    session = Session(world_of(program, CLASSES, gpus(numbers), standing(numbers), gangs(jobs)).snapshot(), program)
+    statement, ledger, search = session.statement(), session.ledger, session.search
+    moments = [(0, books_in(program))]
+    tasks = [task for _, job in sorted(session.jobs.items()) for task in job.tasks.values()]
+    for what, number, row in steps:
+        task, status = tasks[number % len(tasks)], ledger.status_of(tasks[number % len(tasks)])
+        row %= len(numbers)
+        if what == "allocate" and status is TaskStatus.PENDING and search.admits(task, row):
+            if search.fits_now(task.task_class, row):
+                statement.allocate([task], [row])
+        elif what == "pipeline" and status is TaskStatus.PENDING and search.admits(task, row):
+            statement.pipeline(task, row)
+        elif what == "evict" and status is TaskStatus.RUNNING:
+            statement.evict(task, "test")
+        elif what == "unpipeline" and status is TaskStatus.PIPELINED:
+            statement.unpipeline(task)
+        elif what in ("rollback", "replay"):
+            place = number % len(moments)
+            mark, before = moments[place]
+            plan, now = statement.save_since(mark), books_in(program)
+            statement.rollback(mark)
+            assert books_in(program) == before
+            del moments[place + 1 :]
+            if what == "replay":
+                check_replay(statement, plan, now, program)
+        moments.append((len(statement.operations), books_in(program)))
+    statement.discard()
+    assert books_in(program) == moments[0][1]
+
+
+def check_replay(statement: Any, plan: Plan, expected: list[str], program: Program) -> None:
+    """A plan that was undone can be done again, and gives everybody the same devices."""
+    assert statement.recover(plan)
+    assert books_in(program) == expected
