@@ -11,12 +11,14 @@ from click.testing import CliRunner
 from stromboli.cli import main, tables
 
 ROOT = Path(__file__).parents[2]
-_BLOCK = re.compile(r"^```\n\$ stromboli ([^\n]*examples/cluster[^\n]*)\n(.+?)^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^```\n\$ stromboli ([^\n]*examples/(?:cluster|contention)[^\n]*)\n(.+?)^```", re.DOTALL | re.MULTILINE
+)
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def shown() -> list[tuple[str, str, str]]:
-    """Page, arguments and output of every example with the cluster that everybody has."""
+    """Page, arguments and output of every example with the clusters that everybody has."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [
         (page.relative_to(ROOT).as_posix(), arguments, output)

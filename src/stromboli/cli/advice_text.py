@@ -97,15 +97,15 @@ def _evictions(accounts: Sequence[EvictionAccount], tell: Callable[[EvictionAcco
         if account.note:
             yield f"  {account.note}"
         yield from (f"  stays there: {_objection(each)}" for each in account.spared)
-        yield from (f"  not on node {other.node}: {other.why}" for other in account.considered)
+        yield from (f"  not on {other.node}: {other.why}" for other in account.considered)
     if len(accounts) > _MOST_EVICTIONS:
         yield f"and {counted(len(accounts) - _MOST_EVICTIONS, 'more pod')}"
 
 
 def _loss(account: EvictionAccount) -> str:
-    taker = f"for {account.claimant}" if account.claimant else "for nobody in particular"
-    room = f", of which {account.claimant_pod} gets its room on {account.claimant_node}" if account.claimant_pod else ""
-    return f"{account.pod} goes from {account.node} {taker}{room}; frees {amounts_in_words(account.frees)}"
+    room = f"; {account.claimant_pod} gets its room on {account.claimant_node}" if account.claimant_pod else ""
+    favour = f" in favour of {account.claimant}" if account.claimant else ""
+    return f"{account.pod} goes from {account.node}{favour}; frees {amounts_in_words(account.frees)}{room}"
 
 
 def _gain(account: EvictionAccount) -> str:

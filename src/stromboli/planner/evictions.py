@@ -60,7 +60,7 @@ def consents_in_words(account: EvictionAccount) -> str:
 def stays_in_words(account: EvictionAccount) -> str:
     """Who could stay on the node, and why other nodes were not chosen."""
     parts = [f"{len(each.objects)} ({each.rule}): {each.objects[0]}: {each.why}" for each in account.spared]
-    parts += [f"node {other.node}: {other.why}" for other in account.considered]
+    parts += [f"not on {other.node}: {other.why}" for other in account.considered]
     return "; ".join(parts)
 
 

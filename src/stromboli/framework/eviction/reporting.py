@@ -67,10 +67,10 @@ class Failures:
     ) -> ClaimRefusal:
         job, lawful = self._session.jobs[claimant.job], {task.uid for task in judgement.lawful}
         spared = [judgement.objection_to(each.task) for each in candidates if each.task.uid not in lawful]
-        others = "others" if placed else "running pods"
         if not lawful:
             objections = grouped(spared)
-            detail = f"none of {len(candidates)} {others} may be evicted: {in_words(objections)}"
+            number = counted(len(candidates), "other pod" if placed else "running pod")
+            detail = f"none of {number} may be evicted: {in_words(objections)}"
             return self._refusal(
                 claimant, Code.NO_LAWFUL_VICTIMS, self._begun(detail, placed), *objections,
                 *grouped(self._out_of_reach(job)),
@@ -128,7 +128,7 @@ class Failures:
     @staticmethod
     def _begun(detail: str, placed: int) -> str:
         return (
-            f"room can be made for {counted(placed, 'pod')}, and for the next one not: {detail}" if placed else detail
+            f"room can be made for {counted(placed, 'pod')}, and not for the next one: {detail}" if placed else detail
         )
 
     # -- who was never asked about ------------------------------------------------------------------------------
