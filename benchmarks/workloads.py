@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import contention, living, real, worlds
+from benchmarks import contention, living, real, simulate, worlds
 from benchmarks.measuring import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
@@ -157,5 +157,6 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "reclaim": (contention.reclaim, {"nodes": 5_000}, "a gang in a queue that is owed a tenth of a full cluster"),
     "consolidate": (contention.consolidate, {"nodes": 1_000}, "a gang for which others have to move closer together"),
     "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),
+    "simulate": (simulate.simulate, {"nodes": 1_000, "pods": 10_000}, "a day in virtual time, under each strategy"),
     "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
 }

@@ -22,6 +22,7 @@ COMMANDS = {
     "manifests": LazyCommand("stromboli.cli.manifests:manifests", "Print the manifests of an installation."),
     "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
+    "simulate": LazyCommand("stromboli.cli.simulate:simulate", "Let time go by for some manifests."),
     "replay": LazyCommand("stromboli.cli.replay:replay", "Take the decisions of a dump again, and compare them."),
     "config": LazyCommand("stromboli.cli.config:config", "Look at the scheduler's configuration."),
     "reasons": LazyCommand("stromboli.cli.reasons:reasons", "List the reasons for which a job may wait."),

@@ -27,6 +27,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 #: The exit code that tells a script that something waits.
 WAITING = 3
 
+_CYCLES = click.option(
+    "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
+    help="How many scheduling cycles to run. Between them bound pods run and evicted pods are gone.",
+)  # fmt: skip
 _OPTIONS = (
     click.option(
         "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH", type=click.Path(allow_dash=True),
@@ -38,10 +42,7 @@ _OPTIONS = (
         help="The scheduler's configuration: a volcano-scheduler.conf or the ConfigMap that holds it. "
         "Without it the default configuration holds.",
     ),
-    click.option(
-        "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
-        help="How many scheduling cycles to run. Between them bound pods run and evicted pods are gone.",
-    ),
+    _CYCLES,
     click.option(
         "--seed", type=int, default=0, show_default=True, metavar="N",
         help="Which of equally good nodes comes first: 0 goes by name, any other number shuffles them.",
@@ -65,6 +66,13 @@ _OPTIONS = (
 def scenario_options(command: Command) -> Command:
     """The options from which `read_scenario` makes a scenario."""
     for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def simulation_options(command: Command) -> Command:
+    """The same without a number of cycles: time decides how many there are."""
+    for option in reversed([option for option in _OPTIONS if option is not _CYCLES]):
         command = option(command)
     return command
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,14 @@ class Entry:
     for_successors: bool = False
     #: The volumes that a task had in the room it gave up.
     saved_volumes: tuple[Taken, ...] = ()
+
+
+class Absent(NamedTuple):
+    """Tasks of one class and queue that will be gone: how many from each node."""
+
+    task_class: TaskClass
+    queue: str
+    counts: Index
 
 
 class Ledger:
@@ -266,19 +274,22 @@ class Ledger:
         self.freed += sign < 0
 
     @contextmanager
-    def imagining(self, idle: Block, absent: Iterable[tuple[TaskClass, Index]]) -> Iterator[None]:
-        """The books of a later time: so much is idle, and so many tasks of each class are gone from each node. What is
-        done within must be undone within.
+    def imagining(self, idle: Block, absent: Iterable[Absent]) -> Iterator[None]:
+        """The books of a later time: so much is idle, and these tasks are gone. What is done within must be undone
+        within.
         """
         changing, layout, freed = self.books[: self.layout.changing], self.layout, self.freed
-        saved, tallies = changing.copy(), []
-        for task_class, counts in absent:
-            effect = self.effect(task_class, TaskStatus.ALLOCATED)
-            changing[: layout.releasing] -= effect[: layout.releasing, None] * counts
-            for number in task_class.feeds:
+        saved = changing.copy()
+        columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+        sums = [(queue.allocated, queue.allocated[:]) for queue in self.queues.values()]
+        for each in absent:
+            effect = self.effect(each.task_class, TaskStatus.ALLOCATED)
+            changing[: layout.releasing] -= effect[: layout.releasing, None] * each.counts
+            for number in each.task_class.feeds:
                 column = self._own_tally(number)
-                tallies.append((column, column.copy()))
-                column -= counts.astype(np.int32)
+                columns.append((column, column.copy()))
+                column -= each.counts.astype(np.int32)
+            self._leave_queue(each)
         changing[: len(idle)] = idle
         changing[layout.releasing :] = 0
         self._start_over()
@@ -286,10 +297,18 @@ class Ledger:
             yield
         finally:
             changing[:] = saved
-            for column, before in reversed(tallies):
+            for column, before in reversed(columns):
                 column[:] = before
+            for amounts, earlier in sums:
+                amounts[:] = earlier
             self._start_over()
             self.freed = freed
+
+    def _leave_queue(self, absent: Absent) -> None:
+        books, number = self.queues.get(absent.queue), int(absent.counts.sum())
+        for queue in books.chain if books else ():
+            for dimension, amount in absent.task_class.request:
+                queue.allocated[dimension] -= amount * number
 
     def _start_over(self) -> None:
         """Whatever was known of any node may be wrong now."""

@@ -87,8 +87,15 @@ class Reserving:
         return again
 
     def close(self) -> None:
-        """Let go of everything: what comes after this action decides for itself."""
+        """Let go of everything: what comes after this action decides for itself.
+
+        What was promised to jobs that had no turn stands until its time has come: their queue may be served again.
+        """
         self._set_aside(None)
+        decisions, names = self._session.decisions, self._session.nodes.names
+        for booking in self._calendar.bookings:
+            if booking.start > self._session.now:
+                decisions.reservations.setdefault(booking.job, booking.as_reservation(names))
 
     def _waits(self, job: Job) -> bool:
         return not (self._session.job_ready(job) or self._session.job_pipelined(job))
@@ -176,10 +183,10 @@ class Reserving:
     def _reserve(self, job: Job, tasks: Sequence[Task], run_time: float, own: Booking | None) -> None:
         """Promise the job the earliest room there will be, or what it was promised before, if that is earlier."""
         calendar, session = self._calendar, self._session
-        if len(calendar) >= self._most or not self._lacks_room(job):
+        if len(calendar) >= self._most:
             return
         self._set_aside(None)
-        calendar.endings.take_note()
+        calendar.take_note()
         keeps = own is not None and own.start > session.now and calendar.fits(own)
         making = Making(session, calendar, job, tasks, run_time, lambda: self._plan(job, tasks))
         booking = making.earliest(own.start if own and keeps else np.inf) or (own if keeps else None)
@@ -190,11 +197,6 @@ class Reserving:
         where = len(set(booking.rows))
         detail = f"room on {where} node(s) is reserved for it from {moment(booking.start)}"
         session.refuse(job, Reason(Code.START_RESERVED, detail))
-
-    def _lacks_room(self, job: Job) -> bool:
-        """Whether it waits for nodes, and not only for its queue or a quota, which no reservation would change."""
-        refusal = self._session.refusals.get(job.key)
-        return refusal is not None and any(task.nodes is not None for task in refusal.tasks.values())
 
     def _plan(self, job: Job, tasks: Sequence[Task]) -> Plan | None:
         """Where the tasks would go as the books stand; nothing of it remains."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,11 +47,17 @@ class Booking:
 class Calendar:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.endings = Endings(session)
         self._bookings: dict[str, Booking] = {}
         self._by_start: list[Booking] = []
+        #: By job, by how much more or less is free when it starts; forgotten when that may have changed.
+        self._at_start: dict[str, Block] = {}
         #: By how many of the bookings count, what must be left alone.
         self._kept_free: dict[int, Block] = {}
+
+    @cached_property
+    def endings(self) -> Endings:
+        """Looked for when somebody has to wait."""
+        return Endings(self._session)
 
     def __len__(self) -> int:
         return len(self._bookings)
@@ -74,6 +81,7 @@ class Calendar:
         for other in self._by_start:
             if booking.covers(other.start):
                 other.taken += booking.room
+                self._at_start.pop(other.job, None)
             if other.covers(booking.start):
                 booking.taken += other.room
         self._bookings[booking.job] = booking
@@ -88,8 +96,15 @@ class Calendar:
         for other in self._by_start:
             if booking.covers(other.start):
                 other.taken -= booking.room
+                self._at_start.pop(other.job, None)
+        self._at_start.pop(job, None)
         self._kept_free = {}
         return booking
+
+    def take_note(self) -> None:
+        """Know what the cycle itself has placed since the last time."""
+        if self.endings.take_note():
+            self._at_start, self._kept_free = {}, {}
 
     # -- what is free when --------------------------------------------------------------------------------------
 
@@ -111,7 +126,10 @@ class Calendar:
         return least
 
     def _change_at_start_of(self, booking: Booking) -> Block:
-        return self.endings.freed_by(booking.start) - booking.taken
+        known = self._at_start.get(booking.job)
+        if known is None:
+            known = self._at_start[booking.job] = self.endings.freed_by(booking.start) - booking.taken
+        return known
 
     def fits(self, booking: Booking) -> bool:
         """Whether the amounts of a booking will be there, beside all others."""
@@ -119,11 +137,10 @@ class Calendar:
 
     def kept_from(self, end: float) -> Block | None:
         """What must be left alone now by somebody who runs until `end`, by resource and node; None when nothing."""
-        if self.endings.take_note():
-            self._kept_free = {}
         number = sum(1 for booking in self._by_start if booking.start < end)
         if not number:
             return None
+        self.take_note()
         kept = self._kept_free.get(number)
         if kept is None:
             least = np.minimum.reduce([self._change_at_start_of(booking) for booking in self._by_start[:number]])

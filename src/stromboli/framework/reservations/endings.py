@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stromboli.model.books import Block
+from stromboli.model.ledger import Absent
 from stromboli.model.nodes import Index, Vector
 from stromboli.model.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.model.task_class import TaskClass
@@ -22,16 +23,18 @@ if TYPE_CHECKING:
 #: In so many seconds a task is expected to end that runs longer than it said.
 SOON = 60.0
 
-_JUST_PLACED = (TaskStatus.ALLOCATED, TaskStatus.BINDING)
+_STANDING = frozenset(status.value for status in ALLOCATED_STATUSES)
+_JUST_PLACED = (TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value)
 
 
 class _Line:
-    """The tasks of one class that will end: when, and on which nodes. In order once somebody asks."""
+    """The tasks of one class and queue that will end: when, and on which nodes. In order once somebody asks."""
 
-    __slots__ = ("_is_sorted", "ends", "rows", "task_class")
+    __slots__ = ("_is_sorted", "ends", "queue", "rows", "task_class")
 
-    def __init__(self, task_class: TaskClass) -> None:
+    def __init__(self, task_class: TaskClass, queue: str) -> None:
         self.task_class = task_class
+        self.queue = queue
         self.ends: list[float] = []
         self.rows: list[int] = []
         self._is_sorted: tuple[Vector, Index] | None = None
@@ -56,33 +59,29 @@ class Endings:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[tuple[int, str], _Line] = {}
         self._seen = 0
         self._freed: dict[float, Block] = {}
         self._moments: list[float] | None = None
-        codes, statuses = session.ledger.codes, frozenset(status.value for status in ALLOCATED_STATUSES)
+        codes = session.ledger.codes
         for job in session.jobs.values():
-            if any(job.counts[status] for status in ALLOCATED_STATUSES):
+            if any(map(job.counts.__getitem__, _STANDING)):
                 for task in job.tasks.values():
-                    if codes[task.row] in statuses:
-                        self._add(task)
+                    if codes[task.row] in _STANDING and task.run_time < np.inf:
+                        self._add(task, job.queue, codes[task.row])
         self._seen = len(session.decisions.binds)
 
-    def _add(self, task: Task) -> None:
-        row, end = self._session.ledger.row_of(task), self._end_of(task)
-        if row < 0 or end == np.inf:
+    def _add(self, task: Task, queue: str, status: int) -> None:
+        row, now = self._session.ledger.row_of(task), self._session.now
+        if row < 0:
             return
-        line = self._lines.get(task.task_class.number)
+        began = now if status in _JUST_PLACED else task.placed_at or task.created or now
+        end = began + task.run_time
+        key = task.task_class.number, queue
+        line = self._lines.get(key)
         if line is None:
-            line = self._lines[task.task_class.number] = _Line(task.task_class)
-        line.add(end, row)
-
-    def _end_of(self, task: Task) -> float:
-        now = self._session.now
-        if self._session.ledger.status_of(task) in _JUST_PLACED:
-            return now + task.run_time
-        end = (task.placed_at or task.created or now) + task.run_time
-        return end if end > now else now + SOON
+            line = self._lines[key] = _Line(task.task_class, queue)
+        line.add(end if end > now else now + SOON, row)
 
     def take_note(self) -> bool:
         """Enter what was bound since the last time; whether there was anything."""
@@ -90,7 +89,8 @@ class Endings:
         fresh, self._seen = binds[self._seen :], len(binds)
         for statement in fresh:
             for bind in statement:
-                self._add(bind.task)
+                if bind.task.run_time < np.inf:
+                    self._add(bind.task, self._session.jobs[bind.task.job].queue, TaskStatus.BINDING.value)
         if fresh:
             self._freed, self._moments = {}, None
         return bool(fresh)
@@ -101,13 +101,13 @@ class Endings:
             self._moments = sorted({end for line in self._lines.values() for end in line.ends})
         return self._moments
 
-    def absent_by(self, moment: float) -> Iterator[tuple[TaskClass, Index]]:
-        """By class, how many tasks will be gone from each node."""
+    def absent_by(self, moment: float) -> Iterator[Absent]:
+        """Who will be gone."""
         nodes = len(self._session.nodes)
         for line in self._lines.values():
             rows = line.ended_by(moment)
             if len(rows):
-                yield line.task_class, np.bincount(rows, minlength=nodes)
+                yield Absent(line.task_class, line.queue, np.bincount(rows, minlength=nodes))
 
     def freed_by(self, moment: float) -> Block:
         """What will be free in addition to what is free now, by resource and node. Not to be written to."""
@@ -115,8 +115,8 @@ class Endings:
         if known is None:
             ledger = self._session.ledger
             known = np.zeros((ledger.layout.resources, len(ledger.nodes)), dtype=np.int64)
-            for task_class, counts in self.absent_by(moment):
-                for dimension, amount in task_class.request:
-                    known[dimension] += amount * counts
+            for absent in self.absent_by(moment):
+                for dimension, amount in absent.task_class.request:
+                    known[dimension] += amount * absent.counts
             self._freed[moment] = known
         return known

@@ -51,13 +51,14 @@ class Making:
         idle = self._calendar.idle_now()
         index = bisect_left(moments, True, key=lambda t: self._may_fit(idle + self._calendar.endings.freed_by(t)))
         tries, step = 0, 1
+        if index < len(moments) - 1 and not self._lacks_nodes and self._try_at(moments[-1], idle) is None:
+            return None
         while index < len(moments):
             moment = moments[index]
-            free = idle + self._calendar.change(moment, moment + self._run_time)
-            if not self._may_fit(free):
+            if not self._may_fit(idle + self._calendar.change(moment, moment + self._run_time)):
                 index += 1
                 continue
-            if booking := self._try(moment, free):
+            if booking := self._try_at(moment, idle):
                 return booking
             tries += 1
             step *= 1 if tries < _PATIENCE else 2
@@ -87,8 +88,15 @@ class Making:
                 np.minimum(copies, free[dimension] // amount, out=copies)
         return int(copies[admitted & (copies > 0)].sum())
 
-    def _try(self, moment: float, free: Block) -> Booking | None:
+    @property
+    def _lacks_nodes(self) -> bool:
+        """Whether some task found no node just now, and does not wait for its queue or a quota alone."""
+        refusal = self._session.refusals.get(self._job.key)
+        return refusal is not None and any(task.nodes is not None for task in refusal.tasks.values())
+
+    def _try_at(self, moment: float, idle: Block) -> Booking | None:
         calendar, session = self._calendar, self._session
+        free = idle + calendar.change(moment, moment + self._run_time)
         with session.ledger.imagining(free, calendar.endings.absent_by(moment)), self._unspoken():
             plan = self._plan()
         if plan is None:

@@ -1,0 +1,171 @@
+"""What is measured while time goes by: the story of every job, and what was in use when."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.cache.cluster import Cluster
+from stromboli.framework.session import Session
+from stromboli.model.queue import ROOT
+from stromboli.model.resources import PODS
+from stromboli.simulator.world import Gone, Start
+
+
+@dataclass(slots=True)
+class JobStory:
+    """Times are seconds since the epoch; None for what has not happened."""
+
+    key: str
+    queue: str
+    minimum: int
+    arrived: float
+    pods: int = 0
+    #: When it had its minimum for the first time, and when its last pod was done.
+    started: float | None = None
+    ended: float | None = None
+    #: When it was to start, by the first reservation that it had.
+    promised: float | None = None
+    running: int = 0
+    evictions: int = 0
+    #: Pods that were evicted and that nobody made again.
+    lost: int = 0
+
+    @property
+    def waited(self) -> float | None:
+        return None if self.started is None else self.started - self.arrived
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A line of the timeline."""
+
+    moment: float
+    what: str
+    job: str
+    pods: int = 0
+
+
+@dataclass(slots=True)
+class Usage:
+    """What was in use from some moment on, by the names of resources."""
+
+    moment: float
+    used: Mapping[str, int]
+    capacity: Mapping[str, int]
+    queues: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(slots=True)
+class Measurements:
+    start: float
+    end: float = 0.0
+    jobs: dict[str, JobStory] = field(default_factory=dict)
+    timeline: list[Happened] = field(default_factory=list)
+    usage: list[Usage] = field(default_factory=list)
+    cycles: int = 0
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def arrive(self, now: float, jobs: Sequence[str], cluster: Cluster) -> None:
+        """Pods of these jobs, one entry per pod, have come."""
+        known = cluster.derived().jobs
+        for key, pods in Counter(jobs).items():
+            job = known.get(key)
+            if job is None:
+                continue
+            story = self.jobs.get(key)
+            if story is None:
+                story = self.jobs[key] = JobStory(key, job.queue, job.min_available, now)
+            story.pods += pods
+            self.timeline.append(Happened(now, "arrives", key, pods))
+
+    def decided(self, now: float, session: Session, started: Sequence[Start], gone: Sequence[Gone]) -> None:
+        """What a cycle decided has come true."""
+        self.cycles += 1
+        for key, reservation in session.decisions.reservations.items():
+            if key in self.jobs and self.jobs[key].promised is None:
+                self.jobs[key].promised = reservation.start
+                self.timeline.append(Happened(reservation.start, "is promised", key))
+        for key, pods in Counter(start.job for start in started).items():
+            self._start(now, key, pods)
+        for each in gone:
+            self._evict(now, each)
+
+    def _start(self, now: float, key: str, pods: int) -> None:
+        story = self.jobs.get(key)
+        if story is None:
+            return
+        story.running += pods
+        first = story.started is None and story.running >= story.minimum
+        story.started = now if first else story.started
+        self.timeline.append(Happened(now, "starts" if first else "grows", key, pods))
+
+    def _evict(self, now: float, gone: Gone) -> None:
+        story = self.jobs.get(gone.job)
+        if story is not None:
+            story.running -= 1
+            story.evictions += 1
+            story.lost += not gone.is_made_anew
+            self.timeline.append(Happened(now, "is evicted", gone.job, 1))
+
+    def finish(self, now: float, gone: Gone) -> None:
+        story = self.jobs.get(gone.job)
+        if story is None:
+            return
+        story.running -= 1
+        if gone.is_last:
+            story.ended = now
+            self.timeline.append(Happened(now, "ends", gone.job, story.pods))
+
+    # -- use ----------------------------------------------------------------------------------------------------
+
+    def look(self, now: float, cluster: Cluster) -> None:
+        """Note what is in use from now on."""
+        derived = cluster.derived()
+        layout, names = derived.layout, cluster.axis.names
+        size = layout.resources
+        used = derived.books[layout.used : layout.used + size].sum(axis=1).tolist()
+        capacity = derived.books[layout.allocatable :].sum(axis=1).tolist()
+        shares = {name: _named(names, books.allocated) for name, books in derived.sums.books.items()}
+        queues = {name: share for name, share in shares.items() if share and name != ROOT}
+        seen = Usage(now, _named(names, used), _named(names, capacity), queues)
+        if self.usage and self.usage[-1].moment == now:
+            self.usage[-1] = seen
+        else:
+            self.usage.append(seen)
+
+    def mean_use(self, begin: float, end: float) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+        """The part of each resource that was in use between two moments: of all, and by queue."""
+        weights = self._weights(begin, end)
+        capacity = self._sums([look.capacity for look in self.usage], weights)
+        used = self._sums([look.used for look in self.usage], weights)
+        queues = {name: None for look in self.usage for name in look.queues}
+        by_queue = {name: self._sums([look.queues.get(name, {}) for look in self.usage], weights) for name in queues}
+        return _parts(used, capacity), {name: _parts(sums, capacity) for name, sums in by_queue.items()}
+
+    def _weights(self, begin: float, end: float) -> NDArray[np.float64]:
+        """How long each look held within the time."""
+        moments = np.array([look.moment for look in self.usage] + [max(end, self.end)])
+        return np.maximum(np.minimum(moments[1:], end) - np.maximum(moments[:-1], begin), 0.0)
+
+    @staticmethod
+    def _sums(looks: Sequence[Mapping[str, int]], weights: NDArray[np.float64]) -> dict[str, float]:
+        sums: dict[str, float] = {}
+        for index in np.flatnonzero(weights).tolist():
+            for name, amount in looks[index].items():
+                sums[name] = sums.get(name, 0.0) + amount * float(weights[index])
+        return sums
+
+
+def _named(names: Sequence[str], amounts: Sequence[int]) -> dict[str, int]:
+    """By name, without pods, which everybody has one of."""
+    return {names[d]: amount for d, amount in enumerate(amounts) if amount and d != PODS}
+
+
+def _parts(sums: Mapping[str, float], capacity: Mapping[str, float]) -> dict[str, float]:
+    return {name: sums.get(name, 0.0) / whole for name, whole in capacity.items() if whole}

@@ -1,0 +1,91 @@
+"""A workload: which objects of some manifests are there from the beginning, and which arrive when.
+
+An annotation says how long after the beginning an object arrives. Without it, pods that have no node and PodGroups
+arrive when they were created; everything else is there from the beginning. A PodGroup that says nothing comes with the
+first of its pods, and a pod that says nothing with its PodGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from stromboli import kube
+from stromboli.cache.jobs import job_key_of
+from stromboli.cache.times import seconds_of
+from stromboli.kube.objects import native
+from stromboli.model.durations import parse_duration
+
+ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
+#: When a workload begins that names no time.
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+@dataclass(slots=True)
+class Workload:
+    #: Seconds since the epoch.
+    start: float
+    #: What is there from the beginning, and what arrives later, by time.
+    present: list[kube.KubeObject] = field(default_factory=list)
+    arrivals: dict[float, list[kube.KubeObject]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def workload_of(objects: Iterable[kube.KubeObject], start: float | None = None) -> Workload:
+    """Sort objects by when they arrive. Without a start, the first creation of anything that waits is the beginning."""
+    given = [entry for entry in objects if not (isinstance(entry, kube.Pod) and entry.status.phase in _FINISHED)]
+    waiting = [entry for entry in given if _waits(entry)]
+    if start is None:
+        created = (seconds_of(entry.metadata.creation_timestamp) for entry in waiting if not arrival_told(entry))
+        start = min(filter(None, created), default=BEGINNING)
+    workload = Workload(start)
+    moments = {id(entry): _moment(entry, workload) for entry in given}
+    groups = {entry.key: moments[id(entry)] for entry in given if isinstance(entry, kube.PodGroup)}
+    first = _first_pods(waiting, moments)
+    for entry in sorted(given, key=lambda entry: (type(entry).__name__, entry.key)):
+        moment = moments[id(entry)]
+        if moment is None and isinstance(entry, kube.PodGroup):
+            moment = first.get(entry.key)
+        elif moment is None and isinstance(entry, kube.Pod) and not entry.spec.node_name:
+            moment = groups.get(job_key_of(entry) or "")
+        if moment is None or moment <= start:
+            workload.present.append(entry)
+        else:
+            workload.arrivals.setdefault(moment, []).append(entry)
+    return workload
+
+
+def _waits(entry: kube.KubeObject) -> bool:
+    if isinstance(entry, kube.Pod):
+        return not entry.spec.node_name
+    return isinstance(entry, kube.PodGroup | native.PodGroup)
+
+
+def arrival_told(entry: kube.KubeObject) -> str | None:
+    """How long after the beginning an object arrives, in its own words."""
+    return (entry.metadata.annotations or {}).get(ARRIVES_AFTER)
+
+
+def _moment(entry: kube.KubeObject, workload: Workload) -> float | None:
+    """When an object arrives; None when it does not say."""
+    told = arrival_told(entry)
+    if told is not None:
+        try:
+            return workload.start + parse_duration(told)
+        except ValueError as error:
+            where = f"{type(entry).__name__} {entry.key}: metadata.annotations[{ARRIVES_AFTER}]"
+            workload.warnings.append(f"{where}: {error}; it counts as not given")
+    return (seconds_of(entry.metadata.creation_timestamp) or None) if _waits(entry) else None
+
+
+def _first_pods(waiting: Sequence[kube.KubeObject], moments: Mapping[int, float | None]) -> dict[str, float]:
+    """By job, when the first of its pods arrives."""
+    first: dict[str, float] = {}
+    for entry in waiting:
+        moment = moments[id(entry)]
+        if isinstance(entry, kube.Pod) and moment is not None and (key := job_key_of(entry)):
+            first[key] = min(moment, first.get(key, moment))
+    return first
