@@ -28,6 +28,8 @@ class Fits:
         self._demand = demand
         self._known = 1
         self._cells: Index = np.zeros(64, dtype=np.int64)
+        #: Of states in which somebody was placed or refused.
+        self.allotments: dict[int, Allotment | str] = {}
 
     def extend(self, states: list[tuple[Processors, CpuSet]]) -> None:
         """Work out the states that are new."""
@@ -104,7 +106,10 @@ class States:
 
     def allotment(self, number: int, demand: Demand) -> Allotment | str:
         """The processors that containers get in a state, or the one for which there are none."""
-        return allot(*self._states[number - 1], demand)
+        known = self.fits(demand).allotments
+        if number not in known:
+            known[number] = allot(*self._states[number - 1], demand)
+        return known[number]
 
     def has_free(self, number: int) -> bool:
         return bool(self._states[number - 1][1])
