@@ -255,6 +255,20 @@ async def test_nobody_is_asked_in_vain(server: Stranger, metrics: str, plugins: 
     assert server.heard == []
 
 
+async def test_a_plugin_that_reads_what_nobody_measures_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    async with Reported("") as reported:
+        with caplog.at_level(logging.INFO, "stromboli.usage"):
+            await reported.look()
+            await reported.look()
+            assert reported.feed.problem == "the configuration has no metrics"
+            reported.program = program("", "[{name: gang}]")
+            await reported.look()
+    assert reported.feed.problem == ""
+    assert [record.getMessage() for record in caplog.records] == [
+        "nobody says what nodes use: the configuration has no metrics"
+    ]
+
+
 async def test_another_configuration_counts_at_once(server: Stranger) -> None:
     server.manners["/api/v1/query"] = says({}, 500)
     async with Reported(f"{{address: '{server.address}/old', interval: 1h}}") as reported:

@@ -63,10 +63,13 @@ class UsageFeed:
 
     async def look(self) -> None:
         """Ask the source if it is time to; begin anew if the configuration names another one, or none."""
-        wanted = _wanted(self._program())
+        program = self._program()
+        wanted = _wanted(program)
         if wanted != self._asked:
             await self._close()
             self._asked, self._next = wanted, self._clock()
+        if wanted is None:
+            self._tell("the configuration has no metrics" if program.usage_window else "")
         if wanted is not None and self._clock() >= self._next:
             self._next = self._clock() + wanted[0].interval
             await self._gather(*wanted)
@@ -102,7 +105,7 @@ class UsageFeed:
         """Every change of the state once; a source that is down says it in many words."""
         if problem and not self.problem:
             log.warning("nobody says what nodes use: %s", problem)
-        elif self.problem and not problem:
+        elif self.problem and not problem and self._asked is not None:
             log.info("measurements of nodes are there again")
         self.problem = problem
 
