@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from stromboli.cache.auditor import Auditor, audit
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.contents import cluster_with, contents_of
+from stromboli.cache.dump import Dump, read_dump, write_dump
 from stromboli.kube.objects.kinds import decode
 from stromboli.model.devices import DEVICES, Backend
 from tests.scenarios.builders import Manifest, node, pod
-from tests.scenarios.sharing import having, vgpu
+from tests.scenarios.sharing import device_config, having, vgpu
 
 READS = (DEVICES + Backend.VGPU,)
 
@@ -155,3 +157,14 @@ def test_signs_of_life_of_a_node_change_nothing() -> None:
     before = cluster.snapshot().nodes
     cluster.apply(decode(node("a", annotations={key: "2", "volcano.sh/mutex.lock": "now"})))  # type: ignore[arg-type]
     assert cluster.snapshot().nodes is before
+
+
+def test_a_dump_tells_everything(tmp_path: Path) -> None:
+    """Also ConfigMaps, which nobody watches unless a plugin reads them."""
+    cluster = cluster_of(*NODES, waiting("one"), device_config("nvidia: {}"))
+    cluster.assume("pod-default-one", "a", given=having("g0:5"))
+    file = tmp_path / "dump"
+    write_dump(file, Dump(contents_of(cluster)))
+    again = cluster_with(read_dump(file).contents, annotations=READS)
+    assert told(again) == told(cluster) == {"a": ["pod-default-one"]}
+    assert again.snapshot().config_maps == cluster.snapshot().config_maps != {}

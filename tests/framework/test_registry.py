@@ -109,6 +109,7 @@ REFUSED = [
     ("locality as a text", {"locality": "row"}, "'locality' must be a Locality"),
     ("labels as a text", {"reads_labels": "app"}, "'reads_labels' must be a tuple of texts, not 'app'"),
     ("annotations in a list", {"reads_annotations": ["a"]}, "'reads_annotations' must be a tuple"),
+    ("config maps as a text", {"reads_config_maps": "a/b"}, "'reads_config_maps' must be a tuple of texts"),
     ("parameter missing", {"job_order": method()}, "'job_order' takes (), but must take (job)"),
     ("parameter renamed", {"job_order": method("a_job")}, "'job_order' takes (a_job), but must take (job)"),
     (

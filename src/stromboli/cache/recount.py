@@ -179,6 +179,7 @@ class Recount:
         found = {driver: int(column[row]) for driver, column in self.derived.volume_use.attached.items() if column[row]}
         if found != expected:
             yield difference(f"node {name}, volumes", dict(expected), found)
+
     def _check_devices(self, name: str, present: Iterable[_Count]) -> Iterator[Difference]:
         """The devices that pods on the node say they were given, or will say when they are bound."""
         given = self._cluster.decisions.given

@@ -32,6 +32,7 @@ def faults_of(candidate: Base, base: Base) -> Iterator[str]:
         yield from _locality_faults(candidate.locality)
         yield from _keys_faults("reads_labels", candidate.reads_labels)
         yield from _keys_faults("reads_annotations", candidate.reads_annotations)
+        yield from _keys_faults("reads_config_maps", candidate.reads_config_maps)
     for method in ("__init__", *_public_methods(base)):
         yield from _override_faults(candidate, base, method)
     yield from _misspelling_faults(candidate, base)

@@ -5,11 +5,11 @@ The books of a node are never changed, only replaced, so they outlive a cycle fo
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from stromboli.framework.plugin import Event
-from stromboli.model.devices import DeviceClaim
+from stromboli.model.devices import DeviceClaim, DeviceClaims
 from stromboli.model.ledger import BrokenBooks, Ledger
 from stromboli.model.nodes import Node, NodeTable
 from stromboli.model.task import Task, TaskStatus
@@ -49,6 +49,9 @@ class DeviceBooks:
         self.rows: list[NodeDevices | None] = []
         #: By name of the node.
         self._read: dict[str, _Read] = {}
+        #: The nodes and claims that were last read.
+        self._nodes = NodeTable(())
+        self._claims: DeviceClaims = {}
         self._wanted: dict[int, Wanted | None] = {}
         #: By uid, the last step of a pod in this cycle.
         self._steps: dict[str, _Step] = {}
@@ -57,30 +60,37 @@ class DeviceBooks:
 
     def open(self, session: Session) -> None:
         """Read what has changed since the last cycle."""
+        nodes, claims = session.nodes, session.snapshot.device_claims
+        if nodes is not self._nodes or claims is not self._claims:
+            self._nodes, self._claims = nodes, claims
+            self._read = self._read_nodes(session)
+        self._ledger = session.ledger
         self._wanted, self._steps = {}, {}
-        nodes, claims, ledger = session.nodes, session.snapshot.device_claims, session.ledger
-        offers = _Offers(session)
-        read: dict[str, _Read] = {}
-        self.rows = []
-        for row, node in enumerate(nodes.nodes):
+        self.rows = [read.books if read is not None else None for read in self._by_row]
+        for read in self._read.values():
+            session.warnings.extend(read.warnings)
+
+    @property
+    def _by_row(self) -> Iterator[_Read | None]:
+        return (self._read.get(name) for name in self._nodes.names)
+
+    def _read_nodes(self, session: Session) -> dict[str, _Read]:
+        """By name, what nodes with devices say; those that say the same as before keep their books."""
+        offers, found = _Offers(session), dict[str, _Read]()
+        for row, node in enumerate(session.nodes.nodes):
             offers.row = row
             registered = self.backend.registered(node, offers.offered)
             if registered is None:
-                self.rows.append(None)
                 continue
-            known, present = self._read.get(node.name), claims.get(node.name, _NOBODY)
+            known, present = self._read.get(node.name), self._claims.get(node.name, _NOBODY)
             if known is None or known.registered != registered or known.claims is not present:
                 known = self._read_node(node, registered, present)
-            read[node.name] = known
-            session.warnings.extend(known.warnings)
-            self.rows.append(known.books)
-        self._read = read
-        self._ledger: Ledger = ledger
-        self._nodes: NodeTable = nodes
+            found[node.name] = known
+        return found
 
     def forget(self) -> None:
         """What devices can be cut into has changed, and with it what pods have."""
-        self._read = {}
+        self._read, self._nodes = {}, NodeTable(())
 
     def _read_node(self, node: Node, registered: Hashable, claims: Mapping[str, DeviceClaim]) -> _Read:
         try:
