@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from stromboli.cache.contents import cluster_with, contents_of
 from stromboli.cache.dump import Dump, DumpError, is_dump, read_dump, write_dump
 from stromboli.cache.summary import summary_of
 from stromboli.controllers.queues import standard_queues
+from stromboli.model.reservation import Reservation
 from tests.properties import objects
 
 CANARY = "c4n4ry-S3cret"
@@ -48,6 +50,20 @@ def test_a_dump_comes_back(tmp_path: Path) -> None:
     assert replace(back, contents=dump.contents) == dump
     assert is_dump(place)
     assert summary_of(view_of(cluster_with(back.contents))) == summary_of(view_of(cluster))
+
+
+def test_what_was_reserved_comes_back(tmp_path: Path) -> None:
+    """Also for a job that never ends, for whose end JSON has no number."""
+    cluster = a_cluster()
+    promised = {
+        "team/job": Reservation("team/job", 100.0, 160.5, (("Pod/team/job-1", "a"), ("Pod/team/job-2", "a"))),
+        "team/ever": Reservation("team/ever", 200.0, math.inf, (("Pod/team/ever", "a"),)),
+    }
+    cluster.reserve(promised)
+    write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
+    read = read_dump(tmp_path / "dump").contents
+    assert read.reservations == promised
+    assert cluster_with(read).snapshot().reservations == promised
 
 
 def test_only_the_owner_may_read_it_and_nothing_is_left_behind(tmp_path: Path) -> None:

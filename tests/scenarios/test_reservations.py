@@ -13,6 +13,13 @@ NOON = "2026-01-01T12:00:00Z"
 RUN_TIME = "scheduling.stromboli.dev/run-time"
 WAITS_ON_CPU = "0/1 nodes are available: 1 Insufficient cpu."
 KEPT = "0/1 nodes are available: 1 node(s) had room that is kept for pods that were promised it."
+AWAY_FROM_WEB = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "host"}
+        ]
+    }
+}
 PORT = [{"containerPort": 80, "hostPort": 80}]
 
 
@@ -167,6 +174,35 @@ EASY_CASES = [
         node("a", 4), node("b", 4, labels={"disk": "ssd"}), busy("ab", 2, "1h"),
         job("a-head", 1, 4, "1h", nodeSelector={"disk": "ssd"}), job("b", 1, 2), job("c", 1, 2), conf=EASY,
         binds="- a -",
+    ),
+    Case(
+        "who keeps away from others has its time when these are gone",
+        node("a", 4, labels={"host": "a"}), busy("a", 1, "1h", labels={"app": "web"}), busy("a", 1, "2h", name="other"),
+        job("a-head", 1, 1, "1h", affinity=AWAY_FROM_WEB), job("b", 1, 2, "30m"), job("c", 1, 2, "3h"), conf=EASY,
+        binds="- a -",
+        reasons={
+            "a-head": [
+                "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.",
+                "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z",
+            ]
+        },
+    ),
+    Case(
+        "sub-groups have their times together",
+        nodes(2, 2), busy("a", 2, "1h"), busy("b", 1, "2h", name="other"),
+        gang_of(*(pod(1, labels={"part": part}, annotations={RUN_TIME: "1h"}) for part in "0011"), name="a-head",
+                created=NOON, policies=[{"name": "part", "matchLabelKeys": ["part"], "subGroupSize": 2,
+                                         "minSubGroups": 2}]),
+        job("b", 1, 1, "2h"), job("c", 1, 1, "3h"), conf=EASY, binds="---- b -",
+        codes={"c": ["InsufficientResource"]},
+    ),
+    Case(
+        "the deadline of a role is that of its pods",
+        nodes(4, 1), busy("a", 4, "1h"),
+        gang_of(pod(3, role="driver"), pod(1, role="worker"), name="a-head", created=NOON,
+                minimums={"driver": 1, "worker": 1}),
+        job("b", 1, 1, "1m"), conf=EASY, binds="-- -",
+        codes={"b": ["InsufficientResource"]},
     ),
     Case(
         "nobody waits for a node that could not take it if it were empty",
