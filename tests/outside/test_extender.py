@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
 from stromboli.actions import ACTIONS
+from stromboli.cli import main
 from stromboli.framework.configuration import ConfigurationError, parse_configuration
 from stromboli.framework.outside import Outside
 from stromboli.framework.program import Program
@@ -442,3 +445,22 @@ def test_a_file_that_is_not_there_is_named(extenders: HttpExtenders) -> None:
     text = conf("https://127.0.0.1:1", "predicate", {"extender.caFile": "/nowhere/ca.pem"})
     told = Told(text, nodes(4, 1), gang(1), outside=extenders)
     assert "/nowhere/ca.pem: No such file or directory" in told.reasons("gang")
+
+
+# -- on the command line ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("options", "node_of_pod"), [((), "a"), (("--ask-extenders",), "b")])
+@pytest.mark.parametrize("command", ["plan", "explain"])
+def test_plans_ask_where_they_are_told_to(
+    person: Stranger, tmp_path: Path, command: str, options: tuple[str, ...], node_of_pod: str
+) -> None:
+    person.manners["/predicate"] = says({"refused": {"a": "not this one"}})
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(flattened([TWO, gang(1)])))
+    (tmp_path / "conf").write_text(conf(person.address, "predicate"))
+    given = [command, "-f", str(tmp_path / "cluster.yaml"), "--conf", str(tmp_path / "conf"), *options]
+    done = CliRunner().invoke(main, [*given, *(["gang"] if command == "explain" else [])])
+    assert done.exit_code == 0, done.output
+    assert f"{node_of_pod} ×1" in done.output
+    assert ("the extender is not asked here" in done.output) is not bool(options)
+    assert bool(person.heard) is bool(options)

@@ -53,10 +53,15 @@ class Reported:
         self.now = 0.0
         self.program = program(metrics, plugins)
         self.figures: list[Mapping[str, Usage]] = []
+        self.nodes = {"a", "b"}
         self._client = Client(Connection(api, None), timeout=30)
         self.feed = UsageFeed(
-            self._client, lambda: self.program, self.figures.append, clock=lambda: self.now, patience=patience
+            self._client, lambda: self.program, self._report, clock=lambda: self.now, patience=patience
         )
+
+    def _report(self, figures: Mapping[str, Usage]) -> int:
+        self.figures.append(figures)
+        return len(self.nodes & figures.keys())
 
     async def look(self) -> Mapping[str, Usage] | None:
         """Let the feed look once; its latest report."""
@@ -106,12 +111,19 @@ async def test_prometheus_is_asked_about_all_nodes_at_once(server: Stranger) -> 
     assert all("[600s]" in each.query["query"] for each in server.heard if "timestamp" not in each.query["query"])
 
 
-async def test_the_window_is_that_of_the_plugins(server: Stranger) -> None:
+WINDOWS = [
+    ("[{name: rescheduling, arguments: {metricsPeriod: 90s}}]", "90s"),
+    ("[{name: usage, arguments: {thresholds: {CPUUsageAvg.5m: 80}}}]", "300s"),
+    ("[{name: usage}, {name: rescheduling}]", "600s"),
+]
+
+
+@pytest.mark.parametrize(("plugins", "window"), WINDOWS, ids=[window for _, window in WINDOWS])
+async def test_the_window_is_that_of_the_plugins(server: Stranger, plugins: str, window: str) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
-    plugins = "[{name: rescheduling, arguments: {metricsPeriod: 90s}}]"
     async with Reported(f"{{address: '{server.address}'}}", plugins=plugins) as reported:
         await reported.look()
-    assert any("[90s]" in each.query["query"] for each in server.heard)
+    assert any(f"[{window}]" in each.query["query"] for each in server.heard)
 
 
 async def test_figures_that_are_none_are_left_out(server: Stranger) -> None:
@@ -120,6 +132,20 @@ async def test_figures_that_are_none_are_left_out(server: Stranger) -> None:
     server.manners["/api/v1/query"] = prometheus(cpu, memory, vector((A, str(NOON)), (B, str(NOON)), (c, str(NOON))))
     async with Reported(f"{{address: '{server.address}'}}") as reported:
         assert await reported.look() == {"b": Usage(0.5, 0.5, NOON)}
+
+
+async def test_names_that_are_none_of_nodes_are_told(server: Stranger) -> None:
+    c = {"instance": "10.0.0.1:9100"}
+    figures = vector((c, "0.5"))
+    server.manners["/api/v1/query"] = prometheus(figures, figures, vector((c, str(NOON))))
+    async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
+        await reported.look()
+        words = "none of 1 names is that of a node, such as '10.0.0.1'; let the source name nodes"
+        assert reported.feed.problem == words
+        nothing = vector()
+        server.manners["/api/v1/query"], reported.now = prometheus(nothing, nothing, nothing), 9.0
+        await reported.look()
+        assert reported.feed.problem == "the source has no figures"
 
 
 async def test_a_node_that_nobody_has_seen_has_no_figure(server: Stranger) -> None:

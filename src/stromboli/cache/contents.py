@@ -70,7 +70,7 @@ def contents_of(cluster: Cluster) -> Contents:
         resources=list(cluster.axis.names),
         default_queue=cluster.default_queue,
         node_selector={label: sorted(values) for label, values in cluster.node_selector.items()},
-        usage=cluster.usage.figures,
+        usage=dict(cluster.usage.figures),
         volumes=cluster.volumes.choices,
     )
 

@@ -20,11 +20,11 @@ class UsageBook:
 
     def __init__(self) -> None:
         #: By the name of the node.
-        self.figures: Mapping[str, Usage] = {}
+        self.figures: dict[str, Usage] = {}
         self._faults: dict[str, str] = {}
         self._table: UsageTable | None = None
-        self._figures_in_table: Mapping[str, Usage] | None = None
         self._nodes_in_table: NodeTable | None = None
+        self._is_outdated = False
 
     def apply(self, metrics: kube.NodeMetrics) -> None:
         self._faults.pop(metrics.key, None)
@@ -32,24 +32,29 @@ class UsageBook:
             figure = usage_of(metrics)
         except ValueError as error:
             self._faults[metrics.key] = f"NodeMetrics {metrics.key}: {error}; it is left out"
-            self.remove(metrics.key)
+            self._forget(metrics.key)
         else:
-            self.figures = {**self.figures, metrics.key: figure}
+            self.figures[metrics.key] = figure
+            self._is_outdated = True
 
     def remove(self, name: str) -> None:
-        self.figures = {known: figure for known, figure in self.figures.items() if known != name}
+        self._faults.pop(name, None)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._is_outdated = self.figures.pop(name, None) is not None or self._is_outdated
 
     def report(self, figures: Mapping[str, Usage]) -> None:
         """All figures that there are now; what is not among them is not known any more."""
-        self.figures = dict(figures)
+        self.figures, self._is_outdated = dict(figures), True
 
     def warnings(self) -> tuple[str, ...]:
         return tuple(sorted(self._faults.values()))
 
     def table(self, nodes: NodeTable, allocatable: Block) -> UsageTable | None:
         """A column for each figure; None when nothing is known of any node."""
-        if self._figures_in_table is not self.figures or self._nodes_in_table is not nodes:
-            self._figures_in_table, self._nodes_in_table = self.figures, nodes
+        if self._is_outdated or self._nodes_in_table is not nodes:
+            self._is_outdated, self._nodes_in_table = False, nodes
             self._table = _table(self.figures, nodes, allocatable) if self.figures else None
         return self._table
 

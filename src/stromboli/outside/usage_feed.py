@@ -36,7 +36,7 @@ class UsageFeed:
         self,
         client: Client,
         program: Callable[[], Program],
-        report: Callable[[Mapping[str, Usage]], None],
+        report: Callable[[Mapping[str, Usage]], int],
         *,
         clock: Callable[[], float],
         patience: float = PATIENCE,
@@ -53,7 +53,7 @@ class UsageFeed:
         self.problem = ""
 
     async def run(self) -> None:
-        """Gather until cancelled."""
+        """Gather until cancelled. What is reported is answered by the number of nodes that are known by their names."""
         try:
             while True:
                 await self.look()
@@ -88,8 +88,7 @@ class UsageFeed:
             log.exception("measurements of nodes cannot be read")
             self.problem = str(error)
         else:
-            self._tell("" if figures else "it has no figures of any node")
-            self._report(figures)
+            self._tell("" if self._report(figures) else _about_nobody(figures))
 
     def _made(self, source: MetricsSource, window: float) -> Source:
         if source.type == METRICS_SERVER:
@@ -119,6 +118,13 @@ def _wanted(program: Program) -> tuple[MetricsSource, float] | None:
     """Who is to be asked, and over how many seconds figures are averaged; nobody, if no plugin reads them."""
     source, window = program.configuration.metrics, program.usage_window
     return (source, window) if source is not None and window else None
+
+
+def _about_nobody(figures: Mapping[str, Usage]) -> str:
+    """Why figures are of no use."""
+    if not figures:
+        return "the source has no figures"
+    return f"none of {len(figures)} names is that of a node, such as {min(figures)[:60]!r}; let the source name nodes"
 
 
 def _place(source: MetricsSource) -> Place:

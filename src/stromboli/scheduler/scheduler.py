@@ -261,10 +261,13 @@ class Scheduler:
         if matters(entry, before) and (others != self._others or not confirms(entry, before)):
             self.alarm.ring()
 
-    def _measured(self, figures: Mapping[str, Usage]) -> None:
-        """Other nodes may be the right ones now; whoever waits is looked at again at the next look."""
+    def _measured(self, figures: Mapping[str, Usage]) -> int:
+        """Other nodes may be the right ones now; whoever waits is looked at again at the next look. Answers how many
+        nodes are known by these names.
+        """
         self.cluster.usage.report(figures)
         self._has_news = True
+        return sum(1 for name in figures if self.cluster.structure.find_node(name) is not None)
 
     def _refused(self, quarantined: Quarantined) -> None:
         self.metrics.unreadable(quarantined.kind)

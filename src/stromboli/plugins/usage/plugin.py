@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from stromboli.framework.arguments import Argument, Arguments
 from stromboli.framework.node_rules import NodeFilter, NodeScorer
 from stromboli.framework.plugin import Event, Plugin
 from stromboli.framework.session import Session
+from stromboli.model.durations import parse_duration
 from stromboli.model.nodes import Mask, Vector
 from stromboli.model.task_class import LIMITS
 from stromboli.plugins.usage.estimate import ARGUMENTS, Estimator
@@ -18,9 +19,11 @@ from stromboli.plugins.usage.shadow import Shadow
 
 #: Measurements are averaged over ten minutes.
 _WINDOW = 600.0
-_LIMITS = (
-    Argument("cpu", float, 80, "Per cent of cpu.", minimum=0),
-    Argument("mem", float, 80, "Per cent of memory.", minimum=0),
+_USUAL_LIMIT = 80
+#: Per cent; by names of today and by those that once said over which time is averaged.
+_LIMITS = tuple(
+    Argument(key, float, _USUAL_LIMIT, "Per cent.", minimum=0)
+    for key in ("cpu", "mem", "CPUUsageAvg.<period>", "MEMUsageAvg.<period>")
 )
 
 
@@ -34,14 +37,15 @@ class UsagePlugin(Plugin):
         Argument("estimator", dict, {}, "What pods use that were placed a moment ago.", entries=ARGUMENTS),
     )
     reads_annotations = (LIMITS,)
-    usage_window = _WINDOW
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
         self.weight: float = given["usage.weight"]
         self.cpu_weight: float = given["cpu.weight"]
         self.memory_weight: float = given["memory.weight"]
-        self._limits = {limit.key: given["thresholds"].get(limit.key, limit.default) / 100.0 for limit in _LIMITS}
+        self._cpu_limit = _limit(given["thresholds"], "cpu", "CPUUsageAvg.")
+        self._memory_limit = _limit(given["thresholds"], "mem", "MEMUsageAvg.")
+        self.usage_window = max(_periods(given["thresholds"]), default=_WINDOW)
         self._estimator = Estimator(given["estimator"])
         self._rules = (Limits(self),), (Load(self),)
         self._shadow: Shadow | None = None
@@ -58,8 +62,8 @@ class UsagePlugin(Plugin):
         self.cpu: Vector = unknown if usage is None else np.where(self.known, usage.cpu, 0.0)
         self.memory: Vector = unknown if usage is None else np.where(self.known, usage.memory, 0.0)
         self._measured_at: Vector = unknown if usage is None else usage.at
-        self.cpu_exceeded: Mask = self.cpu > self._limits["cpu"]
-        self.memory_exceeded: Mask = self.memory > self._limits["mem"]
+        self.cpu_exceeded: Mask = self.cpu > self._cpu_limit
+        self.memory_exceeded: Mask = self.memory > self._memory_limit
         self.is_informed = bool(self.known.any())
         self._tell_unknown()
 
@@ -95,3 +99,17 @@ class UsagePlugin(Plugin):
     def on_deallocate(self, event: Event) -> None:
         if self._shadow is not None:
             self._shadow.take_away(event)
+
+
+def _limit(said: Mapping[str, float], name: str, old_name: str) -> float:
+    """The part that a node may use; the strictest, if it is said several times."""
+    limits = [limit for key, limit in said.items() if key == name or key.startswith(old_name)]
+    return min(limits, default=_USUAL_LIMIT) / 100.0
+
+
+def _periods(said: Mapping[str, float]) -> Iterator[float]:
+    """The times that old names ask for. Raises ValueError for one that is none."""
+    for key in said:
+        _, dot, period = key.partition(".")
+        if dot:
+            yield parse_duration(period)
