@@ -198,6 +198,15 @@ class VolumeBook:
         drivers = (known.spec.drivers if known is not None else None) or ()
         return next((each.topology_keys or () for each in drivers if each.name == driver), ())
 
+    def capacities(self, claim: PersistentVolumeClaim, labels: Mapping[str, str]) -> Iterable[CSIStorageCapacity]:
+        """Where the storage for a claim may come from on a node with these labels, in the order of choosing."""
+        name = self._storage.class_name(claim)
+        for key, capacity in sorted(self._capacities.items()):
+            with contextlib.suppress(ValueError):  # what cannot be read counts as none
+                room = _room(key, capacity)
+                if room is not None and _is_in(room, name, labels):
+                    yield capacity
+
     # -- decisions ----------------------------------------------------------------------------------------------
 
     @property
