@@ -330,6 +330,14 @@ STOPPED = [
         stopped={"no-node": (["a"], "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.")},
     ),
     Told(
+        "the queue would not take it even after eviction",
+        nodes(4, 1), queue("small", capability={"cpu": 3}), running("aa", name="old", priority="low", queue="small"),
+        gang(1, 4, name="high", priority="high", queue="small"),
+        conf=configuration("priority", BROAD, "capacity", "predicates", actions="allocate, preempt"),
+        victims={},
+        stopped={"QueueCapabilityExceeded": (["high-task-0"], "queue small may have cpu 3 and has 0")},
+    ),
+    Told(
         "strangers hold too much of the room",
         nodes(4, 1), low("a"), running("aa", name="equal", priority="high"), high(cpu=3),
         victims={},

@@ -10,7 +10,6 @@ from stromboli.framework.eviction.judging import Judgement, grouped, judge
 from stromboli.framework.eviction.pool import Candidate, Pool
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.eviction.units import UnitMaker
-from stromboli.framework.refusals import NodeRefusals
 from stromboli.framework.session import Session
 from stromboli.framework.waiting import counted
 from stromboli.model.job import Job
@@ -102,17 +101,23 @@ class Failures:
         going = {task.uid: task for unit in units for task in unit.tasks}
         staying = [each.task for each in lawful if each.task.uid not in going]
         kept = [self.reason_to_stay(task) for task in staying]
-        nodes = self._after(claimant, list(going.values()))
-        names = self._session.nodes.names
-        refusing = [(NO_NODE, lambda: str(nodes), names[row]) for _, rows in nodes.groups for row in rows.tolist()]
-        return grouped([*spared, *kept]) + grouped(refusing)
+        return grouped([*spared, *kept]) + grouped(self._after(claimant, list(going.values())))
 
-    def _after(self, claimant: Task, going: Sequence[Task]) -> NodeRefusals:
-        """What nodes have against the claimant when all these are gone."""
-        with self._session.statement() as statement:
+    def _after(self, claimant: Task, going: Sequence[Task]) -> list[_Reason]:
+        """What its queue and the nodes have against the claimant when all these are gone."""
+        session = self._session
+        with session.statement() as statement:
             for task in going:
                 statement.evict(task, self._terms.action, claimant.job)
-            return self._session.search.refusals(claimant.task_class)
+            queue = session.queue_of(session.jobs[claimant.job])
+            allowance = session.allocatable(queue, claimant.task_class, 1)
+            nodes = session.search.refusals(claimant.task_class)
+        rows = sorted({row for _, refused in nodes.groups for row in refused.tolist()})
+        reasons: list[_Reason] = [(NO_NODE, lambda: str(nodes), session.nodes.names[row]) for row in rows]
+        refusal = allowance.reason if allowance else None
+        if refusal is not None:
+            reasons.append((refusal.code.value, lambda: refusal.detail, claimant.key))
+        return reasons
 
     def reason_to_stay(self, task: Task) -> _Reason:
         """Why a victim that the plugins let go cannot go: its budget, or its gang."""
