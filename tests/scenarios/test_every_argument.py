@@ -16,6 +16,7 @@ from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, prior
 from tests.scenarios.case import Case, configuration, plugin
 from tests.scenarios.machines import BEST, crew, machine
 from tests.scenarios.measuring import measured
+from tests.scenarios.networks import HARD_RACK, TREE, racks
 from tests.scenarios.sharing import chips, device_config, gpu_node, npu, npus, shared_gpus
 from tests.scenarios.storage import DRIVER, HOST, ZONE, claim, csi_node, storage_class, using, volume
 
@@ -361,9 +362,9 @@ DEVICESHARE = [
 
 #: What a plan cannot show, and where it is shown.
 ELSEWHERE = {
-    ("deviceshare", "deviceshare.NodeLockEnable"): "tests/scenarios/test_deviceshare.py",
     ("rescheduling", "metricsPeriod"): "tests/outside/test_usage_feed.py",
     **{("extender", each.key): "tests/outside/test_extender.py" for each in DECLARED["extender"]},
+    ("deviceshare", "deviceshare.NodeLockEnable"): "tests/scenarios/test_deviceshare.py",
     ("predicates", "volumebinding.bindTimeoutSeconds"): "tests/binder/test_volume_step.py",
     ("preempt", "thrashingWindow"): "tests/scenarios/test_truce.py",
     ("reclaim", "thrashingWindow"): "tests/scenarios/test_truce.py",
@@ -445,6 +446,31 @@ ALSO = [
     ),
 ]  # fmt: skip
 
+#: Four nodes in two racks, the second one busier in cpu and the first in memory.
+HALVES = [node(name, 8, "8Gi", gpu=4) for name in "abcd"] + racks("ab", "cd")
+UNEVEN = [*HALVES, running("c", cpu=4, name="cpu"), running("a", cpu=0, memory="2Gi", name="memory")]
+CLOSE = gang(2, 1, memory="1Gi", topology=HARD_RACK)
+CLOSE_GPU = gang(2, 1, gpu=1, topology=HARD_RACK)
+GPU = "nvidia.com/gpu"
+BY_GPU = [*HALVES, running("c", cpu=4, name="cpu"), running("a", cpu=0, gpu=3, name="gpu")]
+FADING = [*TREE, running("ac", "1500m", name="low"), running("e", 2, name="high")]
+
+
+def network_row(key: str, value: object, *world: Any, default: str, changed: str, **given: object) -> Row:
+    return Row("network-topology-aware", key, value, *world, default=default, changed=changed, given=given)
+
+
+NETWORK = [
+    network_row("weight", 0, UNEVEN, CLOSE, default="cc", changed="aa"),
+    network_row("hypernode.binpack.cpu", 0, UNEVEN, CLOSE, default="cc", changed="aa"),
+    network_row("hypernode.binpack.memory", 5, UNEVEN, CLOSE, default="cc", changed="aa"),
+    network_row("hypernode.binpack.resources", GPU, BY_GPU, CLOSE_GPU, default="cc", changed="ab"),
+    network_row(f"hypernode.binpack.resources.{GPU}", 0, BY_GPU, CLOSE_GPU, default="ab", changed="cc",
+                **{"hypernode.binpack.resources": GPU}),
+    network_row("hypernode.binpack.normal-pod.enable", False, HALVES, running("d"), gang(1), default="c", changed="a"),
+    network_row("hypernode.binpack.normal-pod.fading", 2.0, FADING, gang(1, "500m"), default="f", changed="a"),
+]  # fmt: skip
+
 #: What holds when nothing is said, as in Volcano.
 DEFAULTS = {
     "enableTopologyAwarePreemption": False, "minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 1,
@@ -464,6 +490,9 @@ DEFAULTS = {
     "defaultPreemptMinRuntime": "0s", "defaultReclaimMinRuntime": "0s", "reclaimResolveMethod": "lca",
     "usage.weight": 5, "cpu.weight": 1, "memory.weight": 1, "thresholds": {}, "estimator": {},
     "strategies": [], "interval": "5m", "queueSelector": [], "labelSelector": {},
+    "weight": 1, "hypernode.binpack.cpu": 1, "hypernode.binpack.memory": 1, "hypernode.binpack.resources": "",
+    "hypernode.binpack.resources.<name>": 1, "hypernode.binpack.normal-pod.enable": True,
+    "hypernode.binpack.normal-pod.fading": 0.8,
     "gracePeriod": "60s", "maxMovedPods": 16, "maxTriedJobs": 10,
     "deviceshare.GPUSharingEnable": False, "deviceshare.GPUNumberEnable": False, "deviceshare.VGPUEnable": False,
     "deviceshare.AscendHAMiVNPUEnable": False, "deviceshare.AscendMindClusterVNPUEnable": False,
@@ -474,7 +503,7 @@ DEFAULTS = {
 
 ROWS = [*PREEMPT,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
-        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE, *DEVICESHARE]  # fmt: skip
+        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE, *DEVICESHARE, *NETWORK]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

@@ -15,6 +15,7 @@ from stromboli.cache.constraints import asks_about_namespaces
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
 from stromboli.cache.devices import assignments_in, backends_in
+from stromboli.cache.hypernodes import HyperNodeBook
 from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, same_demands
 from stromboli.cache.native_groups import NativeGroup, as_group
 from stromboli.cache.numa_book import NumaBook
@@ -27,7 +28,7 @@ from stromboli.cache.volumes import VolumeBook
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.kube.objects.topology import Numatopology
+from stromboli.kube.objects.topology import HyperNode, Numatopology
 from stromboli.model.job import Counts, role_ready, surely_ready
 from stromboli.model.numa import Holdings
 from stromboli.model.reservation import Reservation
@@ -72,6 +73,7 @@ class Cluster:
         self.budgets = BudgetBook()
         self.processors = NumaBook()
         self.takings = Takings()
+        self.hyper_nodes = HyperNodeBook()
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions, self.volumes,
             seed=self.seed, default_queue=self.default_queue,
@@ -102,6 +104,8 @@ class Cluster:
             self.budgets.apply(given)
         elif isinstance(given, kube.NodeMetrics):
             self.usage.apply(given)
+        elif isinstance(given, HyperNode):
+            self.hyper_nodes.apply(given)
         elif isinstance(given, Numatopology):
             self.structure.set_processors(given.key, self.processors.apply(given))
         elif not self.volumes.apply(given):
@@ -121,6 +125,8 @@ class Cluster:
             self.budgets.remove(given.key)
         elif isinstance(given, kube.NodeMetrics):
             self.usage.remove(given.key)
+        elif isinstance(given, HyperNode):
+            self.hyper_nodes.remove(given.key)
         elif isinstance(given, Numatopology):
             self.processors.remove(given.key)
             self.structure.set_processors(given.key, None)
@@ -317,7 +323,7 @@ class Cluster:
         """All objects as they came, without those that were passed over."""
         groups = (group.origin if isinstance(group, NativeGroup) else group for group in self.groups.values())
         others = [*self.structure.objects(), *self.reading.namespaces.values(), *self.budgets.objects()]
-        others += [*self.processors.objects(), *self.volumes.objects()]
+        others += [*self.processors.objects(), *self.hyper_nodes.objects(), *self.volumes.objects()]
         return [*others, *groups, *self.pods()]
 
     def pods(self) -> list[kube.Pod]:
@@ -371,6 +377,7 @@ class Cluster:
         derived, processors = self.derived(), self.holdings()
         derived.shared()
         status, node_of = derived.columns.copies()
+        hyper_nodes = self.hyper_nodes.tree(derived.table)
         jobs = dict(derived.jobs)
         waiting = tuple(sorted(derived.waiting))
         touched = tuple(sorted(key for key in self.books.touched - derived.waiting if key in jobs))
@@ -393,21 +400,21 @@ class Cluster:
             queue_books=derived.sums.copies(),
             quotas=self.structure.quotas,
             now=now,
+            warnings=self._warnings(),
             device_claims=self.books.devices.claims(),
             config_maps=self.structure.config_maps,
-            warnings=(
-                *self.books.warnings(),
-                *self.usage.warnings(),
-                *self.processors.warnings(),
-                *self.volumes.warnings(),
-            ),
             volumes=VolumeState(self.volumes.table(), derived.volume_use.copy()),
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             takings=self.takings.since_lately(now),
+            hyper_nodes=hyper_nodes,
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
             processors=processors,
             reservations=self.decisions.reservations,
         )
+
+    def _warnings(self) -> tuple[str, ...]:
+        books = (self.books, self.usage, self.processors, self.hyper_nodes, self.volumes)
+        return tuple(warning for each in books for warning in each.warnings())
 
     def derived(self) -> Derived:
         """What follows from the objects, brought up to date."""

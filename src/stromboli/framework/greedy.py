@@ -21,12 +21,12 @@ from stromboli.model.nodes import Index, Vector
 _SHALLOW = 12
 
 
-def place_copies(view: ClassView, ranking: Ranking, wanted: int) -> list[int]:
-    """Node rows for up to `wanted` copies, in the order of taking.
+def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index | None = None) -> list[int]:
+    """Node rows for up to `wanted` copies, in the order of taking; all of them `inside`, where that is given.
 
     The scores are left as they will be once the copies are placed.
     """
-    rows = ranking.best(wanted)
+    rows = ranking.best(wanted) if inside is None else inside[Ranking(ranking.scores[inside]).best(wanted)]
     if not len(rows):
         return []
     deepest = wanted if wanted <= _SHALLOW else min(wanted, _most_that_fit(view, rows))

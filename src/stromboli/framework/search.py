@@ -76,9 +76,11 @@ class NodeSearch:
         """
         view = self.view(task.task_class)
         ranking = view.refresh()
-        if view.reaches_over_cluster or within is not None or self._best_node:
+        if view.reaches_over_cluster or self._best_node:
             row = self._one(view, task, ranking.scores, within)
             return [row] if row >= 0 else []
+        if within is not None:
+            return place_copies(view, ranking, wanted, np.flatnonzero(within))
         if wanted == 1:
             row = ranking.first()
             return [row] if row >= 0 else []

@@ -14,6 +14,7 @@ from typing import Any
 
 from stromboli.framework import questions
 from stromboli.framework.accounts import Accounts
+from stromboli.framework.domain_room import DomainRoom
 from stromboli.framework.measurements import Measurements, Stopwatch
 from stromboli.framework.plugin import Event, PluginFailure
 from stromboli.framework.program import Program
@@ -207,6 +208,11 @@ class Session(questions.Questions):
     def rooms(self) -> HeldRooms:
         """Rooms that pods were promised in earlier cycles."""
         return HeldRooms(self)
+
+    @cached_property
+    def domain_room(self) -> DomainRoom:
+        """What fits into the domains of the network."""
+        return DomainRoom(self.search, self.ledger, self.snapshot.hyper_nodes)
 
     def turn_of(self, job: Job) -> AbstractContextManager[None]:
         """The time in which a job may take the rooms that were promised to it."""

@@ -104,6 +104,10 @@ class SubJob:
         return twin
 
     @property
+    def ready_count(self) -> int:
+        return ready_in(self.counts)
+
+    @property
     def is_ready(self) -> bool:
         return ready_in(self.counts) + self.counts[PENDING_BEST_EFFORT] >= self.min_available
 

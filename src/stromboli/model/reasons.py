@@ -81,6 +81,7 @@ class Code(StrEnum):
     QUEUE_CLOSED = "QueueNotOpen"
     QUEUE_UNKNOWN = "QueueUnknown"
     QUEUE_MISPLACED = "QueueMisplaced"
+    UNKNOWN_TIER = "UnknownTier"
     SCHEDULING_GATED = "SchedulingGated"
     BIND_FAILED = "BindFailed"
     NO_PODS = "NoPodsYet"
@@ -321,6 +322,10 @@ CODES: dict[Code, CodeFacts] = {
         "The queue has no place in the tree of queues, or is there for the queues below it.", Remedy.ASK_ADMINISTRATOR,
         "Correct spec.parent of the named queue, or name a queue that has none below it.",
         (Cure.QUEUE_CHANGED, Cure.JOB_CHANGED),
+    ),
+    Code.UNKNOWN_TIER: CodeFacts(
+        "The job names a tier of the network that no HyperNode has.", Remedy.CHANGE_REQUEST,
+        "Correct `highestTierName`, or describe the network by HyperNodes.", (Cure.JOB_CHANGED, Cure.NODE_CHANGED),
     ),
     Code.SCHEDULING_GATED: CodeFacts(
         "The pod has scheduling gates.", Remedy.CHANGE_REQUEST, "Remove the pod's schedulingGates.", (Cure.POD_CHANGED,)

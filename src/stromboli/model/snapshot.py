@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stromboli.model.books import Block, Layout
 from stromboli.model.budgets import Budgets
+from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.devices import DeviceClaims
 from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
@@ -52,6 +53,8 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
     #: Keys of other jobs of which something has changed since the last snapshot.
     touched: tuple[str, ...] = ()
+    #: How nodes lie in the network.
+    hyper_nodes: HyperNodeTree = field(default_factory=lambda: HyperNodeTree(0))
     #: Who had to make room for whom lately.
     takings: tuple[Taking, ...] = ()
     #: How many pods of which sets may be evicted.

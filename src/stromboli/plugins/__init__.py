@@ -9,6 +9,7 @@ from stromboli.plugins.drf import Drf
 from stromboli.plugins.extender import Extender
 from stromboli.plugins.gang import Gang
 from stromboli.plugins.minruntime import MinRuntime
+from stromboli.plugins.network_topology_aware import NetworkTopologyAware
 from stromboli.plugins.nodegroup import NodeGroup
 from stromboli.plugins.nodeorder import NodeOrder
 from stromboli.plugins.numa_aware import NumaAware
@@ -35,6 +36,7 @@ PLUGINS = (
     Extender,
     Gang,
     MinRuntime,
+    NetworkTopologyAware,
     NodeGroup,
     NodeOrder,
     NumaAware,

@@ -1,23 +1,25 @@
 """Allocating a job that is made of sub-jobs, or that wants its nodes close together.
 
-Domains of nodes are tried group by group, the closest first. Each try is a dry run on a statement of its own,
-saved and undone; the best domain of the first group in which the job fits is then replayed.
+Domains of nodes are tried group by group, the closest first. Domains that cannot hold what is needed are left out
+without a try, by their sums. The others are tried in the order of their scores, each on a statement that is undone when
+it fails; so the first that works is the best that works.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.plugin import Domain
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
-from stromboli.model.job import Job, SubJob, valid_in
+from stromboli.model.hypernodes import TOP
+from stromboli.model.job import PENDING_BEST_EFFORT, Job, SubJob, valid_in
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
 
-CLUSTER = Domain("<cluster-top-hypernode>", 1)
+CLUSTER = Domain(TOP, 1)
 
 
 class DomainSearch:
@@ -27,47 +29,96 @@ class DomainSearch:
 
     def allocate(self, worksheet: Worksheet) -> bool:
         """Find the best domain for what the job needs next. True when something was committed."""
-        plan = self.plan([task for task in worksheet.rest if self._session.ledger.is_pending(task)])
-        return plan is not None and self._realise(plan, worksheet)
+        session = self._session
+        with session.statement() as statement:
+            if not self._place(statement, [task for task in worksheet.rest if session.ledger.is_pending(task)]):
+                return False
+            worksheet.drop({task.uid for each in statement.operations for task in each.entry.tasks})
+            if session.job_ready(self._job):
+                statement.commit()
+                return True
+            statement.keep()
+            return False
 
     def plan(self, tasks: Sequence[Task]) -> Plan | None:
         """Where the tasks would go; nothing of it remains."""
-        for group in self._session.gradient_for_job(self._job, CLUSTER):
-            plans = {domain.name: plan for domain in group if (plan := self._dry_run(tasks, domain))}
-            if plans:
-                best = self._best(self._job, [domain for domain in group if domain.name in plans])
-                return plans[best]
-        return None
-
-    def _best(self, subject: Job | SubJob, domains: Sequence[Domain]) -> str:
-        """The domain with the highest score, the first by name among equals."""
-        scores = self._session.domain_scores(subject, domains)
-        return min(domains, key=lambda domain: (-scores[domain.name], domain.name)).name
-
-    def _dry_run(self, tasks: Sequence[Task], domain: Domain) -> Plan | None:
         with self._session.statement() as statement:
-            self._place(statement, tasks, domain)
-            ready = statement.operations and (
-                self._session.job_ready(self._job) or self._session.job_pipelined(self._job)
-            )
-            return statement.save() if ready else None
+            return statement.save() if self._place(statement, tasks) else None
 
-    def _place(self, statement: Statement, tasks: Sequence[Task], domain: Domain) -> None:
-        if not self._job.spec.policies:
+    def _place(self, statement: Statement, tasks: Sequence[Task]) -> bool:
+        """Place the job in the best domain of the first group that has one. If there is none, nothing remains."""
+        session, job = self._session, self._job
+        for group in session.gradient_for_job(job, CLUSTER):
+            if self._place_in_best(statement, tasks, self._roomy(group, tasks, session.tasks_until_ready(job))):
+                return True
+        return False
+
+    # -- domains ------------------------------------------------------------------------------------------------
+
+    def _roomy(self, group: Sequence[Domain], tasks: Sequence[Task], needed: int) -> list[Domain]:
+        """Those that may hold as many of the tasks as are needed."""
+        room = self._session.domain_room
+        fitting, places = room.tasks_that_fit(tasks), room.places()
+        return [domain for domain in group if domain.name not in places or fitting[places[domain.name]] >= needed]
+
+    def _by_score(self, subject: Job | SubJob, domains: Sequence[Domain]) -> Iterator[tuple[Domain, float]]:
+        """The best first, by name among equals. Scores may depend on who else is left, so they are asked for again
+        whenever one is not taken.
+        """
+        left = list(domains)
+        while left:
+            scores = self._session.domain_scores(subject, left)
+            best = min(left, key=lambda domain: (-scores[domain.name], domain.name))
+            yield best, scores[best.name]
+            left.remove(best)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], domains: Sequence[Domain]) -> bool:
+        """Place the job in the best of these domains."""
+        if self._job.spec.policies:
+            return self._place_where_sub_jobs_are_best(statement, tasks, domains)
+        for domain, _ in self._by_score(self._job, domains):
             Placing(self._session, statement, self._job, within=domain.inside).run(Worksheet(tasks))
-            return
+            if self._can_start(statement):
+                return True
+            statement.rollback(0)
+        return False
+
+    def _can_start(self, statement: Statement) -> bool:
+        session = self._session
+        return bool(statement.operations) and (session.job_ready(self._job) or session.job_pipelined(self._job))
+
+    def _place_where_sub_jobs_are_best(
+        self, statement: Statement, tasks: Sequence[Task], domains: Sequence[Domain]
+    ) -> bool:
+        """Where its sub-jobs end up decides how good a domain is, so all domains are tried."""
+        best: Plan | None = None
+        highest = 0.0
+        for domain in sorted(domains, key=lambda domain: domain.name):
+            score = self._place_sub_jobs(statement, tasks, domain)
+            if self._can_start(statement) and (best is None or score > highest):
+                best, highest = statement.save(), score
+            statement.rollback(0)
+        return best is not None and statement.recover(best)
+
+    # -- sub-jobs -----------------------------------------------------------------------------------------------
+
+    def _place_sub_jobs(self, statement: Statement, tasks: Sequence[Task], domain: Domain) -> float:
+        """Place sub-jobs until the job can start; the answer is the sum of the scores of their domains."""
         by_sub_job: dict[str, list[Task]] = {}
         for task in tasks:
             by_sub_job.setdefault(task.sub_job, []).append(task)
-        before = -1
+        before, total = -1, 0.0
         while len(statement.operations) > before:
             before = len(statement.operations)
             for sub_job in self._in_order():
                 waiting = [t for t in by_sub_job.get(sub_job.key, ()) if self._session.ledger.is_pending(t)]
                 if waiting:
-                    self._place_sub_job(statement, sub_job, waiting, domain)
+                    total += self._place_sub_job(statement, sub_job, waiting, domain)
                 if statement.operations and self._session.job_ready(self._job):
-                    return
+                    return total
+        return total
 
     def _in_order(self) -> list[SubJob]:
         """Sub-jobs that are needed for the minimum of their group first, then the others."""
@@ -88,40 +139,29 @@ class DomainSearch:
             (needed if is_needed else others).append(sub_job)
         return needed + others
 
-    def _place_sub_job(self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], root: Domain) -> None:
-        """Place one sub-job in the best of its own domains, or leave no trace of it."""
-        for group in self._session.gradient_for_sub_job(sub_job, root):
-            plans = {d.name: plan for d in group if (plan := self._dry_run_sub_job(statement, sub_job, tasks, d))}
-            if plans:
-                best = self._best(sub_job, [domain for domain in group if domain.name in plans])
-                statement.recover(plans[best])
-                return
+    def _place_sub_job(self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], root: Domain) -> float:
+        """Place one sub-job in the best of its own domains, or leave no trace of it; the score of the domain."""
+        session, mark = self._session, len(statement.operations)
+        needed = self._needed_by(sub_job)
+        for group in session.gradient_for_sub_job(sub_job, root):
+            for domain, score in self._by_score(sub_job, self._roomy(group, tasks, needed)):
+                Placing(session, statement, self._job, sub_job, domain.inside).run(Worksheet(tasks))
+                if len(statement.operations) > mark and self._sub_job_can_start(sub_job):
+                    return score
+                statement.rollback(mark)
         valid = valid_in(sub_job.counts)
         if valid < sub_job.min_available:
             detail = f"sub-group {sub_job.key} has {valid} of the {sub_job.min_available} pods that must start together"
-            self._session.refuse(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
+            session.refuse(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
+        return 0.0
 
-    def _dry_run_sub_job(
-        self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], domain: Domain
-    ) -> Plan | None:
-        session, mark = self._session, len(statement.operations)
-        Placing(session, statement, self._job, sub_job, domain.inside).run(Worksheet(tasks))
-        fits = len(statement.operations) > mark and (
-            session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)
-        )
-        plan = statement.save_since(mark) if fits else None
-        statement.rollback(mark)
-        return plan
+    def _needed_by(self, sub_job: SubJob) -> int:
+        """How many tasks must find a place: one, unless somebody sees to it that parts hold together."""
+        flat = self._session.program.flat
+        if not (flat["sub_job_ready"] and flat["sub_job_pipelined"]):
+            return 1
+        return max(1, sub_job.min_available - sub_job.ready_count - sub_job.counts[PENDING_BEST_EFFORT])
 
-    def _realise(self, plan: Plan, worksheet: Worksheet) -> bool:
+    def _sub_job_can_start(self, sub_job: SubJob) -> bool:
         session = self._session
-        with session.statement() as statement:
-            if not statement.recover(plan):
-                return False
-            placed = {task.uid for operation in plan.operations for task in operation.tasks}
-            worksheet.drop(placed)
-            if session.job_ready(self._job):
-                statement.commit()
-                return True
-            statement.keep()
-            return False
+        return session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)

@@ -29,7 +29,7 @@ from stromboli.kube.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from stromboli.kube.objects.topology import Numatopology
+from stromboli.kube.objects.topology import HyperNode, Numatopology
 from stromboli.kube.objects.volcano import PodGroup, Queue
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -47,6 +47,7 @@ KubeObject: TypeAlias = (
     | ResourceQuota
     | NodeMetrics
     | Numatopology
+    | HyperNode
     | PersistentVolumeClaim
     | PersistentVolume
     | StorageClass
@@ -59,7 +60,7 @@ KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
     for kind in (
         *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
-        *(ResourceQuota, NodeMetrics, Numatopology),
+        *(ResourceQuota, NodeMetrics, Numatopology, HyperNode),
         *(PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode, CSIStorageCapacity),
     )
 }

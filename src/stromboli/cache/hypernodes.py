@@ -1,0 +1,187 @@
+"""From HyperNode objects to the tree of domains.
+
+Whatever is wrong with one object stays with it: a member that cannot be understood is left out, and the object says so.
+A domain has one domain around it at most, of a higher tier; who claims another's member does not get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import re2  # type: ignore[import-untyped]
+
+from stromboli.cache.constraints import selector_of
+from stromboli.kube.objects.meta import LabelSelector
+from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberSelector, RegexMatch
+from stromboli.kube.objects.topology import HyperNode as WireHyperNode
+from stromboli.model.hypernodes import TOP, HyperNode, HyperNodeTree
+from stromboli.model.nodes import NodeTable
+
+#: Longer than any sensible pattern for names. Patterns are matched in linear time.
+LONGEST_PATTERN = 1024
+
+
+class HyperNodeBook:
+    """All HyperNode objects, and the tree that follows from them and from the nodes."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, WireHyperNode] = {}
+        self._table: NodeTable | None = None
+        self._tree = HyperNodeTree(0)
+        #: By name, what is wrong with an object, in words.
+        self.faults: Mapping[str, tuple[str, ...]] = {}
+
+    def apply(self, hyper_node: WireHyperNode) -> None:
+        known = self._objects.get(hyper_node.key)
+        self._objects[hyper_node.key] = hyper_node
+        if known is None or known.spec != hyper_node.spec:
+            self._table = None
+
+    def remove(self, name: str) -> None:
+        if self._objects.pop(name, None) is not None:
+            self._table = None
+
+    def objects(self) -> list[WireHyperNode]:
+        return list(self._objects.values())
+
+    def tree(self, table: NodeTable) -> HyperNodeTree:
+        """The tree over these nodes, made anew only when an object or the facts of nodes have changed."""
+        if table is not self._table:
+            making = _Making(self._objects, table)
+            self._tree, self.faults, self._table = making.tree(), making.faults(), table
+        return self._tree
+
+    def warnings(self) -> list[str]:
+        return [f"HyperNode {name}: {fault}" for name, faults in sorted(self.faults.items()) for fault in faults]
+
+
+class _Making:
+    """One look at all objects."""
+
+    def __init__(self, objects: Mapping[str, WireHyperNode], table: NodeTable) -> None:
+        self._objects = objects
+        self._table = table
+        self._faults: dict[str, list[str]] = {}
+        self._parents: dict[str, str] = {}
+        self._rows: dict[str, set[int]] = {}
+
+    def faults(self) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(faults) for name, faults in self._faults.items()}
+
+    def tree(self) -> HyperNodeTree:
+        sound = [name for name in sorted(self._objects) if self._is_sound(name)]
+        for name in sound:
+            self._read_members(name)
+        self._check_tier_names(sound)
+        tree = HyperNodeTree(
+            len(self._table),
+            [
+                HyperNode(
+                    name=name,
+                    tier=self._tier(name),
+                    tier_name=self._objects[name].spec.tier_name or "",
+                    parent=self._parents.get(name, ""),
+                    rows=tuple(sorted(self._rows.get(name, ()))),
+                )
+                for name in sound
+            ],
+        )
+        for name in sound:
+            if not len(tree.rows(tree.index[name])):
+                self._complain(name, "no node is in it; nothing is placed there")
+        return tree
+
+    def _complain(self, name: str, fault: str) -> None:
+        self._faults.setdefault(name, []).append(fault)
+
+    def _tier(self, name: str) -> int:
+        return self._objects[name].spec.tier or 0
+
+    def _is_sound(self, name: str) -> bool:
+        if name == TOP:
+            self._complain(name, "this name is the cluster's own; choose another")
+        elif self._objects[name].spec.tier is None or self._tier(name) < 0:
+            self._complain(name, "spec.tier must be a number that is not negative; the domain is left out")
+        else:
+            return True
+        return False
+
+    def _check_tier_names(self, names: list[str]) -> None:
+        """A name stands for one tier: that of the first domain that uses it."""
+        tiers: dict[str, tuple[int, str]] = {}
+        for name in names:
+            tier_name = self._objects[name].spec.tier_name
+            if tier_name:
+                tier, first = tiers.setdefault(tier_name, (self._tier(name), name))
+                if tier != self._tier(name):
+                    words = f"spec.tierName {tier_name!r} is that of tier {tier} at {first}, not of {self._tier(name)}"
+                    self._complain(name, words)
+
+    # -- members ------------------------------------------------------------------------------------------------
+
+    def _read_members(self, name: str) -> None:
+        for place, member in enumerate(self._objects[name].spec.members or ()):
+            field = f"spec.members[{place}]"
+            try:
+                if member.type == "Node":
+                    self._rows.setdefault(name, set()).update(self._nodes(member.selector))
+                elif member.type == "HyperNode":
+                    self._adopt(name, self._child(member))
+                else:
+                    raise ValueError(f".type: {member.type!r} is not known; write Node or HyperNode")
+            except ValueError as error:
+                self._complain(name, f"{field}{error}; the member is left out")
+
+    def _nodes(self, selector: MemberSelector | None) -> list[int]:
+        match _only_choice(selector):
+            case ExactMatch(name=name):
+                return self._named(name or "")
+            case RegexMatch(pattern=pattern):
+                compiled = _compiled(pattern or "")
+                return [row for row, name in enumerate(self._table.names) if compiled.search(name)]
+            case LabelSelector() as labels:
+                chosen = selector_of(labels, ".selector.labelMatch")
+                return [row for row, node in enumerate(self._table.nodes) if chosen.matches(node.labels)]
+
+    def _named(self, name: str) -> list[int]:
+        row = self._table.index.get(name)
+        if row is None:
+            raise ValueError(f".selector.exactMatch.name: there is no node {name!r}")
+        return [row]
+
+    def _child(self, member: HyperNodeMember) -> str:
+        choice = _only_choice(member.selector)
+        if not isinstance(choice, ExactMatch):
+            raise ValueError(".selector: a member of type HyperNode is chosen by exactMatch alone")
+        return choice.name or ""
+
+    def _adopt(self, parent: str, child: str) -> None:
+        if child not in self._objects:
+            raise ValueError(f".selector.exactMatch.name: there is no HyperNode {child!r} yet")
+        if child == parent or self._tier(child) >= self._tier(parent):
+            words = f"{child} is of tier {self._tier(child)}, which is not below tier {self._tier(parent)}"
+            raise ValueError(f".selector.exactMatch.name: {words}")
+        owner = self._parents.setdefault(child, parent)
+        if owner != parent:
+            raise ValueError(f".selector.exactMatch.name: {child} is a member of {owner} already")
+
+
+def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | LabelSelector:
+    """The one of the three ways to choose members that is used."""
+    ways = (selector.exact_match, selector.regex_match, selector.label_match) if selector else ()
+    given = [way for way in ways if way is not None]
+    if len(given) != 1:
+        raise ValueError(".selector: exactly one of exactMatch, regexMatch and labelMatch is needed")
+    return given[0]
+
+
+def _compiled(pattern: str) -> re2._Regexp:
+    options = re2.Options()
+    options.log_errors = False
+    if not pattern or len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f".selector.regexMatch.pattern: needs between 1 and {LONGEST_PATTERN} characters")
+    try:
+        return re2.compile(pattern, options=options)
+    except re2.error as error:
+        said = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else str(error)
+        raise ValueError(f".selector.regexMatch.pattern: {said}; write it as RE2 understands it") from None

@@ -1,0 +1,151 @@
+"""The plugin: domains for jobs with a network topology, and a score for nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stromboli.framework.arguments import Argument, Arguments
+from stromboli.framework.node_rules import NodeScorer
+from stromboli.framework.plugin import Domain, Plugin
+from stromboli.model.job import Job, SubJob
+from stromboli.model.nodes import Vector
+from stromboli.model.reasons import Code, Reason
+from stromboli.model.task import Task
+from stromboli.plugins.network_topology_aware.gradients import Gradients
+from stromboli.plugins.network_topology_aware.nearness import Nearness, near_home
+from stromboli.plugins.network_topology_aware.packing import PREFIX, DomainPacking, sum_of, weights_of
+from stromboli.plugins.network_topology_aware.wishes import Wishes
+
+if TYPE_CHECKING:
+    from stromboli.framework.session import Session
+
+_HIGHEST = 100.0
+
+
+class NetworkTopologyAware(Plugin):
+    name = "network-topology-aware"
+    arguments = (
+        Argument("weight", int, 1, "Weight of the scores of domains and nodes; 0 switches them off.", minimum=0),
+        Argument(f"{PREFIX}.cpu", int, 1, "Weight of cpu in how full a domain is.", minimum=0),
+        Argument(f"{PREFIX}.memory", int, 1, "Weight of memory in how full a domain is.", minimum=0),
+        Argument(f"{PREFIX}.resources", str, "", "Further resources that count, separated by commas."),
+        Argument(f"{PREFIX}.resources.<name>", int, 1, "Weight of a further resource.", minimum=0),
+        Argument(f"{PREFIX}.normal-pod.enable", bool, True, "Whether pods without a topology fill up domains, too."),
+        Argument(f"{PREFIX}.normal-pod.fading", float, 0.8, "What a tier counts for them, after the one below it.", 0),
+        Argument(
+            "hypernode.gradient.evict.max-hypernodes",
+            int,
+            8,
+            "Domains to look at for evictions.",
+            ignored="the actions that evict say how many domains they look at, by maxDomains",
+        ),
+    )
+
+    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
+        super().__init__(given, hierarchy)
+        self._top = _HIGHEST * given["weight"]
+        self._weights = weights_of(given)
+        self._near = Nearness(self._top, self._score_of_mates)
+        self._normal = Nearness(self._top, self._score_of_normal)
+        wanted = [self._near, *([self._normal] if given[f"{PREFIX}.normal-pod.enable"] else [])]
+        self._scorers: Sequence[NodeScorer] = wanted if self._top else ()
+
+    def open(self, session: Session) -> None:
+        self._session = session
+        self._tree = session.snapshot.hyper_nodes
+        self._wishes = Wishes(self._tree)
+        self._gradients = Gradients(self._tree, session.ledger)
+        self._packing = DomainPacking(self._tree, session.ledger, session.axis, self._weights)
+        self._homes: dict[str, int | None] = {}
+        near, normal = self._classes() if self._tree and self._scorers else (set(), set())
+        self._near.open(session, near)
+        self._normal.open(session, normal)
+
+    def _classes(self) -> tuple[set[int], set[int]]:
+        """The classes of tasks that should be near their mates, and of those that have no such wish."""
+        near: set[int] = set()
+        normal: set[int] = set()
+        for key in self._session.snapshot.waiting:
+            job = self._session.jobs[key]
+            wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
+            if wishes and not job.ready_count:
+                continue
+            classes = near if wishes else normal
+            classes.update(task.task_class.number for task in job.tasks.values())
+        return near, normal
+
+    def node_scorers(self) -> Sequence[NodeScorer]:
+        return self._scorers
+
+    def job_valid(self, job: Job) -> Reason | None:
+        unknown = self._wishes.unknown_tier(job)
+        return Reason(Code.UNKNOWN_TIER, unknown) if unknown else None
+
+    # -- domains ------------------------------------------------------------------------------------------------
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        allowed = self._wishes.of_job(job)
+        if allowed is None:
+            return None
+        home = self._gradients.home_of(job.tasks.values())
+        return self._gradients.groups(root, allowed, home, job.spec.min_resources)
+
+    def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        allowed = self._wishes.of_sub_job(self._session.jobs[sub_job.job], sub_job)
+        if allowed is None:
+            return None
+        return self._gradients.groups(root, allowed, self._gradients.home_of(sub_job.tasks), None)
+
+    def hyper_node_order(self, sub_job: Job | SubJob, domains: Sequence[Domain]) -> Mapping[str, float]:
+        """The fuller with the tasks that wait, the better; among the fullest, the one with more of the others in it."""
+        tasks = list(sub_job.tasks.values()) if isinstance(sub_job, Job) else sub_job.tasks
+        is_pending = self._session.ledger.is_pending
+        scores = self._packing.scores(sum_of([task.task_class.request for task in tasks if is_pending(task)]))
+        places = [self._gradients.place_of(domain) for domain in domains]
+        best = max((scores[place] for place in places), default=0.0)
+        mates = self._mates(tasks)
+        found = {}
+        for domain, place in zip(domains, places, strict=True):
+            bonus = self._tree_sum(mates, place) / len(tasks) if tasks and scores[place] == best else 0.0
+            found[domain.name] = float(scores[place] + bonus) * self._top
+        return found
+
+    def _mates(self, tasks: Sequence[Task]) -> Vector:
+        """How many of these tasks stand on each node."""
+        rows = [row for task in tasks if (row := self._session.ledger.row_of(task)) >= 0]
+        return np.bincount(rows, minlength=len(self._session.nodes)).astype(np.float64)
+
+    def _tree_sum(self, amounts: Vector, place: int) -> float:
+        return float(amounts[self._tree.rows(place)].sum())
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def _score_of_mates(self, task: Task) -> Vector | None:
+        """Near what the job has: its home is what it had when the cycle began."""
+        job = self._session.jobs[task.job]
+        if job.key not in self._homes:
+            self._homes[job.key] = self._gradients.home_of(job.tasks.values())
+        home = self._homes[job.key]
+        if home is None or not (job.spec.topology or any(policy.topology for policy in job.spec.policies)):
+            return None
+        mates = job.sub_jobs[task.sub_job].tasks if task.sub_job in job.sub_jobs else list(job.tasks.values())
+        by_domain = np.zeros(self._tree.top + 1)
+        np.add.at(by_domain, self._tree.lowest, self._mates(mates))
+        return near_home(self._tree, home, by_domain, len(mates))
+
+    def _score_of_normal(self, task: Task) -> Vector | None:
+        """In domains that are filling up, the closer ones first of all."""
+        job = self._session.jobs[task.job]
+        if job.spec.topology or job.spec.policies:
+            return None
+        packed = self._packing.scores(task.task_class.request)
+        total, whole = np.zeros(len(self._session.nodes)), 0.0
+        for tier in sorted(set(self._tree.tiers[: self._tree.top])):
+            weight = self.given[f"{PREFIX}.normal-pod.fading"] ** (tier - 1)
+            domains = self._tree.at_tier(tier)
+            total += weight * np.where(domains >= 0, packed[domains], 1.0)
+            whole += weight
+        return total / whole if whole else None
