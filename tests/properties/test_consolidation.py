@@ -12,13 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli import kube
+from stromboli.actions import ACTIONS
 from stromboli.framework.accounts import Accounts
 from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.plugin import Event, Plugin
 from stromboli.framework.program import Program
+from stromboli.framework.registry import Registry
 from stromboli.framework.session import Session
 from stromboli.model.job import role_pipelined, role_ready
 from stromboli.model.task import Task, TaskStatus
 from stromboli.planner.world import World
+from stromboli.plugins import PLUGINS
 from tests.properties.effort import examples
 from tests.scenarios.builders import Manifest, budget, gang_of, node, pod, priority_class, queue
 from tests.scenarios.case import BUILT_IN, configuration, objects
@@ -184,10 +188,50 @@ def test_no_gang_is_torn(cluster: Cluster) -> None:
         assert not before[key] or not job.ready_count or job.has_minimum(role_ready)
 
 
+class Listener(Plugin):
+    """Keeps books of its own: who is where, and who is leaving. Every step must undo another one exactly."""
+
+    name = "listener"
+
+    def open(self, session: Session) -> None:
+        self._ledger = session.ledger
+        self.held: set[tuple[str, str]] = set()
+        self.leaving: set[tuple[str, str]] = set()
+
+    def on_allocate(self, event: Event) -> None:
+        for entry in _entries(event):
+            status = self._ledger.status_of(entry[0])
+            if status in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
+                self.held.add(_named(entry))
+            else:
+                self.leaving.remove(_named(entry))
+
+    def on_deallocate(self, event: Event) -> None:
+        for entry in _entries(event):
+            if self._ledger.status_of(entry[0]) is TaskStatus.PENDING:
+                self.held.remove(_named(entry))
+            else:
+                self.leaving.add(_named(entry))
+
+
+def _entries(event: Event) -> list[tuple[Task, str]]:
+    return list(zip(event.tasks, event.nodes, strict=True))
+
+
+def _named(entry: tuple[Task, str]) -> tuple[str, str]:
+    return entry[0].uid, entry[1]
+
+
+LISTENING = Registry([*PLUGINS, Listener], ACTIONS)
+
+
 @examples(60)
 @given(clusters(), st.data())
 def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObject) -> None:
-    session = Session(world_of(cluster).snapshot(), Program(parse_configuration(CONF, BUILT_IN), BUILT_IN))
+    conf = configuration("gang", "predicates", "listener")
+    session = Session(world_of(cluster).snapshot(), Program(parse_configuration(conf, LISTENING), LISTENING))
+    listener = session.program.plugins["listener"]
+    assert isinstance(listener, Listener)
     ledger, before = session.ledger, session.ledger.fingerprint()
     running = [
         task
@@ -200,7 +244,10 @@ def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObj
             statement.evict(task, "test")
             fitting = [row for row in range(len(session.nodes)) if session.search.admits(task, row)]
             if fitting and data.draw(st.booleans()):
-                statement.rehouse(task, data.draw(st.sampled_from(fitting)))
+                row = data.draw(st.sampled_from(fitting))
+                statement.rehouse(task, row)
+                assert (f"{task.uid}/successor", session.nodes.names[row]) in listener.held
+        assert {uid for uid, _ in listener.leaving} == {task.uid for task in running}
         plan = statement.save()
         moved = ledger.fingerprint()
         statement.rollback(0)
@@ -208,6 +255,7 @@ def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObj
         assert statement.recover(plan)
         assert ledger.fingerprint() == moved
     assert ledger.fingerprint() == before
+    assert (listener.held, listener.leaving) == (set(), set())
 
 
 @examples(40)

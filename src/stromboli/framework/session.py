@@ -302,15 +302,26 @@ class Session(questions.Questions):
         failure: Exception | None = None
         for entry, allocates in news:
             handlers = self._on_allocate if allocates else self._on_deallocate
-            if handlers:
-                event = Event(entry.tasks, [self.nodes.names[row] for row in entry.rows])
-                for handler in handlers:
-                    try:
-                        handler(event)
-                    except Exception as error:
-                        failure = failure or error
+            if handlers and entry.successors:
+                with self.ledger.posing(entry, allocates):
+                    failure = self._told(handlers, entry.successors, entry.rows) or failure
+            elif handlers:
+                failure = self._told(handlers, entry.tasks, entry.rows) or failure
         if failure is not None:
             raise failure
+
+    def _told(
+        self, handlers: Sequence[Callable[[Event], object]], tasks: Sequence[Task], rows: Sequence[int]
+    ) -> Exception | None:
+        """Tell all of them; the first error, if there was one."""
+        event = Event(tasks, [self.nodes.names[row] for row in rows])
+        failure: Exception | None = None
+        for handler in handlers:
+            try:
+                handler(event)
+            except Exception as error:
+                failure = failure or error
+        return failure
 
     # -- what was decided ---------------------------------------------------------------------------------------
 

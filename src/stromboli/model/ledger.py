@@ -8,7 +8,7 @@ exactly what it overwrites in an `Entry`, and undo puts that back: an old state 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -49,8 +49,9 @@ class Entry:
     columns: Index | int
     saved_columns: NDArray[np.int64]
     saved_tallies: list[tuple[NDArray[np.int32], int, int]] = field(default_factory=list)
-    #: Whether it is about room for the tasks' successors: the tasks themselves stay what and where they are.
-    for_successors: bool = False
+    #: Where it is about room for those who come in the place of the tasks: stand-ins for them. The tasks themselves
+    #: stay what and where they are.
+    successors: Sequence[Task] = ()
     #: The volumes that a task had in the room it gave up.
     saved_volumes: tuple[Taken, ...] = ()
 
@@ -235,13 +236,29 @@ class Ledger:
             self.books[: self.layout.changing, columns] = saved_columns
             raise BrokenBooks(f"{task.key} does not fit where it was to go")
         self.holds_rooms, self.is_scored_as_used = True, False
-        entry = Entry(job, [task], [row], leaving, leaving, [], [], columns, saved_columns, for_successors=True)
+        entry = Entry(
+            job, [task], [row], leaving, leaving, [], [], columns, saved_columns, successors=[_successor(task)]
+        )
         if task_class.volumes is not None:
             self.volumes.use.add(task_class.volumes, row, 1)
         self._add_to_sums(entry, task_class, 1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], 1)
         return entry
+
+    @contextmanager
+    def posing(self, entry: Entry, allocates: bool) -> Iterator[None]:
+        """While plugins are told of room for successors, these are seen to wait for it, or not to have it any more."""
+        status = TaskStatus.PIPELINED if allocates else TaskStatus.PENDING
+        rows = [task.row for task in entry.successors]
+        saved = [self.codes[row] for row in rows]
+        for row in rows:
+            self.codes[row] = status.value
+        try:
+            yield
+        finally:
+            for row, code in zip(rows, saved, strict=True):
+                self.codes[row] = code
 
     def hold(self, task: Task, row: int) -> None:
         """Keep room on a node for a pending task that was promised it: nodes know of it, jobs and queues do not."""
@@ -346,7 +363,7 @@ class Ledger:
         self.freed += 1
         if entry.tasks[0].task_class.volumes is not None:
             self._undo_volumes(entry)
-        if entry.for_successors:
+        if entry.successors:
             return
         if entry.after is TaskStatus.RELEASING:
             self.budgets.spend(entry.tasks[0].uid, -1)
@@ -478,7 +495,7 @@ class Ledger:
 
     def _undo_volumes(self, entry: Entry) -> None:
         for task, row in zip(reversed(entry.tasks), reversed(entry.rows), strict=True):
-            if entry.for_successors or entry.before is TaskStatus.PENDING:
+            if entry.successors or entry.before is TaskStatus.PENDING:
                 self.volumes.give_back(task, row)
             else:
                 self.volumes.restore(task, row, entry.saved_volumes)
@@ -509,6 +526,11 @@ class Ledger:
             if column.any():
                 parts.append(repr(number).encode() + column.tobytes())
         return b"|".join(parts)
+
+
+def _successor(task: Task) -> Task:
+    """A stand-in for the task that will come in the place of this one: whoever keeps books by uid tells them apart."""
+    return replace(task, uid=f"{task.uid}/successor")
 
 
 def _distinct(rows: Sequence[int]) -> tuple[Index, Index]:
