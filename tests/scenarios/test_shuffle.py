@@ -93,7 +93,7 @@ LENDING = [
     Case("the switch", EVENING, LENT, running("aa", **SOFT), conf=zones(enabledVictim=False), binds=""),
 ]  # fmt: skip
 
-TEN = nodes(10, 3, memory="100Gi")
+TEN = [node(name, 10, "100Gi", labels={"kubernetes.io/hostname": name}) for name in "abc"]
 UNKNOWN = "rescheduling: no figure of the last 5m says what {} nodes use; these are left alone"
 
 
@@ -119,6 +119,12 @@ def busy(
     conf = conf or balancing()
     gone = [f"old-task-{number}" for number in evicts]
     return Case(name, TEN, load(loads, memory=memory), world, also, conf=conf, **{"binds": "", "evicts": gone, **more})
+
+
+def apart(app: str) -> Any:
+    """Pods that are on no node with pods of an application."""
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
 BALANCE = [
@@ -150,6 +156,8 @@ BALANCE = [
     busy("nobody goes who would find no place", running("aa", nodeSelector={"disk": "ssd"})),
     busy("nor who fits nowhere", running("aa"), running("bbbb", name="large", cpu="2400m"),
          running("cccc", name="big", cpu="2400m")),
+    busy("nor who keeps away from what runs there", running("aa", **apart("web")),
+         running("bc", name="web", labels=WEB)),
     busy("pods that keep the cluster alive stay", running("a", namespace="kube-system")),
     busy("as do critical ones", priority_class("system-node-critical", 9),
          running("a", priorityClassName="system-node-critical")),

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from stromboli.framework.arguments import Argument, Arguments
-from stromboli.framework.class_view import REFUSED
 from stromboli.framework.eviction.units import Spare
 from stromboli.framework.plugin import Plugin
 from stromboli.framework.session import Session
@@ -110,7 +109,7 @@ class Rescheduling(Plugin):
         """Whether a pod is one of those that may be moved, has a place to go, and leaves no gang broken."""
         if not self._is_chosen(task) or not balance.has_room_for(task.task_class):
             return False
-        if not self._fits_somewhere(task.task_class, balance.low):
+        if not self._session.search.places(task, 1, balance.low):
             return False
         job = self._session.jobs[task.job]
         spare = spares.setdefault(task.job, Spare(job))
@@ -124,14 +123,6 @@ class Rescheduling(Plugin):
             return False
         labels = task.task_class.labels
         return all(labels.get(key) == value for key, value in self._wanted_labels.items())
-
-    def _fits_somewhere(self, task_class: TaskClass, low: Mask) -> bool:
-        """Whether a node with little to do takes pods of the class as things stand."""
-        view = self._session.search.view(task_class)
-        scores = view.refresh().scores
-        if view.reaches_over_cluster:
-            scores = view.over_cluster(scores)
-        return bool((scores[low] > REFUSED).any())
 
     def _explain(self, task: Task, row: int, balance: Balance) -> None:
         words = f"node {self._session.nodes.names[row]} uses {balance.why(row)}; others have little to do"

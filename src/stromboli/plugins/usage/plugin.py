@@ -77,7 +77,7 @@ class UsagePlugin(Plugin):
     def shadow(self) -> Shadow:
         """Made only if somebody is to be placed: it looks at every pod once."""
         if self._shadow is None:
-            self._shadow = Shadow(self._session, self._estimator, self._measured_at, self._at_risk())
+            self._shadow = Shadow(self._session, self._estimator, self.known, self._measured_at, self._at_risk())
         return self._shadow
 
     def _at_risk(self) -> Mask:

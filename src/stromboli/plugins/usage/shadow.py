@@ -25,20 +25,26 @@ _RUNNING = TaskStatus.RUNNING.value
 class Shadow:
     """Made when the first score is asked for, and then kept true by every operation of the cycle."""
 
-    def __init__(self, session: Session, estimator: Estimator, measured_at: Vector, at_risk: Mask) -> None:
+    def __init__(self, session: Session, estimator: Estimator, known: Mask, measured_at: Vector, at_risk: Mask) -> None:
         self._session = session
         self._estimator = estimator
         self._at_risk = at_risk
-        #: Whoever runs since before this is in the figures of its node.
-        self._seen_since = np.minimum(measured_at, session.now - SETTLING)
+        #: Whoever runs since before this is in the figures of its node; without figures nobody is missing in them.
+        self._seen_since = np.where(known, np.minimum(measured_at, session.now - SETTLING), np.inf)
         self._estimates: dict[TaskClass, tuple[Amount, Amount]] = {}
         self._counted: set[str] = set()
         self.cpu: Amount = np.zeros(len(session.nodes), dtype=np.int64)
         self.memory: Amount = np.zeros(len(session.nodes), dtype=np.int64)
-        for job in session.jobs.values():
+        self._count_all()
+
+    def _count_all(self) -> None:
+        """Every pod is looked at, so that it is first asked what tells most of them apart at little cost."""
+        ledger, oldest = self._session.ledger, float(self._seen_since.min(initial=np.inf))
+        codes = ledger.codes
+        for job in self._session.jobs.values():
             for task in job.tasks.values():
-                if self._is_unseen(task):
-                    self._count(task, session.ledger.row_of(task), 1)
+                if (task.placed_at > oldest or codes[task.row] in _ON_THE_WAY) and self._is_unseen(task):
+                    self._count(task, ledger.row_of(task), 1)
 
     def of(self, task_class: TaskClass) -> tuple[Amount, Amount]:
         """What a pod of the class would use of cpu and memory on each node."""
