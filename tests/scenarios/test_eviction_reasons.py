@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from stromboli.framework.accounts import EvictionAccount, Objection
+from stromboli.framework.plugin import Plugin, Victims
+from stromboli.model.task import Task
 from stromboli.planner.plan import Plan
 from tests.scenarios.builders import (
     Manifest,
@@ -22,6 +24,7 @@ from tests.scenarios.builders import (
 )
 from tests.scenarios.builders import queue as plain_queue
 from tests.scenarios.case import Case, configuration, plugin
+from tests.scenarios.probes import probe
 
 CLASSES = [priority_class("high", 100), priority_class("middle", 50), priority_class("low", 10)]
 BROAD = plugin("gang", enablePreemptable=False, enableReclaimable=False)
@@ -68,11 +71,11 @@ class Told:
         spared: Mapping[str, tuple[Sequence[str], str]] | None = None,
         elsewhere: Mapping[str, str] | None = None,
         stopped: Mapping[str, tuple[Sequence[str], str]] | None = None,
-        extensions: Sequence[Any] = (),
+        cycles: int = 1,
+        extensions: Sequence[type[Plugin]] = (),
     ) -> None:
         self.name = name
-        self.case = Case(name, CLASSES, world, conf=conf, binds="")
-        self.case.extensions = tuple(extensions)
+        self.case = Case(name, CLASSES, world, conf=conf, binds="", cycles=cycles, extensions=extensions)
         self.expected = {
             "victims": victims, "consents": consents, "spared": spared, "elsewhere": elsewhere, "stopped": stopped,
         }  # fmt: skip
@@ -112,6 +115,30 @@ def _right(account: EvictionAccount) -> str:
 def _objections(objections: Sequence[Objection]) -> dict[str, tuple[list[str], str]]:
     return {each.rule: ([short(name) for name in each.objects], each.why) for each in objections}
 
+
+def everybody(self: Plugin, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    return list(candidates)
+
+
+def nobody(self: Plugin, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    return []
+
+
+def stumble(self: Plugin, claimant: Task, victim: Task) -> str:
+    raise ValueError("no words")
+
+
+#: Plugins of others: one that says nothing, one that has words, and one that stumbles over them.
+SILENT = probe(preemptable=everybody)
+ELOQUENT = probe(preemptable=everybody, right_to=lambda self, claimant, victim: f"{claimant.name} before {victim.name}")
+STUMBLING = probe(preemptable=nobody, objection_to=stumble)
+STRICT = probe(preemptable=nobody)
+GIVING = probe(reclaimable=everybody)
+PROBED = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate, preempt")
+RECLAIMING = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate, reclaim")
+HOURS = plugin("minruntime", {"defaultPreemptMinRuntime": "1h"})
+LENDING = plugin("tdm", {"tdm.revocable-zone.z": "00:00-23:59"})
+MARKED = {"annotations": {"volcano.sh/preemptable": "true"}}
 
 LOWER = "priority: priority 10 < 100"
 ENOUGH = "there is room enough without it"
@@ -245,6 +272,23 @@ VICTIMS = [
         conf=PROMISES,
         spared={"capacity": (["safe-task-0", "rich-task-0"],
                              "it is needed for what the queue is guaranteed: queue kept has cpu 1, deserves 1")},
+    ),
+    Told(
+        "who may run on nodes that are lent out leaves the others",
+        nodes(1, 1), low("a", **MARKED), high(annotations={"volcano.sh/preemptable": "false"}),
+        conf=configuration(BROAD, LENDING, "predicates", actions="enqueue, allocate, preempt"),
+        victims={"low-task-0": ("high-task-0 on a",
+                                "tdm: it may run on nodes that are lent out, and the claimant may not")},
+    ),
+    Told(
+        "a plugin of others that says nothing is named",
+        nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[SILENT],
+        victims={"low-task-0": ("high-task-0 on a", "probe: ")},
+    ),
+    Told(
+        "a plugin of others tells its right",
+        nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[ELOQUENT],
+        victims={"low-task-0": ("high-task-0 on a", "probe: high-task-0 before low-task-0")},
     ),
     Told(
         "a dearer node is told",
@@ -387,6 +431,38 @@ STOPPED = [
         nodes(1, 1), low("a", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "10m"}),
         gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
         victims={}, stopped={"cdp": (["low-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
+    ),
+    Told(
+        "a job that has not worked for long enough",
+        nodes(1, 1), low("a", minimum=1, placed="2026-01-01T00:00:00Z"),
+        gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"),
+        conf=configuration("priority", BROAD, HOURS, "predicates", actions="enqueue, allocate, preempt"),
+        victims={},
+        stopped={"minruntime": (["low-task-0"], "PodGroup default/low has run for 60 s and is left alone for 3600 s")},
+    ),
+    Told(
+        "a room that was given a short while ago",
+        nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left"),
+        gang(1, name="two", queue="right"), gang(1, name="late", queue="left"), conf=RECLAIMING, cycles=3,
+        extensions=[GIVING], victims={"one-task-0": ("two-task-0 on a", "probe: ")},
+        stopped={"thrashingWindow": (["two-task-0"],
+                                     "it was given room of default/late or its queue less than 60s ago")},
+    ),
+    Told(
+        "a plugin of others that gives no reason",
+        nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STRICT],
+        victims={}, stopped={"probe": (["low-task-0"], "it gives no reason")},
+    ),
+    Told(
+        "a plugin of others that cannot say its reason",
+        nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STUMBLING],
+        victims={}, stopped={"probe": (["low-task-0"], "(it cannot say why: ValueError: no words)")},
+    ),
+    Told(
+        "no plugin has a say",
+        nodes(1, 1), low("a"), high(),
+        conf=configuration(BROAD, "predicates", actions="enqueue, allocate, preempt"),
+        victims={}, stopped={"nobody": (["low-task-0"], "no configured plugin lets it go")},
     ),
     Told(
         "shares that are equal already",

@@ -305,11 +305,11 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.QUEUE_SHARE: CodeFacts(
         "The queue already has what it deserves of a resource.", Remedy.WAIT,
-        "Wait for the queue's jobs to end, or ask for a larger weight.", (*_ROOM, Cure.QUEUE_CHANGED),
+        "Wait for the queue's jobs to end, or ask for a larger share for the queue.", (*_ROOM, Cure.QUEUE_CHANGED),
     ),
     Code.QUEUE_OVERUSED: CodeFacts(
         "The queue has all it deserves of every resource.", Remedy.WAIT,
-        "Wait for the queue's jobs to end, or ask for a larger weight.", (*_ROOM, Cure.QUEUE_CHANGED),
+        "Wait for the queue's jobs to end, or ask for a larger share for the queue.", (*_ROOM, Cure.QUEUE_CHANGED),
     ),
     Code.QUEUE_CLOSED: CodeFacts(
         "The queue is closed.", Remedy.ASK_ADMINISTRATOR, "Open the queue or use another.", (Cure.QUEUE_CHANGED,)
@@ -351,7 +351,7 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.NO_LAWFUL_VICTIMS: CodeFacts(
         "There is no running pod that may be evicted to make room for it.", Remedy.WAIT,
-        "Wait for pods to end, or raise the priority of the job or the weight of its queue.", _ROOM,
+        "Wait for pods to end, or raise the priority of the job or the share of its queue.", _ROOM,
     ),
     Code.EVICTION_IN_VAIN: CodeFacts(
         "The pods that may be evicted would not make the room it needs.", Remedy.WAIT,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from stromboli.framework.accounts import Consent, Objection
 from stromboli.framework.combining import Answer
@@ -39,7 +38,7 @@ class Judgement:
         if name == NOBODY:
             return name, lambda: "no configured plugin lets it go", task.key
         plugin = self.session.program.plugins[name]
-        return name, partial(words_of, plugin.objection_to, self.claimant, task), task.key
+        return name, lambda: words_of(plugin.objection_to, self.claimant, task) or "it gives no reason", task.key
 
     def consents(self, task: Task) -> tuple[Consent, ...]:
         """Who lets a lawful victim go. The rule that singled it out is the narrowest of those that give a right."""
