@@ -9,8 +9,9 @@ from stromboli.framework.session import Session
 from stromboli.simulator.measurements import JobStory, Measurements
 from stromboli.simulator.simulation import Simulation
 from tests.properties.effort import examples
-from tests.scenarios.builders import Manifest, node
-from tests.simulator.simulating import job, simulate, simulation, strategy
+from tests.scenarios.builders import Manifest, gang_of, node, pod
+from tests.scenarios.case import configuration
+from tests.simulator.simulating import ARRIVES_AFTER, RUN_TIME, job, simulate, simulation, strategy
 
 #: A job: how many pods, cpu of each, minutes it runs, and the minute at which it comes.
 Shape = tuple[int, int, int, int]
@@ -62,6 +63,41 @@ def test_nobody_starts_later_than_first_promised(jobs: list[Shape], cpus: list[i
         if story.promised is not None and (story.started is None or story.started > story.promised)
     }
     assert late == {}
+
+
+#: A gang of different pods: the cpu of each, whether the first is only for node a, minutes it runs, and its arrival.
+Mixture = tuple[list[int], bool, int, int]
+mixtures = st.lists(
+    st.tuples(
+        st.lists(st.integers(1, 4), min_size=1, max_size=4), st.booleans(), st.integers(1, 12), st.integers(0, 9)
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+def mixed(place: int, mixture: Mixture) -> list[Manifest]:
+    cpus, is_bound, run, after = mixture
+    notes = {RUN_TIME: f"{run}m", **({ARRIVES_AFTER: f"{after}m"} if after else {})}
+    pods = [pod(cpu, annotations=notes) for cpu in cpus]
+    if is_bound:
+        pods[0]["spec"]["nodeSelector"] = {"host": "a"}
+    return gang_of(*pods, name=f"job-{place}")
+
+
+@examples(40)
+@given(jobs=mixtures, cpus=sizes, scorer=st.sampled_from(["nodeorder", "binpack"]))
+def test_promises_are_kept_to_gangs_of_different_pods(jobs: list[Mixture], cpus: list[int], scorer: str) -> None:
+    """Where the usual choice of nodes finds no room at the promised time, the promised nodes are taken."""
+    jobs = sorted(jobs, key=lambda mixture: mixture[3])
+    nodes = [node(letter, cpu, labels={"host": letter}) for letter, cpu in zip("abcd", cpus, strict=False)]
+    arguments = {"backfill": {"strategy": "conservative"}}
+    conf = configuration("gang", "predicates", scorer, actions="allocate, backfill", arguments=arguments)
+    measured = simulate(nodes, [mixed(place, each) for place, each in enumerate(jobs)], conf=conf)
+    for story in measured.jobs.values():
+        if story.promised is not None:
+            assert story.started is not None
+            assert story.started <= story.promised
 
 
 @examples(40)

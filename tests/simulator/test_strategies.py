@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from stromboli.simulator.measurements import Measurements
-from tests.scenarios.builders import nodes, priority_class
+from tests.scenarios.builders import gang_of, node, nodes, pod, priority_class
 from tests.scenarios.case import configuration
-from tests.simulator.simulating import job, minutes, simulate, starts, strategy
+from tests.simulator.simulating import ARRIVES_AFTER, RUN_TIME, job, minutes, simulate, starts, strategy
 
 EASY, CONSERVATIVE = strategy("easy"), strategy("conservative")
 
@@ -57,6 +57,22 @@ def test_a_job_starts_earlier_than_promised_when_others_are_done_early() -> None
     late_node["metadata"] = {**late_node["metadata"], "annotations": {"scheduling.stromboli.dev/arrives-after": "10m"}}
     measured = simulate(NODES, late_node, BEFORE, LARGE, small(2), conf=EASY)
     assert (minutes(measured.jobs["default/large"].promised), starts(measured)["large"]) == (90, 10)
+
+
+def test_the_promised_nodes_are_taken_where_the_usual_choice_leads_nowhere() -> None:
+    """Filling nodes would put the small pod of the head beside the guest, where the large one needs the room."""
+    arguments = {"backfill": {"strategy": "easy"}}
+    conf = configuration("gang", "predicates", "binpack", actions="allocate, backfill", arguments=arguments)
+    world = [node("a", 7, labels={"host": "a"}), node("b", 4, labels={"host": "b"})]
+    busy = [job("old-a", 1, 5, 60, **on("a")), job("old-b", 1, 4, 60, **on("b"))]
+    notes = {RUN_TIME: "10m", ARRIVES_AFTER: "1m"}
+    head = gang_of(pod(2, annotations=notes), pod(5, annotations=notes), name="head")
+    guest = job("guest", 1, 2, 300, after=2, **on("a"))
+    assert starts(simulate(world, busy, head, guest, conf=conf)) == {"old-a": 0, "old-b": 0, "head": 60, "guest": 2}
+
+
+def on(host: str) -> dict[str, Any]:
+    return {"nodeSelector": {"host": host}}
 
 
 def test_a_more_important_job_goes_before_a_promise() -> None:
