@@ -211,6 +211,12 @@ MADE_ON_DEMAND = [
          gang(3, volumes=using(scratch=wish(of="made")), minimum=1), binds="aa-"),
     Case("no volume may be that large", machines(), MADE, driver(), room_on("a", "9Gi", most="1Gi"),
          room_on("b", "9Gi", most="5Gi"), claim(size="2Gi", of="made"), one("data"), binds="b"),
+    Case("a largest size without a sum", machines(), MADE, driver(), room_on("a", None, most="1Gi"),
+         room_on("b", None, most="5Gi"), claim(size="2Gi", of="made"), one("data"), binds="b"),
+    Case("storage that makes no sense is none", machines("a"), MADE, driver(), room_on("a", "lots"), claim(of="made"),
+         one("data"), binds="-", reasons=said(1, NO_STORAGE), warnings=[
+             'CSIStorageCapacity default/on-a: capacity: "lots" is not a quantity; write a number and a suffix, as in '
+             "500m, 2, 1.5 or 4Gi; it counts as none"]),
     Case("a driver that does not count has enough", machines(), MADE, driver(counts=False), room_on("a", "0"),
          claim(of="made"), one("data"), binds="a"),
     Case("storage of another class", machines(), MADE, driver(), room_on("a", "9Gi", of="other"), claim(of="made"),

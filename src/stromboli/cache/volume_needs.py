@@ -110,6 +110,11 @@ def size_of(resources: Mapping[str, str | int | float] | None, where: str) -> in
         raise ValueError(f"{where}.storage: {error}") from None
 
 
+def request_of(claim: PersistentVolumeClaim) -> int:
+    """How much a claim asks for, in bytes. Raises ValueError with the field in front."""
+    return size_of(claim.spec.resources.requests if claim.spec.resources else None, "spec.resources.requests")
+
+
 def volume_terms(selector: NodeSelector | None, where: str) -> Terms:
     """The nodes that a node affinity names; none at all where it names no term."""
     if selector is None:

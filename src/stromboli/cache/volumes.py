@@ -10,20 +10,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from stromboli import kube
-from stromboli.cache.constraints import selector_of
-from stromboli.cache.volume_needs import (
-    ClaimUse,
-    PodVolumes,
-    Storage,
-    needs_of,
-    size_of,
-    terms_of,
-    uses_of,
-)
+from stromboli.cache.free_volumes import FreeVolumes, promised_to
+from stromboli.cache.storage_rooms import Making, StorageRooms
+from stromboli.cache.volume_needs import ClaimUse, PodVolumes, Storage, needs_of, request_of, uses_of
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.storage import (
     CSIDriver,
@@ -33,10 +25,8 @@ from stromboli.kube.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from stromboli.model.quantity import parse_quantity
-from stromboli.model.selectors import NodeTerm
 from stromboli.model.volume_table import VolumeTable
-from stromboli.model.volumes import NO_LIMIT, FreeVolume, StorageRoom, VolumeChoice
+from stromboli.model.volumes import VolumeChoice
 
 Kept = TypeVar("Kept", bound=TopLevel)
 
@@ -47,16 +37,18 @@ class VolumeBook:
     def __init__(self, labels_of: Callable[[str], Mapping[str, str] | None]) -> None:
         self._storage = Storage(labels_of)
         self._csi_nodes: dict[str, CSINode] = {}
-        self._capacities: dict[str, CSIStorageCapacity] = {}
+        self._rooms = StorageRooms()
         #: By pod, the claims it uses; and what was chosen for them, while it is being bound.
         self._uses: dict[str, tuple[ClaimUse, ...]] = {}
         self._choices: dict[str, tuple[str, tuple[VolumeChoice, ...]]] = {}
         #: By volume, the claims that say they have it; and by claim, the volumes that say they are for it.
         self._claimants: dict[str, set[str]] = {}
         self._promisers: dict[str, set[str]] = {}
+        self._free = FreeVolumes(self._storage, self._claimants)
+        #: Pods that may need something else than before; and what others need, as long as that is sure.
         self._changed: set[str] = set()
+        self._known: dict[str, PodVolumes] = {}
         self._table: VolumeTable | None = VolumeTable()
-        self._faults: list[str] = []
 
     # -- objects ------------------------------------------------------------------------------------------------
 
@@ -64,7 +56,7 @@ class VolumeBook:
         storage = self._storage
         kept: Sequence[Iterable[TopLevel]] = (
             storage.claims.values(), storage.volumes.values(), storage.classes.values(), storage.drivers.values(),
-            self._csi_nodes.values(), self._capacities.values(),
+            self._csi_nodes.values(), self._rooms.stated.values(),
         )  # fmt: skip
         return [entry for kind in kept for entry in kind]
 
@@ -84,15 +76,15 @@ class VolumeBook:
             self._put_volume(given, there=there)
         elif isinstance(given, StorageClass):
             _replace(storage.classes, given, there=there)
-            self._changed |= self._uses.keys()
+            self._touch_all()
         elif isinstance(given, CSIDriver):
             _replace(storage.drivers, given, there=there)
-            self._changed |= self._uses.keys()
+            self._touch_all()
         elif isinstance(given, CSINode):
             _replace(self._csi_nodes, given, there=there)
             self._find_limited()
         elif isinstance(given, CSIStorageCapacity):
-            _replace(self._capacities, given, there=there)
+            self._rooms.put(given, there=there)
         else:
             return False
         self._table = None
@@ -103,17 +95,21 @@ class VolumeBook:
         before = _replace(storage.claims, claim, there=there)
         if before is not None and before.spec.volume_name:
             _discard(self._claimants, before.spec.volume_name, key)
+            self._free.look_again(before.spec.volume_name)
         if there and claim.spec.volume_name:
             self._claimants.setdefault(claim.spec.volume_name, set()).add(key)
+            self._free.look_again(claim.spec.volume_name)
+        self._free.look_again(*self._promisers.get(key, ()), storage.decided.get(key, ("", ""))[1])
         if not there or claim.is_bound or (before is not None and before.metadata.uid != claim.metadata.uid):
             storage.decided.pop(key, None)
         self._find_promise(key)
         self._touch(key)
 
     def _put_volume(self, volume: PersistentVolume, *, there: bool) -> None:
-        name, promised = volume.key, _promised_to(volume) if there else ""
+        name, promised = volume.key, promised_to(volume) if there else ""
+        self._free.look_again(name)
         before = _replace(self._storage.volumes, volume, there=there)
-        was_promised = _promised_to(before) if before is not None else ""
+        was_promised = promised_to(before) if before is not None else ""
         if was_promised:
             _discard(self._promisers, was_promised, name)
         if promised:
@@ -136,7 +132,7 @@ class VolumeBook:
         limited = frozenset(driver for driver, _, _ in self._limits())
         if limited != self._storage.limited:
             self._storage.limited = limited
-            self._changed |= self._uses.keys()
+            self._touch_all()
 
     def _limits(self) -> Iterable[tuple[str, str, int]]:
         """Driver, node, and how many volumes."""
@@ -147,7 +143,14 @@ class VolumeBook:
                     yield driver.name, name, count
 
     def _touch(self, key: str) -> None:
-        self._changed |= self._storage.users.get(key, set())
+        """Something that a claim's pods depend on is another than before."""
+        for uid in self._storage.users.get(key, ()):
+            self._changed.add(uid)
+            self._known.pop(uid, None)
+
+    def _touch_all(self) -> None:
+        self._changed |= self._uses.keys()
+        self._known = {}
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
@@ -167,14 +170,23 @@ class VolumeBook:
     def leave(self, uid: str) -> None:
         """A pod is gone."""
         self.forget(uid)
+        self._known.pop(uid, None)
         for use in self._uses.pop(uid, ()):
             _discard(self._storage.users, use.key, uid)
             self._touch(use.key)
 
     def needs(self, pod: kube.Pod) -> PodVolumes:
         """What the claims of a pod demand, as things stand."""
-        uses = self._uses.get(pod.metadata.uid)
-        return needs_of(pod, uses, self._storage) if uses else _NOTHING
+        uid = pod.metadata.uid
+        uses = self._uses.get(uid)
+        if not uses:
+            return _NOTHING
+        known = self._known.get(uid)
+        if known is None:
+            known = needs_of(pod, uses, self._storage)
+            if known.needs is None or not (known.needs.fault or known.needs.waiting):
+                self._known[uid] = known  # nothing but the claims and what is told of them could change it
+        return known
 
     def take_changed(self) -> set[str]:
         """The pods that may need something else than when this was last asked."""
@@ -198,14 +210,10 @@ class VolumeBook:
         drivers = (known.spec.drivers if known is not None else None) or ()
         return next((each.topology_keys or () for each in drivers if each.name == driver), ())
 
-    def capacities(self, claim: PersistentVolumeClaim, labels: Mapping[str, str]) -> Iterable[CSIStorageCapacity]:
-        """Where the storage for a claim may come from on a node with these labels, in the order of choosing."""
-        name = self._storage.class_name(claim)
-        for key, capacity in sorted(self._capacities.items()):
-            with contextlib.suppress(ValueError):  # what cannot be read counts as none
-                room = _room(key, capacity)
-                if room is not None and _is_in(room, name, labels):
-                    yield capacity
+    def spend(self, claim: PersistentVolumeClaim, labels: Mapping[str, str]) -> None:
+        """The volume of a claim was made on a node with these labels: its storage is gone."""
+        self._rooms.spend(Making(self._storage.class_name(claim), request_of(claim), labels))
+        self._table = None
 
     # -- decisions ----------------------------------------------------------------------------------------------
 
@@ -226,6 +234,7 @@ class VolumeBook:
             claim = self._storage.claims.get(key)
             if claim is not None and not claim.is_bound:
                 self._storage.decided[key] = node, choice.volume
+                self._free.look_again(choice.volume)
                 self._touch(key)
         self._table = None
 
@@ -239,6 +248,7 @@ class VolumeBook:
             key = f"{namespace}/{choice.claim}"
             if not any(other in self._choices for other in self._storage.users.get(key, ())):
                 self._storage.decided.pop(key, None)
+                self._free.look_again(choice.volume)
                 self._touch(key)
         self._table = None
 
@@ -251,69 +261,25 @@ class VolumeBook:
     def table(self) -> VolumeTable:
         """Free volumes, storage and limits as they stand."""
         if self._table is None:
-            self._faults = []
             limits: dict[str, dict[str, int]] = {}
             for driver, node, count in self._limits():
                 limits.setdefault(driver, {})[node] = count
-            self._table = VolumeTable(tuple(self._free_volumes()), tuple(self._rooms()), limits)
+            self._table = VolumeTable(self._free.all(), self._rooms.left(self._making()), limits)
         return self._table
 
     def warnings(self) -> list[str]:
         """What is wrong with volumes and storage."""
         self.table()
-        return self._faults
+        return [*self._free.faults(), *self._rooms.faults()]
 
-    def _free_volumes(self) -> Iterable[FreeVolume]:
-        given = {volume: key for key, (_, volume) in self._storage.decided.items() if volume}
-        for name, volume in self._storage.volumes.items():
-            promised = bool(_promised_to(volume)) or name in given
-            if self._is_free(volume):
-                try:
-                    yield _free(volume, promised)
-                except ValueError as error:
-                    self._faults.append(f"PersistentVolume {name}: {error}; the volume is left out")
-
-    def _is_free(self, volume: PersistentVolume) -> bool:
-        """Whether nobody has the volume. One that was given back and not cleaned is nobody's, and free to none."""
-        if volume.metadata.deletion_timestamp is not None or volume.status.phase in ("Released", "Failed"):
-            return False
-        if any(self._storage.claims[key].is_bound for key in self._claimants.get(volume.metadata.name, ())):
-            return False
-        to = volume.spec.claim_ref
-        claim = self._storage.claims.get(_promised_to(volume))
-        return to is None or not to.uid or (claim is not None and claim.metadata.uid == to.uid)
-
-    def _rooms(self) -> Iterable[StorageRoom]:
-        wanted = list(self._being_made())
-        for key, capacity in sorted(self._capacities.items()):
-            try:
-                room = _room(key, capacity)
-            except ValueError as error:
-                self._faults.append(f"CSIStorageCapacity {key}: {error}; it counts as none")
-                continue
-            if room is not None:
-                taken = sum(size for name, labels, size in wanted if _is_in(room, name, labels))
-                yield replace(room, left=room.left - taken)
-
-    def _being_made(self) -> Iterable[tuple[str, Mapping[str, str], int]]:
-        """Class, labels of the node, and size of volumes that were decided upon: the storage is as good as gone."""
+    def _making(self) -> Iterable[Making]:
+        """Volumes that were decided upon and are not there yet: their storage is as good as gone."""
         storage = self._storage
         for key, (node, volume) in storage.decided.items():
             claim, labels = storage.claims.get(key), storage.labels_of(node)
-            if claim is None or volume or labels is None:
-                continue
-            with contextlib.suppress(ValueError):  # then nothing was decided about it here
-                requests = claim.spec.resources.requests if claim.spec.resources else None
-                yield storage.class_name(claim), labels, size_of(requests, "spec.resources.requests")
-
-
-def _is_in(room: StorageRoom, storage_class: str, labels: Mapping[str, str]) -> bool:
-    """Whether a volume of the class on a node with these labels takes of this room."""
-    if room.storage_class != storage_class:
-        return False
-    return room.terms is None or any(
-        all(requirement.holds(labels.get(requirement.key)) for requirement in term.labels) for term in room.terms
-    )
+            if claim is not None and not volume and labels is not None:
+                with contextlib.suppress(ValueError):  # then nothing was decided about it here
+                    yield Making(storage.class_name(claim), request_of(claim), labels)
 
 
 def _replace(kept: dict[str, Kept], given: Kept, *, there: bool) -> Kept | None:
@@ -332,42 +298,7 @@ def _discard(sets: dict[str, set[str]], key: str, member: str) -> None:
             del sets[key]
 
 
-def _promised_to(volume: PersistentVolume) -> str:
-    """The claim that a volume is promised to; empty for none."""
-    to = volume.spec.claim_ref
-    return f"{to.namespace}/{to.name}" if to is not None and to.name else ""
-
-
 def _is_promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """A promise by name is for whoever comes by that name; with a uid it is for that one alone."""
     to = volume.spec.claim_ref
-    return to is not None and _promised_to(volume) == claim.key and to.uid in (None, "", claim.metadata.uid)
-
-
-def _free(volume: PersistentVolume, promised: bool) -> FreeVolume:
-    spec = volume.spec
-    return FreeVolume(
-        volume.metadata.name,
-        spec.storage_class_name or "",
-        size_of(spec.capacity, "spec.capacity"),
-        frozenset(spec.access_modes or ()),
-        spec.volume_mode or "Filesystem",
-        volume.metadata.labels or {},
-        terms_of(volume),
-        promised,
-    )
-
-
-def _room(key: str, capacity: CSIStorageCapacity) -> StorageRoom | None:
-    """Without a topology it is to be had nowhere."""
-    if capacity.node_topology is None:
-        return None
-    selector = selector_of(capacity.node_topology, "nodeTopology")
-    terms = (NodeTerm(selector.requirements),) if selector.requirements else None
-    largest = capacity.maximum_volume_size
-    try:
-        left = parse_quantity(capacity.capacity or 0, milli=False)
-        most = NO_LIMIT if largest is None else parse_quantity(largest, milli=False)
-    except ValueError as error:
-        raise ValueError(f"capacity: {error}") from None
-    return StorageRoom(key, capacity.storage_class_name or "", terms, left, most)
+    return to is not None and promised_to(volume) == claim.key and to.uid in (None, "", claim.metadata.uid)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from stromboli import kube
-from stromboli.cache.volume_needs import size_of
 from stromboli.cache.volumes import VolumeBook
 from stromboli.framework.session import Bind
 from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
@@ -23,7 +22,6 @@ from stromboli.kube.objects.storage import (
     PersistentVolumeStatus,
     VolumeNodeAffinity,
 )
-from stromboli.model.quantity import parse_quantity
 
 
 def claims_made_for(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
@@ -69,17 +67,6 @@ def _bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Persistent
     return msgspec.structs.replace(claim, spec=spec, status=status)
 
 
-def _spend(claim: PersistentVolumeClaim, book: VolumeBook, labels: Mapping[str, str]) -> None:
-    """What a volume is made of is gone from the storage of its node."""
-    requests = claim.spec.resources.requests if claim.spec.resources else None
-    size = size_of(requests, "spec.resources.requests")
-    for capacity in book.capacities(claim, labels):
-        left = parse_quantity(capacity.capacity or 0, milli=False) - size
-        if left >= 0:
-            book.apply(msgspec.structs.replace(capacity, capacity=left))
-            return
-
-
 def _made(claim: PersistentVolumeClaim, node: str, book: VolumeBook, labels: Mapping[str, str]) -> PersistentVolume:
     """A volume that is reached from wherever its driver says that the node is; from everywhere, if it says nothing."""
     storage_class, name = book.storage_class(claim), f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
@@ -87,7 +74,7 @@ def _made(claim: PersistentVolumeClaim, node: str, book: VolumeBook, labels: Map
     keys = [key for key in book.topology_keys(node, driver or "") if key in labels]
     term = NodeSelectorTerm(match_expressions=[Requirement(key, "In", [labels[key]]) for key in keys])
     requests = claim.spec.resources.requests if claim.spec.resources else None
-    _spend(claim, book, labels)
+    book.spend(claim, labels)
     return PersistentVolume(
         metadata=ObjectMeta(name, uid=f"volume-{name}"),
         spec=PersistentVolumeSpec(
