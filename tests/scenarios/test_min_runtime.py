@@ -61,10 +61,6 @@ WITHIN = [
     preempts("nothing is said: nobody is protected", nodes(1, 1), own(), urgent(), evicts="old-task-0", binds="A"),
     preempts("who has just started stays", nodes(1, 1), own(), urgent(), given=HOUR, binds="-",
              codes={"urgent": ["NoLawfulVictims", "InsufficientResource"]}),
-    preempts("and says who kept it from its room", nodes(1, 1), own(), urgent(), given=HOUR, binds="-",
-             reasons={"urgent": ["0/1 nodes are available: 1 Insufficient cpu.",
-                                 "preempt: none of 1 running pods may be evicted: minruntime spares 1 (default/old-"
-                                 "task-0: PodGroup default/old has run for 600 s and is left alone for 3600 s)"]}),
     preempts("after its time it may go", nodes(1, 1), own(), urgent(), given=MINUTE, evicts="old-task-0", binds="A"),
     preempts("to the second", nodes(1, 1), own(), urgent(), given={"defaultPreemptMinRuntime": "10m"},
              evicts="old-task-0", binds="A"),
@@ -191,3 +187,9 @@ WHATEVER = [
 @pytest.mark.parametrize("case", WHATEVER, ids=str)
 def test_whoever_asks(case: Case) -> None:
     case.check()
+
+
+def test_a_claimant_says_who_kept_it_from_its_room() -> None:
+    plan = preempts("", nodes(1, 1), own(), urgent(), given=HOUR, binds="").plan()
+    told = "minruntime spares 1 (default/old-task-0: PodGroup default/old has run for 600 s and is left alone for 3600 s"
+    assert [reason for reason in plan.groups["default/urgent"].reasons if told in reason]

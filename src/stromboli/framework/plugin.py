@@ -69,7 +69,9 @@ CLUSTER = Domain("<cluster-top-hypernode>", 1)
 
 @dataclass(frozen=True, slots=True)
 class EvictionContext:
-    """Who asks for victims: the kind is `preempt`, `reclaim`, or `shuffle`, where the job is that of the victims."""
+    """Who asks for victims: the kind is `preempt` or `reclaim`, or the name of an action that asks guards alone:
+    `consolidate`, or `shuffle` and `stalegang`, where the job is that of the victims.
+    """
 
     kind: str
     job: Job

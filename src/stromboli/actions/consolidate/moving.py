@@ -13,7 +13,7 @@ from stromboli.framework.eviction.choosing import Choice, NodePlan
 from stromboli.framework.eviction.comparing import Bound
 from stromboli.framework.eviction.ranking import NodeRanking
 from stromboli.framework.eviction.units import Unit, UnitMaker
-from stromboli.framework.plugin import Domain
+from stromboli.framework.plugin import CLUSTER
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Kind, Plan, Statement
 from stromboli.model.job import Job, role_pipelined
@@ -23,7 +23,6 @@ from stromboli.model.task import Task
 
 #: On so many nodes room is made in dry runs for one task, if those who move find no place or fewer might do.
 _COMPARED = 16
-_CLUSTER = Domain("<cluster-top-hypernode>", 1)
 
 
 @dataclass(slots=True)
@@ -81,7 +80,7 @@ class Moving:
         flat, spec = self._session.program.flat, self._job.spec
         if any(policy.topology for policy in spec.policies) and flat["hyper_node_gradient_for_sub_job"]:
             return
-        groups = self._session.gradient_for_job(self._job, _CLUSTER) if spec.topology else [[_CLUSTER]]
+        groups = self._session.gradient_for_job(self._job, CLUSTER) if spec.topology else [[CLUSTER]]
         for group in groups:
             for domain in group:
                 yield domain.inside
