@@ -175,10 +175,16 @@ class NodeRanking:
         return None
 
     def following(self, number: int, besides: Collection[int]) -> list[tuple[Bound, int]]:
-        """The cheapest nodes besides some, as they stand in the ranking."""
-        versions = self._versions
-        left = ((b, row) for b, row, version in self._heap if versions.get(row, 0) == version and row not in besides)
-        return heapq.nsmallest(number, left)
+        """The cheapest nodes besides some. They are found from the top of the heap downwards, without changing it."""
+        heap, versions, found = self._heap, self._versions, list[tuple[Bound, int]]()
+        open_places = [(heap[0], 0)] if heap else []
+        while open_places and len(found) < number:
+            (bound, row, version), place = heapq.heappop(open_places)
+            if versions.get(row, 0) == version and row not in besides:
+                found.append((bound, row))
+            for below in range(2 * place + 1, min(2 * place + 3, len(heap))):
+                heapq.heappush(open_places, (heap[below], below))
+        return found
 
     def take(self) -> None:
         """Take the first node out."""
