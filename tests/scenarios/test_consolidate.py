@@ -24,6 +24,7 @@ from tests.scenarios.builders import (
     running,
 )
 from tests.scenarios.case import Case, configuration, plugin
+from tests.scenarios.sharing import gpu_node, having, sharing, vgpu
 
 ACTIONS = "enqueue, allocate, consolidate"
 PLUGINS = ("gang", "conformance", "predicates")
@@ -230,7 +231,31 @@ DOMAINS = [
           extensions=[Halves]),
 ]  # fmt: skip
 
-CASES = [*MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS]
+SHARED = sharing(VGPUEnable=True, actions=ACTIONS)
+
+
+def on_gpu(place: str, name: str, gpu: str, memory: int) -> list[Manifest]:
+    """A job of one pod that has a part of a GPU."""
+    given = having(f"{gpu}:{memory}")
+    return running(place, name=name, minimum=1, annotations=given, more=vgpu(memory=memory))
+
+
+def devices(name: str, taken: int, moved: str, binds: str) -> Case:
+    """A pod wants both GPUs of a node; two others would have to share those of the other node with a stranger."""
+    stranger = foreign("b", annotations=having(f"g2:{taken}"), more=vgpu(memory=taken))
+    world = (gpu_node("a", "g0", "g1"), gpu_node("b", "g2", "g3"), on_gpu("a", "one", "g0", 9000), stranger)
+    return Case(
+        name, *world, on_gpu("a", "two", "g1", 9000), gang(1, name="large", more=vgpu(2, 16000)), conf=SHARED,
+        evicts=[f"{each}-task-0" for each in moved.split()], binds=binds,
+    )  # fmt: skip
+
+
+DEVICES = [
+    devices("devices are places to go", 7000, "one two", "A"),
+    devices("nobody is promised what another was promised", 8000, "", "-"),
+]
+
+CASES = [*DEVICES, *MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
