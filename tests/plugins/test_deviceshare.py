@@ -189,6 +189,23 @@ def test_a_room_that_was_given_up_and_is_taken_again_has_the_same_devices() -> N
     assert share.books[0].fingerprint() == before
 
 
+def test_room_for_a_successor_is_held_beside_what_the_one_that_leaves_has() -> None:
+    old = gang_of(pod(1, nodeName="a", more=vgpu(memory=60), annotations=having("g0:60")), name="old", minimum=0)
+    session, share = opened(gpu_node("a", "g0", memory=100), gpu_node("b", "g1", memory=100), old)
+    [task], statement, books = session.jobs["default/old"].tasks.values(), session.statement(), share.books[0]
+    said = [books.fingerprint()]
+    statement.evict(task, "moved")
+    said.append(books.fingerprint())
+    for row in (1, 0):
+        statement.rehouse(task, row)
+        uses = [node.uses(later=True)[0].memory for node in books.rows if node is not None]
+        assert uses == [60, 0] if row == 0 else [0, 60]
+        statement.rollback(1)
+        assert books.fingerprint() == said[1]
+    statement.rollback(0)
+    assert books.fingerprint() == said[0]
+
+
 def test_books_of_nodes_that_did_not_change_are_kept() -> None:
     nodes = [gpu_node(name, f"g{name}") for name in "ab"]
     old = gang_of(pod(1, nodeName="a", more=vgpu(memory=5), annotations=having("ga:5")), name="old", minimum=0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
-from stromboli.framework.statement import Plan
+from stromboli.framework.statement import Plan, Statement
 from stromboli.model.task import TaskStatus
 from stromboli.planner.world import World
 from stromboli.plugins.deviceshare import DeviceShare
@@ -149,7 +149,7 @@ def test_a_restart_changes_nothing_for_any_back_end() -> None:
 #: What to do: with which task and on which node, or how far to go back.
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["allocate", "pipeline", "evict", "unpipeline", "rollback", "replay"]),
+        st.sampled_from(["allocate", "pipeline", "evict", "rehouse", "unpipeline", "rollback", "replay"]),
         st.integers(0, 20),
         st.integers(0, 2),
     ),
@@ -185,6 +185,9 @@ def test_what_is_undone_is_undone_exactly(numbers: list[int], jobs: list[Any], p
             statement.pipeline(task, row)
         elif what == "evict" and status is TaskStatus.RUNNING:
             statement.evict(task, "test")
+        elif what == "rehouse" and status is TaskStatus.RELEASING and task.uid not in rehoused(statement):
+            if search.admits(task, row):
+                statement.rehouse(task, row)
         elif what == "unpipeline" and status is TaskStatus.PIPELINED:
             statement.unpipeline(task)
         elif what in ("rollback", "replay"):
@@ -201,7 +204,13 @@ def test_what_is_undone_is_undone_exactly(numbers: list[int], jobs: list[Any], p
     assert books_in(program) == moments[0][1]
 
 
-def check_replay(statement: Any, plan: Plan, expected: list[str], program: Program) -> None:
+def rehoused(statement: Statement) -> set[str]:
+    """Whose successors have room already."""
+    entries = (operation.entry for operation in statement.operations)
+    return {task.uid for entry in entries if entry.successors for task in entry.tasks}
+
+
+def check_replay(statement: Statement, plan: Plan, expected: list[str], program: Program) -> None:
     """A plan that was undone can be done again, and gives everybody the same devices."""
     assert statement.recover(plan)
     assert books_in(program) == expected

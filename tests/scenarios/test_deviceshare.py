@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.framework.configuration import ConfigurationError
 from stromboli.framework.plugin import PluginFailure
-from tests.scenarios.builders import Manifest, foreign, gang, gang_of, pod, priority_class
+from tests.scenarios.builders import Manifest, foreign, gang, gang_of, pod, priority_class, queue
 from tests.scenarios.case import Case, plugin
 from tests.scenarios.sharing import (
     A100,
@@ -311,12 +311,12 @@ URGENT = [priority_class("urgent", 100), priority_class("lazy", 1)]
 PREEMPTING = sharing(plugin("priority"), VGPUEnable=True, actions="enqueue, allocate, preempt")
 
 
-def lazy(places: str, *holdings: Mapping[str, str]) -> list[Manifest]:
+def lazy(places: str, *holdings: Mapping[str, str], **facts: str) -> list[Manifest]:
     members = [
         pod(1, nodeName=place, annotations=dict(given), more=dict(HALF), priorityClassName="lazy")
         for place, given in zip(places, holdings, strict=True)
     ]
-    return gang_of(*members, name="old", minimum=0, phase="Running", priority="lazy")
+    return gang_of(*members, name="old", minimum=0, phase="Running", priority="lazy", **facts)
 
 
 CONTENTION = [
@@ -333,8 +333,36 @@ CONTENTION = [
          gang(1, more=HALF, priority="urgent", priorityClassName="urgent"), conf=PREEMPTING, binds="a"),
 ]  # fmt: skip
 
+CONSOLIDATING = sharing(plugin("conformance"), VGPUEnable=True, actions="enqueue, allocate, consolidate")
+BOTH = gang(1, more=vgpu(2, 16000), name="large")
+
+PROMISED = [
+    Case("a device is kept for whom it was freed", gpu_node("a", "g0"), URGENT, queue("another"), queue("later"),
+         lazy("a", having("g0:16000"), queue="later"),
+         gang(1, more=vgpu(memory=4000), name="other", queue="another"),
+         gang(1, more=vgpu(memory=16000), priority="urgent", priorityClassName="urgent", queue="later"),
+         conf=PREEMPTING, cycles=2, binds="- a", evicts=["old-task-0"]),
+    Case("not more of it than was promised", gpu_node("a", "g0"), URGENT, queue("another"), queue("later"),
+         lazy("a", having("g0:16000"), queue="later"),
+         gang(1, more=vgpu(memory=4000), name="other", queue="another"),
+         gang(1, more=vgpu(memory=12000), priority="urgent", priorityClassName="urgent", queue="later"),
+         conf=PREEMPTING, cycles=2, binds="a a", evicts=["old-task-0"]),
+]  # fmt: skip
+
+MOVES = [
+    Case("who moves gets devices elsewhere", TWO, gpu_node("b", "g2"), old("a", having("g0:8000")), BOTH,
+         conf=CONSOLIDATING, binds="A", evicts=["old-task-0"]),
+    Case("who gets none does not move", TWO, gpu_node("b", "g2"), old("a", having("g0:8000")),
+         foreign("b", more=HALF, annotations=having("g2:9000")), BOTH, conf=CONSOLIDATING, binds="-"),
+    Case("two who move share one", TWO, gpu_node("b", "g2"), old("aa", having("g0:8000"), having("g1:8000")), BOTH,
+         conf=CONSOLIDATING, binds="A", evicts=["old-task-0", "old-task-1"]),
+    Case("three cannot", TWO, gpu_node("b", "g2"), old("aaa", having("g0:8000"), having("g1:8000"), having("g1:8000")),
+         BOTH, conf=CONSOLIDATING, binds="-"),
+]  # fmt: skip
+
 CASES = [
     *MEMORY_AND_CORES, *WHAT_RUNS, *WISHES, *RULES, *PREFERENCES, *INSTANCES, *SHARED, *ASCEND, *CUT, *CONTENTION,
+    *MOVES, *PROMISED,
 ]  # fmt: skip
 
 

@@ -302,5 +302,11 @@ class Plugin:
     def on_deallocate(self, event: Event) -> None:
         """Tasks were evicted, or a placement was undone."""
 
+    def on_hold(self, task: Task, node: str) -> None:
+        """Room on a node is kept for a task that was promised it and waits. Its job and queue do not have it yet."""
+
+    def on_let_go(self, task: Task, node: str) -> None:
+        """That room is given up, or is the task's to take now."""
+
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
         """Add annotations that travel with the binding of a task."""

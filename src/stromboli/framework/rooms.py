@@ -62,12 +62,16 @@ class HeldRooms:
         queue = session.queue_of(session.jobs[room.task.job])
         if session.allocatable(queue, task_class, 1) is None and session.search.admits(room.task, room.row):
             session.ledger.hold(room.task, room.row)
+            for plugin in session.program.plugins.values():
+                plugin.on_hold(room.task, session.nodes.names[room.row])
             self._held.setdefault(room.task.job, []).append(room)
 
     def _let_go(self, key: str) -> list[Room]:
         rooms = self._held.pop(key, [])
         for room in rooms:
             self._session.ledger.let_go(room.task, room.row)
+            for plugin in self._session.program.plugins.values():
+                plugin.on_let_go(room.task, self._session.nodes.names[room.row])
         return rooms
 
     @contextmanager

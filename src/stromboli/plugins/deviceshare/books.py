@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stromboli.framework.plugin import Event
 from stromboli.model.devices import DeviceClaim, DeviceClaims
-from stromboli.model.ledger import BrokenBooks, Ledger
+from stromboli.model.ledger import BrokenBooks
 from stromboli.model.nodes import Node, NodeTable
 from stromboli.model.task import Task, TaskStatus
 from stromboli.model.task_class import TaskClass

@@ -118,6 +118,12 @@ class DeviceShare(Plugin):
         for books in self.books if self._chooses else ():
             books.follow_removal(event)
 
+    def on_hold(self, task: Task, node: str) -> None:
+        self.on_allocate(Event([task], [node]))
+
+    def on_let_go(self, task: Task, node: str) -> None:
+        self.on_deallocate(Event([task], [node]))
+
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
         for books in self.books if self._chooses else ():
             if books.wanted(task.task_class) is None:
