@@ -12,7 +12,7 @@ from stromboli.cli import main, tables
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(
-    r"^```\n\$ stromboli ([^\n]*examples/(?:cluster|contention)[^\n]*)\n(.+?)^```", re.DOTALL | re.MULTILINE
+    r"^```\n\$ stromboli ([^\n]*examples/(?:cluster|contention|day)[^\n]*)\n(.+?)^```", re.DOTALL | re.MULTILINE
 )
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -34,7 +34,7 @@ def printed(arguments: str) -> str:
 
 
 def test_there_are_examples() -> None:
-    assert {page for page, _, _ in shown()} >= {"README.md", "docs/plan.md", "docs/explain.md"}
+    assert {page for page, _, _ in shown()} >= {"README.md", "docs/plan.md", "docs/explain.md", "docs/simulate.md"}
 
 
 @pytest.mark.parametrize(("page", "arguments", "output"), shown())
