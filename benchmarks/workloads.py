@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import contention, living, real, simulate, worlds
+from benchmarks import contention, living, real, simulate, topology, worlds
 from benchmarks.measuring import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
@@ -158,5 +158,6 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "consolidate": (contention.consolidate, {"nodes": 1_000}, "a gang for which others have to move closer together"),
     "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),
     "simulate": (simulate.simulate, {"nodes": 1_000, "pods": 10_000}, "a day in virtual time, under each strategy"),
+    "topology": (topology.topology, {"nodes": 5_000}, "jobs that want their nodes close together"),
     "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
 }

@@ -62,6 +62,8 @@ class Domain:
     tier: int
     #: True for the nodes inside; None for all nodes.
     inside: Mask | None = None
+    #: Its place in the tree of hypernodes, if it is one of them.
+    place: int | None = None
 
 
 CLUSTER = Domain("<cluster-top-hypernode>", 1)

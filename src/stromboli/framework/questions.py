@@ -187,9 +187,12 @@ class Questions:
         return given if given is not None else [[root]]
 
     def domain_scores(self, subject: Job | SubJob, domains: Sequence[Domain]) -> dict[str, float]:
+        answers = [answer(subject, domains) for answer in self._flat["hyper_node_order"]]
+        if len(answers) == 1 and len(answers[0]) == len(domains):
+            return dict(answers[0])
         scores = {domain.name: 0.0 for domain in domains}
-        for answer in self._flat["hyper_node_order"]:
-            for name, score in answer(subject, domains).items():
+        for given in answers:
+            for name, score in given.items():
                 scores[name] += score
         return scores
 

@@ -1,11 +1,11 @@
-"""In which order the sub-jobs of a job are served."""
+"""In which order the sub-jobs of a job are served, and how much each of them needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from stromboli.model.job import Job, SubJob
+from stromboli.model.job import PENDING_BEST_EFFORT, Job, SubJob
 
 if TYPE_CHECKING:
     from stromboli.framework.session import Session
@@ -28,3 +28,11 @@ def sub_jobs_by_need(session: Session, job: Job, has_enough: Callable[[Job, SubJ
             missing[group] -= 1
         (needed if is_needed else others).append(sub_job)
     return needed + others
+
+
+def needed_by(session: Session, sub_job: SubJob) -> int:
+    """How many of its tasks must find a place: one, unless somebody sees to it that parts hold together."""
+    flat = session.program.flat
+    if not (flat["sub_job_ready"] and flat["sub_job_pipelined"]):
+        return 1
+    return max(1, sub_job.min_available - sub_job.ready_count - sub_job.counts[PENDING_BEST_EFFORT])

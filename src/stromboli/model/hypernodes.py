@@ -50,6 +50,9 @@ class HyperNodeTree:
         self._members = np.concatenate(self._rows)
         self._ends = np.cumsum([0, *(len(rows) for rows in self._rows)])
         self._masks: dict[int, Mask] = {}
+        #: Columns that name, for each node, every domain that it is in once; None where a node is in two domains of
+        #: which neither is around the other.
+        self.levels: Sequence[Index] | None = self._levels()
         #: For each node the closest domain that it is in.
         self.lowest: Index = self._closest()
 
@@ -73,6 +76,19 @@ class HyperNodeTree:
         for place in range(self.top - 1, -1, -1):
             lowest[self._rows[place]] = place
         return lowest
+
+    def _levels(self) -> list[Index] | None:
+        """The domains of a node are a chain: its closest one and those around it. The rest of a shorter chain names a
+        place behind the last one, which nobody reads.
+        """
+        chains = [self.around[place] for place in self._closest().tolist()]
+        if sum(len(chain) for chain in chains) != len(self._members):
+            return None
+        depth = max((len(chain) for chain in chains), default=1)
+        nowhere = len(self.hyper_nodes)
+        filled = [[*chain, *[nowhere] * (depth - len(chain))] for chain in chains]
+        columns = np.array(filled, dtype=np.int64).reshape(self.nodes, depth)
+        return [np.ascontiguousarray(columns[:, level]) for level in range(depth)]
 
     def __bool__(self) -> bool:
         """Whether anything is known beyond the cluster itself."""

@@ -14,8 +14,9 @@ from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.plugin import Domain
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
+from stromboli.framework.sub_jobs import needed_by, sub_jobs_by_need
 from stromboli.model.hypernodes import TOP
-from stromboli.model.job import PENDING_BEST_EFFORT, Job, SubJob, valid_in
+from stromboli.model.job import Job, SubJob, valid_in
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
 
@@ -57,9 +58,9 @@ class DomainSearch:
 
     def _roomy(self, group: Sequence[Domain], tasks: Sequence[Task], needed: int) -> list[Domain]:
         """Those that may hold as many of the tasks as are needed."""
-        room = self._session.domain_room
-        fitting, places = room.tasks_that_fit(tasks), room.places()
-        return [domain for domain in group if domain.name not in places or fitting[places[domain.name]] >= needed]
+        fitting = self._session.domain_room.tasks_that_fit(tasks)
+        enough = (fitting >= needed).tolist()
+        return [domain for domain in group if domain.place is None or enough[domain.place]]
 
     def _by_score(self, subject: Job | SubJob, domains: Sequence[Domain]) -> Iterator[tuple[Domain, float]]:
         """The best first, by name among equals. Scores may depend on who else is left, so they are asked for again
@@ -93,6 +94,9 @@ class DomainSearch:
         self, statement: Statement, tasks: Sequence[Task], domains: Sequence[Domain]
     ) -> bool:
         """Where its sub-jobs end up decides how good a domain is, so all domains are tried."""
+        if len(domains) == 1:
+            self._place_sub_jobs(statement, tasks, domains[0])
+            return self._can_start(statement) or self._nothing_remains(statement)
         best: Plan | None = None
         highest = 0.0
         for domain in sorted(domains, key=lambda domain: domain.name):
@@ -101,6 +105,11 @@ class DomainSearch:
                 best, highest = statement.save(), score
             statement.rollback(0)
         return best is not None and statement.recover(best)
+
+    @staticmethod
+    def _nothing_remains(statement: Statement) -> bool:
+        statement.rollback(0)
+        return False
 
     # -- sub-jobs -----------------------------------------------------------------------------------------------
 
@@ -112,7 +121,7 @@ class DomainSearch:
         before, total = -1, 0.0
         while len(statement.operations) > before:
             before = len(statement.operations)
-            for sub_job in self._in_order():
+            for sub_job in sub_jobs_by_need(self._session, self._job, self._session.sub_job_ready):
                 waiting = [t for t in by_sub_job.get(sub_job.key, ()) if self._session.ledger.is_pending(t)]
                 if waiting:
                     total += self._place_sub_job(statement, sub_job, waiting, domain)
@@ -120,29 +129,10 @@ class DomainSearch:
                     return total
         return total
 
-    def _in_order(self) -> list[SubJob]:
-        """Sub-jobs that are needed for the minimum of their group first, then the others."""
-        session, job = self._session, self._job
-        ready = {key for key, sub_job in job.sub_jobs.items() if session.sub_job_ready(job, sub_job)}
-        ordered = sorted(job.sub_jobs.values(), key=session.sub_job_order_key)
-        missing = {
-            policy.name: policy.minimum - sum(1 for sub_job in job.sub_jobs_of(policy) if sub_job.key in ready)
-            for policy in job.spec.policies
-        }
-        needed: list[SubJob] = []
-        others: list[SubJob] = []
-        for sub_job in ordered:
-            group = sub_job.policy.name if sub_job.policy else ""
-            is_needed = sub_job.key not in ready and missing.get(group, 0) > 0
-            if is_needed:
-                missing[group] -= 1
-            (needed if is_needed else others).append(sub_job)
-        return needed + others
-
     def _place_sub_job(self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], root: Domain) -> float:
         """Place one sub-job in the best of its own domains, or leave no trace of it; the score of the domain."""
         session, mark = self._session, len(statement.operations)
-        needed = self._needed_by(sub_job)
+        needed = needed_by(session, sub_job)
         for group in session.gradient_for_sub_job(sub_job, root):
             for domain, score in self._by_score(sub_job, self._roomy(group, tasks, needed)):
                 Placing(session, statement, self._job, sub_job, domain.inside).run(Worksheet(tasks))
@@ -154,13 +144,6 @@ class DomainSearch:
             detail = f"sub-group {sub_job.key} has {valid} of the {sub_job.min_available} pods that must start together"
             session.refuse(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
         return 0.0
-
-    def _needed_by(self, sub_job: SubJob) -> int:
-        """How many tasks must find a place: one, unless somebody sees to it that parts hold together."""
-        flat = self._session.program.flat
-        if not (flat["sub_job_ready"] and flat["sub_job_pipelined"]):
-            return 1
-        return max(1, sub_job.min_available - sub_job.ready_count - sub_job.counts[PENDING_BEST_EFFORT])
 
     def _sub_job_can_start(self, sub_job: SubJob) -> bool:
         session = self._session

@@ -8,6 +8,7 @@ from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.refusals import NodeRefusals, TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Statement
+from stromboli.framework.sub_jobs import needed_by
 from stromboli.model.job import Job, SubJob
 from stromboli.model.nodes import Mask
 from stromboli.model.reasons import Code, Reason
@@ -54,7 +55,7 @@ class Placing:
     def _wanted(self) -> int:
         """How many tasks may be placed before readiness has to be asked again."""
         if self._sub_job is not None:
-            return 1
+            return needed_by(self._session, self._sub_job)
         return self._session.tasks_until_ready(self._job)
 
     def _is_ready(self) -> bool:

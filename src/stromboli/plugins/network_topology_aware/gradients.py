@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
+from stromboli.framework.domain_sums import DomainSums
 from stromboli.framework.plugin import Domain
+from stromboli.model.books import Amount
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.ledger import Ledger
+from stromboli.model.nodes import Index, Mask
 from stromboli.model.resources import Request
 from stromboli.model.task import ALLOCATED_STATUSES, Task
 
@@ -22,18 +26,19 @@ class Gradients:
         self._tree = tree
         self._ledger = ledger
         self._domains: dict[int, Domain] = {}
-        self._groups: dict[tuple[int, int], list[list[int]]] = {}
+        self._groups: dict[tuple[int, int], list[list[Domain]]] = {}
+        self._idle: dict[int, tuple[DomainSums, DomainSums]] = {}
 
     def domain(self, place: int) -> Domain:
         known = self._domains.get(place)
         if known is None:
             tree = self._tree
             inside = None if place == tree.top else tree.inside(place)
-            known = self._domains[place] = Domain(tree.name(place), tree.tiers[place], inside)
+            known = self._domains[place] = Domain(tree.name(place), tree.tiers[place], inside, place)
         return known
 
     def place_of(self, domain: Domain) -> int:
-        return self._tree.index.get(domain.name, self._tree.top)
+        return self._tree.top if domain.place is None else domain.place
 
     def home_of(self, tasks: Iterable[Task]) -> int | None:
         """The smallest domain around what tasks have already; None when they have nothing."""
@@ -52,10 +57,13 @@ class Gradients:
         if start is None:
             return []
         groups = self._by_tier(start, allowed)
-        if home is None and minimum:
-            enough = self._have(minimum)
-            groups = [[place for place in group if enough[place]] for group in groups]
-        return [[self.domain(place) for place in group] for group in groups if group]
+        if home is not None or not minimum:
+            return groups
+        enough = self._have(minimum).tolist()
+        if all(enough):
+            return groups
+        left = [[domain for domain in group if enough[self.place_of(domain)]] for group in groups]
+        return [group for group in left if group]
 
     def _start(self, root: int, allowed: int, home: int | None) -> int | None:
         """Where to begin: at the root, or at the highest domain around the home that is allowed, if it is inside."""
@@ -70,22 +78,41 @@ class Gradients:
             return highest
         return root if highest in tree.around[root] else None
 
-    def _by_tier(self, start: int, allowed: int) -> list[list[int]]:
+    def _by_tier(self, start: int, allowed: int) -> list[list[Domain]]:
         known = self._groups.get((start, allowed))
         if known is None:
-            tiers: dict[int, list[int]] = {}
+            tiers: dict[int, list[Domain]] = {}
             for place in self._tree.within(start):
                 if self._tree.tiers[place] <= allowed and len(self._tree.rows(place)):
-                    tiers.setdefault(self._tree.tiers[place], []).append(place)
+                    tiers.setdefault(self._tree.tiers[place], []).append(self.domain(place))
             known = self._groups[start, allowed] = [tiers[tier] for tier in sorted(tiers)]
         return known
 
-    def _have(self, minimum: Request) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _have(self, minimum: Request) -> Mask:
         """Which domains have this much in sum, now or once everything that is being released is gone."""
-        rows, tree = self._ledger.all_rows, self._tree
-        now = np.ones(len(tree.hyper_nodes), dtype=np.bool_)
+        now = np.ones(len(self._tree.hyper_nodes), dtype=np.bool_)
         later = now.copy()
         for dimension, amount in minimum:
-            now &= tree.sums(rows.idle(dimension)) >= amount
-            later &= tree.sums(rows.future_idle(dimension)) >= amount
+            idle, future = self._sums_of(dimension)
+            now &= idle.now() >= amount
+            later &= future.now() >= amount
         return now | later
+
+    def _sums_of(self, dimension: int) -> tuple[DomainSums, DomainSums]:
+        known = self._idle.get(dimension)
+        if known is None:
+            tree, ledger = self._tree, self._ledger
+            known = self._idle[dimension] = (
+                DomainSums(tree, ledger, partial(_idle, ledger, dimension)),
+                DomainSums(tree, ledger, partial(_future_idle, ledger, dimension)),
+            )
+        return known
+
+
+def _idle(ledger: Ledger, dimension: int, index: Index | None) -> Amount:
+    return ledger.all_rows.idle(dimension) if index is None else ledger.all_rows.idle(dimension)[index]
+
+
+def _future_idle(ledger: Ledger, dimension: int, index: Index | None) -> Amount:
+    rows = ledger.all_rows if index is None else ledger.rows(index)
+    return rows.future_idle(dimension)

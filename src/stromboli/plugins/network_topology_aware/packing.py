@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from stromboli.framework.arguments import Arguments
+from stromboli.framework.domain_sums import DomainSums
 from stromboli.model.books import Amount
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.ledger import Ledger
-from stromboli.model.nodes import Vector
+from stromboli.model.nodes import Index, Vector
 from stromboli.model.resources import Request, ResourceAxis
 
 PREFIX = "hypernode.binpack"
@@ -34,30 +36,27 @@ class DomainPacking:
         self._weights = {dimension: weight for dimension, weight in found if dimension is not None and weight > 0}
         rows = ledger.all_rows
         self._capacity = {dimension: tree.sums(rows.allocatable(dimension)) for dimension in self._weights}
-        self._used: dict[int, Amount] = {}
-        self._fresh = -1
+        self._used = {
+            dimension: DomainSums(tree, ledger, partial(_used, ledger, dimension)) for dimension in self._weights
+        }
 
     def scores(self, request: Request) -> Vector:
         """For each domain the weighted mean of the parts in use with this much more; 0 where it is more than there is,
         and where nothing that counts is asked for.
         """
-        self._refresh()
         asked = [(dimension, amount) for dimension, amount in request if dimension in self._weights]
         total = np.zeros(len(self._tree.hyper_nodes))
         fits = np.ones(len(total), dtype=np.bool_)
         for dimension, amount in asked:
-            used, capacity = self._used[dimension] + amount, self._capacity[dimension]
+            used, capacity = self._used[dimension].now() + amount, self._capacity[dimension]
             fits &= used <= capacity
             total += self._weights[dimension] * used / np.maximum(capacity, 1)
         whole = sum(self._weights[dimension] for dimension, _ in asked)
         return np.where(fits, total / whole, 0.0) if whole else np.zeros(len(total))
 
-    def _refresh(self) -> None:
-        position = self._ledger.log.position
-        if position != self._fresh:
-            rows = self._ledger.all_rows
-            self._used = {dimension: self._tree.sums(rows.used(dimension)) for dimension in self._weights}
-            self._fresh = position
+
+def _used(ledger: Ledger, dimension: int, index: Index | None) -> Amount:
+    return ledger.all_rows.used(dimension) if index is None else ledger.all_rows.used(dimension)[index]
 
 
 def sum_of(requests: Sequence[Request]) -> Request:

@@ -105,13 +105,14 @@ class NetworkTopologyAware(Plugin):
         is_pending = self._session.ledger.is_pending
         scores = self._packing.scores(sum_of([task.task_class.request for task in tasks if is_pending(task)]))
         places = [self._gradients.place_of(domain) for domain in domains]
-        best = max((scores[place] for place in places), default=0.0)
-        mates = self._mates(tasks)
-        found = {}
-        for domain, place in zip(domains, places, strict=True):
-            bonus = self._tree_sum(mates, place) / len(tasks) if tasks and scores[place] == best else 0.0
-            found[domain.name] = float(scores[place] + bonus) * self._top
-        return found
+        points = scores[places]
+        if any(not is_pending(task) for task in tasks):
+            mates = self._mates(tasks)
+            best = points.max(initial=0.0)
+            for number, place in enumerate(places):
+                if points[number] == best:
+                    points[number] += self._tree_sum(mates, place) / len(tasks)
+        return dict(zip((domain.name for domain in domains), (points * self._top).tolist(), strict=True))
 
     def _mates(self, tasks: Sequence[Task]) -> Vector:
         """How many of these tasks stand on each node."""

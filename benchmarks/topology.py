@@ -1,0 +1,116 @@
+"""Jobs that want their nodes close together, in networks of several shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from benchmarks import worlds
+from benchmarks.measuring import Result, finished, prepared, run_cycle
+from stromboli import kube
+from stromboli.cache.cluster import Cluster
+from stromboli.cli.registry import built_in_registry
+from stromboli.controllers.queues import standard_queues
+from stromboli.framework.configuration import DEFAULT_TEXT, parse_configuration
+from stromboli.framework.program import Program
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.topology import ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
+from stromboli.kube.objects.volcano import NetworkTopology, SubGroupPolicy
+
+Parameters = dict[str, int]
+Objects = Iterator[kube.KubeObject]
+
+_PART = "bench/part"
+_HARD_RACK = NetworkTopology(mode="hard", highest_tier_allowed=1)
+_SOFT = NetworkTopology(mode="soft")
+
+
+def topology(parameters: Parameters, runs: int) -> list[Result]:
+    """Racks for many gangs; a tree for one that prefers a rack; a rack for each part of a job."""
+    nodes = parameters["nodes"]
+    results = [_measured("racks", {"nodes": nodes, "gangs": g, "size": 4}, _racks, runs) for g in (750, 1_500, 2_250)]
+    results += [_measured("racks", {"nodes": nodes, "gangs": g, "size": 1_000}, _racks, runs) for g in (3, 6, 9)]
+    results.append(_measured("tree", {"zones": 4, "blocks": 8, "racks": 8, "hosts": 2}, _tree, runs))
+    results.append(_measured("parts", {"nodes": 1_000, "parts": 100, "size": 10}, _parts, runs))
+    return results
+
+
+def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], Objects], runs: int) -> Result:
+    cluster = Cluster()
+    worlds.fill(cluster, make(parameters))
+    prepared(cluster)
+    registry = built_in_registry(())
+    program = Program(parse_configuration(DEFAULT_TEXT + "  - name: network-topology-aware\n", registry), registry)
+    best: Result | None = None
+    timings = []
+    for _ in range(runs):
+        session, seconds, phases = run_cycle(cluster, program)
+        placed = sum(len(statement) for statement in session.decisions.binds)
+        timings.append(seconds)
+        if best is None or seconds < best.seconds:
+            best = Result(f"topology.{shape}", parameters, seconds, placed, placed / seconds, phases)
+        del session
+    assert best is not None
+    best.runs = timings
+    return finished(best)
+
+
+def _racks(parameters: Parameters) -> Objects:
+    """Fifty racks, and gangs that must each be in one."""
+    yield from standard_queues()
+    yield from _network([worlds.plain_node(number, 16) for number in range(parameters["nodes"])], [50])
+    for number in range(parameters["gangs"]):
+        yield from _wishing(_HARD_RACK, worlds.job(f"gang-{number:04}", parameters["size"], worlds.cpu_template()))
+
+
+def _tree(parameters: Parameters) -> Objects:
+    """Zones of blocks of racks of hosts, and one gang of a pod per host that prefers a rack."""
+    yield from standard_queues()
+    zones, blocks, racks, hosts = (parameters[key] for key in ("zones", "blocks", "racks", "hosts"))
+    nodes = [worlds.plain_node(number, 1) for number in range(zones * blocks * racks * hosts)]
+    yield from _network(nodes, [zones * blocks * racks, zones * blocks, zones])
+    yield from _wishing(_SOFT, worlds.job("gang", len(nodes), worlds.cpu_template()))
+
+
+def _parts(parameters: Parameters) -> Objects:
+    """A hundred racks, and a job of as many parts of which each must be in one."""
+    yield from standard_queues()
+    parts, size = parameters["parts"], parameters["size"]
+    yield from _network([worlds.plain_node(number, 2) for number in range(parameters["nodes"])], [parts])
+    policy = SubGroupPolicy(
+        name="part", sub_group_size=size, min_sub_groups=parts, match_label_keys=[_PART], network_topology=_HARD_RACK
+    )
+    for place, entry in enumerate(worlds.job("job", parts * size, worlds.cpu_template())):
+        if isinstance(entry, kube.PodGroup):
+            spec = msgspec.structs.replace(entry.spec, sub_group_policy=[policy])
+            yield msgspec.structs.replace(entry, spec=spec)
+        else:
+            labels = {_PART: str((place - 1) // size)}
+            yield msgspec.structs.replace(entry, metadata=msgspec.structs.replace(entry.metadata, labels=labels))
+
+
+def _wishing(wish: NetworkTopology, objects: Objects) -> Objects:
+    for entry in objects:
+        if isinstance(entry, kube.PodGroup):
+            entry = msgspec.structs.replace(entry, spec=msgspec.structs.replace(entry.spec, network_topology=wish))
+        yield entry
+
+
+def _network(nodes: list[kube.Node], domains: list[int]) -> Objects:
+    """The nodes, and as many domains of each tier as said: the first number is that of racks."""
+    yield from nodes
+    kind, members = "Node", [node.metadata.name for node in nodes]
+    for tier, number in enumerate(domains, start=1):
+        names = [f"tier-{tier}-{place:04}" for place in range(number)]
+        size = len(members) // number
+        for place, name in enumerate(names):
+            yield _domain(name, tier, kind, members[place * size : (place + 1) * size])
+        kind, members = "HyperNode", names
+
+
+def _domain(name: str, tier: int, kind: str, members: list[str]) -> HyperNode:
+    chosen = [
+        HyperNodeMember(type=kind, selector=MemberSelector(exact_match=ExactMatch(name=member))) for member in members
+    ]
+    return HyperNode(metadata=ObjectMeta(name=name, uid=name), spec=HyperNodeSpec(tier=tier, members=chosen))

@@ -1,0 +1,151 @@
+"""The best domain is found without trying all of them; sums over domains are what adding up gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.actions.allocate.domains import DomainSearch
+from stromboli.actions.allocate.placing import Placing
+from stromboli.actions.allocate.worksheet import Worksheet
+from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.domain_sums import DomainSums
+from stromboli.framework.plugin import Domain
+from stromboli.framework.program import Program
+from stromboli.framework.session import Session
+from stromboli.framework.statement import Plan, Statement
+from stromboli.model.hypernodes import HyperNode, HyperNodeTree
+from stromboli.model.task import Task
+from stromboli.planner.world import World
+from tests.properties.effort import examples
+from tests.scenarios.builders import Manifest, gang, node, running
+from tests.scenarios.case import BUILT_IN, Case, configuration, objects
+from tests.scenarios.networks import HARD_BLOCK, HARD_RACK, SOFT, block, racks
+
+AWARE = configuration("gang", "predicates", "binpack", "nodeorder", "network-topology-aware")
+
+
+class TryingAll(DomainSearch):
+    """Tries every domain of a group, and takes the best of those that would do."""
+
+    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], domains: Sequence[Domain]) -> bool:
+        plans: dict[str, Plan] = {}
+        for domain in domains:
+            Placing(self._session, statement, self._job, within=domain.inside).run(Worksheet(tasks))
+            if self._can_start(statement):
+                plans[domain.name] = statement.save()
+            statement.rollback(0)
+        found = [domain for domain in domains if domain.name in plans]
+        if not found:
+            return False
+        scores = self._session.domain_scores(self._job, found)
+        best = min(found, key=lambda domain: (-scores[domain.name], domain.name))
+        return statement.recover(plans[best.name])
+
+    def _roomy(self, group: Sequence[Domain], tasks: Sequence[Task], needed: int) -> list[Domain]:
+        return list(group)
+
+
+@contextmanager
+def trying_all() -> Iterator[None]:
+    kept = DomainSearch._place_in_best, DomainSearch._roomy
+    DomainSearch._place_in_best = TryingAll._place_in_best  # type: ignore[assignment,method-assign]
+    DomainSearch._roomy = TryingAll._roomy  # type: ignore[assignment,method-assign]
+    try:
+        yield
+    finally:
+        DomainSearch._place_in_best, DomainSearch._roomy = kept  # type: ignore[method-assign]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> list[Manifest]:
+    letters = "abcdefghij"[: draw(st.integers(2, 10))]
+    world: list[Any] = [node(letter, draw(st.integers(1, 4))) for letter in letters]
+    cuts = sorted(draw(st.sets(st.integers(1, len(letters) - 1), max_size=4)))
+    groups = [letters[start:end] for start, end in zip([0, *cuts], [*cuts, len(letters)], strict=True)]
+    world += racks(*groups)
+    half = draw(st.integers(0, len(groups)))
+    world += [block("left", 2, *(f"rack-{n}" for n in range(half)))] if half else []
+    for number in range(draw(st.integers(0, 4))):
+        world.append(running(draw(st.sampled_from(letters)), name=f"old-{number}", releasing=draw(st.booleans())))
+    for number in range(draw(st.integers(1, 4))):
+        size, wish = draw(st.integers(1, 4)), draw(st.sampled_from((HARD_RACK, HARD_BLOCK, SOFT)))
+        least = draw(st.integers(1, size))
+        world.append(gang(size, draw(st.integers(1, 2)), name=f"job-{number}", minimum=least, topology=wish))
+    return world
+
+
+@examples(150)
+@given(networks())
+def test_the_first_that_works_is_the_best_that_works(world: list[Manifest]) -> None:
+    case = Case("", world, binds="", conf=AWARE)
+    found = case.plan()
+    with trying_all():
+        tried = case.plan()
+    assert (found.binds, found.pipelined) == (tried.binds, tried.pipelined)
+
+
+@examples(100)
+@given(networks())
+def test_hard_wishes_are_kept(world: list[Manifest]) -> None:
+    case = Case("", world, binds="", conf=AWARE)
+    plan = case.plan()
+    tree = plan.session.snapshot.hyper_nodes
+    index = plan.session.nodes.index
+    for job in plan.session.jobs.values():
+        wish = job.spec.topology
+        rows = [index[plan.binds[task.key]] for task in job.tasks.values() if task.key in plan.binds]
+        if wish is not None and wish.hard and wish.highest_tier is not None and rows:
+            assert tree.tiers[tree.around_nodes(rows)] <= wish.highest_tier
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> HyperNodeTree:
+    """Domains in up to three tiers; nodes may be in several that know nothing of each other."""
+    nodes = draw(st.integers(1, 8))
+    rows = st.sets(st.integers(0, nodes - 1))
+    leaves = [HyperNode(f"leaf-{n}", 1, "", f"mid-{n % 2}", tuple(draw(rows))) for n in range(draw(st.integers(0, 4)))]
+    middle = [HyperNode(f"mid-{n}", 2, "", "", tuple(draw(rows))) for n in range(draw(st.integers(0, 2)))]
+    return HyperNodeTree(nodes, [*leaves, *middle])
+
+
+@examples(150)
+@given(trees(), st.data())
+def test_sums_are_those_of_the_nodes(tree: HyperNodeTree, data: st.DataObject) -> None:
+    amounts = np.array(data.draw(st.lists(st.integers(0, 9), min_size=tree.nodes, max_size=tree.nodes)))
+    assert tree.sums(amounts).tolist() == [int(amounts[tree.rows(place)].sum()) for place in range(tree.top + 1)]
+    for place in range(tree.top):
+        assert set(tree.rows(place)) <= set(tree.rows(tree.around[place][1]))
+        assert tree.tiers[place] < tree.tiers[tree.around[place][1]]
+    for row in range(tree.nodes):
+        assert row in tree.rows(int(tree.lowest[row]))
+
+
+@examples(60)
+@given(networks(), st.integers(0, 1000))
+def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None:
+    case = Case("", world, binds="", conf=AWARE)
+    session = _opened(case)
+    tree, ledger = session.snapshot.hyper_nodes, session.ledger
+    sums = DomainSums(tree, ledger, lambda index: ledger.books[0] if index is None else ledger.books[0][index])
+    random = np.random.default_rng(seed)
+    for job in list(session.jobs.values()):
+        for task in session.pending(job):
+            rows = [row for row in range(len(session.nodes)) if session.search.fits_now(task.task_class, row)]
+            if rows:
+                with session.statement() as statement:
+                    statement.allocate([task], [int(random.choice(rows))])
+                    assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
+                    if random.random() < 0.5:
+                        statement.keep()
+            assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
+
+
+def _opened(case: Case) -> Session:
+    program = Program(parse_configuration(case.conf, BUILT_IN), BUILT_IN)
+    return Session(World(objects(case.manifests), program).snapshot(), program)
