@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stromboli.cache.auditor import audit
 from stromboli.cache.cluster import Cluster
+from stromboli.cache.contents import cluster_with, contents_of
+from stromboli.cache.dump import Dump, read_dump, write_dump
 from stromboli.kube.objects.kinds import KubeObject
 from stromboli.model.numa import PROCESSORS, format_cpus
 from tests.scenarios.builders import Manifest, manifest, node, pod
@@ -121,6 +124,13 @@ def test_what_is_being_bound_counts_until_it_is_settled() -> None:
     assert told(cluster) == "0-1,4-7"
 
 
+def test_a_dump_keeps_what_is_being_bound(tmp_path: Path) -> None:
+    cluster = cluster_of(node("a", 8), topology(), pod(2, name="x"))
+    cluster.assume("pod-default-x", "a", '{"main": "2-3"}')
+    write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
+    assert told(cluster_with(read_dump(tmp_path / "dump").contents)) == "0-1,4-7"
+
+
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
@@ -137,6 +147,7 @@ def test_what_is_being_bound_counts_until_it_is_settled() -> None:
             "spec.cpuDetail.0.socket: expected a number from 0 on, got None",
         ),
         ({"cpuDetail": {"0": {"numa": -1, "socket": 0, "core": 0}}}, "spec.cpuDetail.0.numa: expected a number"),
+        ({"cpuDetail": {str(n): {"numa": n, "socket": 0, "core": n} for n in range(65)}}, "name at most 64"),
         ({"resReserved": {"cpu": "many"}}, "spec.resReserved.cpu: "),
         ({"resReserved": {"cpu": "9"}}, "spec.resReserved.cpu: 9 of 8 processors cannot be reserved"),
         (

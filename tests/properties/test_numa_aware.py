@@ -10,6 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stromboli.cache.auditor import audit
+from stromboli.cache.cluster import Cluster
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.model.nodes import Node, NodeTable
@@ -19,7 +21,7 @@ from stromboli.planner.world import World
 from stromboli.plugins.numa_aware.giving import Giving
 from stromboli.plugins.numa_aware.states import States
 from tests.properties.effort import examples
-from tests.scenarios.builders import Manifest, gang_of, node
+from tests.scenarios.builders import Manifest, gang_of, node, pod
 from tests.scenarios.case import BUILT_IN, configuration, flattened, objects
 from tests.scenarios.machines import container, exact, topology
 
@@ -28,9 +30,9 @@ CONF = configuration("gang", "predicates", "nodeorder", "numa-aware")
 
 
 @st.composite
-def machines(draw: st.DrawFn) -> Processors:
+def machines(draw: st.DrawFn, smallest: int = 1) -> Processors:
     """Cells of different sizes, one or two of them in a socket, with one or two threads in a core."""
-    sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+    sizes = draw(st.lists(st.integers(smallest, 6), min_size=1, max_size=4))
     threads, per_socket = draw(st.integers(1, 2)), draw(st.integers(1, 2))
     cells = [cell for cell, size in enumerate(sizes) for _ in range(size)]
     places = tuple(Processor(n, cell, cell // per_socket, n // threads) for n, cell in enumerate(cells))
@@ -90,57 +92,83 @@ def test_containers_get_what_the_policy_allows(machine: Processors, free: CpuSet
 
 # -- a cycle ------------------------------------------------------------------------------------------------------
 
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.just("place"), st.integers(0, 5), st.integers(0, 1), st.booleans()),
-        st.tuples(st.just("evict"), st.integers(0, 1)),
-        st.tuples(st.just("undo")),
-        st.tuples(st.just("undo all")),
-    ),
-    max_size=14,
-)
+UIDS = "xyz"
+uids, rows = st.sampled_from(UIDS), st.sampled_from((0, 0, 0, 1))
+place = st.tuples(st.just("place"), uids, rows, st.sampled_from((False, False, False, True)))
+give_up = st.tuples(st.just("give up"), uids)
+evict = st.tuples(st.just("evict"), rows)
+steps = st.lists(st.one_of(place, give_up, evict, st.just(("undo",))), min_size=6, max_size=14)
 
 
-@examples(120)
-@given(machine=machines(), demand=demands, todo=steps)
+class Cycle:
+    """Operations on the processors of two machines, each with its opposite."""
+
+    def __init__(self, machine: Processors, demand: Any) -> None:
+        table = NodeTable([Node("a", processors=machine), Node("b", processors=machine), Node("c")])
+        held = take(machine, machine.all, len(machine.places) // 2)
+        known = {name: Holdings(machine.all & ~held, 0, {f"old on {row}": held}) for row, name in enumerate("ab")}
+        self.giving = Giving(States(table), table, known)
+        self._demand = demand
+        self._leaving: set[int] = set()
+        self._given_up: list[Any] = []
+        self._before: list[Any] = []
+        self._undo: list[Any] = []
+
+    def picture(self) -> Any:
+        return self.giving.now.tolist(), self.giving.later.tolist(), [self.giving.of(uid) for uid in UIDS]
+
+    def do(self, kind: str, *about: Any) -> None:
+        before, undo = self.picture(), self._done(kind, *about)
+        if undo is not None:
+            self._before.append(before)
+            self._undo.append(undo)
+
+    def _done(self, kind: str, *about: Any) -> Any:
+        """The opposite of what was done; None where there was nothing to do."""
+        giving, gift = self.giving, self.giving.of(str(about[0]))
+        if kind == "place" and gift is None and about not in self._given_up:
+            uid, row, waits = about
+            giving.place(uid, row, self._demand, waits=waits)
+            return lambda: giving.take_back(uid)
+        if kind == "give up" and gift is not None:
+            self._given_up.append((about[0], gift.row, gift.is_promise))
+            giving.take_back(about[0])
+            return self._return
+        if kind == "evict" and about[0] not in self._leaving:
+            self._leaving.add(about[0])
+            giving.evict(f"old on {about[0]}", about[0])
+            return lambda: self._let_stay(about[0])
+        return None
+
+    def _return(self) -> None:
+        uid, row, waits = self._given_up.pop()
+        self.giving.place(uid, row, self._demand, waits=waits)
+
+    def _let_stay(self, row: int) -> None:
+        self._leaving.discard(row)
+        self.giving.place(f"old on {row}", row, self._demand, waits=False)
+
+    def undo(self) -> None:
+        if self._undo:
+            self._undo.pop()()
+            assert self.picture() == self._before.pop()
+
+    def undo_all(self) -> None:
+        while self._undo:
+            self.undo()
+
+
+@examples(150)
+@given(machine=machines(4), demand=st.integers(1, 2).map(lambda number: (("main", number),)), todo=steps)
 def test_what_is_undone_leaves_no_trace(machine: Processors, demand: Any, todo: list[Any]) -> None:
-    table = NodeTable([Node("a", processors=machine), Node("b", processors=machine), Node("c")])
-    held = take(machine, machine.all, len(machine.places) // 2)
-    known = {name: Holdings(machine.all & ~held, 0, {f"old on {row}": held}) for row, name in enumerate("ab")}
-    giving = Giving(States(table), table, known)
-    leaving: set[int] = set()
-    before: list[Any] = []
-    undo: list[Any] = []
-
-    def place(uid: str, row: int, waits: bool) -> None:
-        giving.place(uid, row, demand, waits=waits)
-        undo.append(lambda: giving.take_back(uid))
-
-    def evict(row: int) -> None:
-        giving.evict(f"old on {row}", row)
-        leaving.add(row)
-        undo.append(lambda: (leaving.discard(row), giving.place(f"old on {row}", row, demand, waits=False)))
-
-    def picture() -> Any:
-        return giving.now.tolist(), giving.later.tolist(), {uid: giving.of(uid) for uid in "012345"}
-
-    for kind, *arguments in todo:
-        if kind.startswith("undo"):
-            while undo:
-                undo.pop()()
-                assert picture() == before.pop()
-                if kind == "undo":
-                    break
-        elif kind == "evict" and arguments[0] not in leaving:
-            before.append(picture())
-            evict(*arguments)
-        elif kind == "place" and giving.of(str(arguments[0])) is None:
-            before.append(picture())
-            place(str(arguments[0]), *arguments[1:])
-        gifts = [gift for uid in "012345" if (gift := giving.of(uid)) is not None]
+    cycle = Cycle(machine, demand)
+    for kind, *about in todo:
+        cycle.undo() if kind == "undo" else cycle.do(kind, *about)
+        gifts = [gift for uid in UIDS if (gift := cycle.giving.of(uid)) is not None]
         for row in (0, 1):
-            given_here = [gift.allotment.cpus for gift in gifts if gift.row == row]
-            assert sum(cpus.bit_count() for cpus in given_here) == _union(given_here).bit_count()
+            here = [gift.allotment.cpus for gift in gifts if gift.row == row]
+            assert sum(cpus.bit_count() for cpus in here) == _union(here).bit_count()
+    cycle.undo_all()
 
 
 def _union(sets_of_cpus: list[CpuSet]) -> CpuSet:
@@ -148,6 +176,66 @@ def _union(sets_of_cpus: list[CpuSet]) -> CpuSet:
     for cpus in sets_of_cpus:
         together |= cpus
     return together
+
+
+# -- the cache ----------------------------------------------------------------------------------------------------
+
+small_sets = st.sampled_from(["0", "1-2", "3-5", "6-7"])
+news = st.lists(
+    st.one_of(
+        st.tuples(st.just("node"), st.sampled_from("ab")),
+        st.tuples(st.just("topology"), st.sampled_from("ab"), st.dictionaries(st.sampled_from("xyz"), small_sets)),
+        st.tuples(st.just("broken"), st.sampled_from("ab")),
+        st.tuples(st.just("pod"), st.sampled_from("xyz"), st.sampled_from(["", "a", "b"]), small_sets, st.booleans()),
+        st.tuples(st.just("assume"), st.sampled_from("xyz"), st.sampled_from("ab"), small_sets),
+        st.tuples(st.sampled_from(["gone pod", "forget", "leaving", "staying"]), st.sampled_from("xyz")),
+        st.tuples(st.sampled_from(["gone node", "gone topology"]), st.sampled_from("ab")),
+        st.tuples(st.just("snapshot")),
+    ),
+    max_size=25,
+)
+
+
+@examples(120)
+@given(todo=news)
+def test_what_follows_step_by_step_is_what_follows_at_once(todo: list[Any]) -> None:
+    cluster = Cluster()
+    for step in todo:
+        _happen(cluster, *step)
+    assert audit(cluster) == []
+
+
+def _happen(cluster: Cluster, kind: str, *about: Any) -> None:
+    uid = f"pod-default-{about[0]}" if about else ""
+    known = cluster.find_pod(uid)
+    if kind == "snapshot":
+        cluster.snapshot()
+    elif kind == "assume":
+        cluster.assume(uid, about[1], json.dumps({"main": about[2]}))
+    elif kind == "pod" and not (known and known.spec.node_name):
+        cluster.apply(_object(_pod(*about)))
+    elif kind == "gone pod" and known is not None:
+        cluster.remove(known)
+    elif kind in ("node", "gone node"):
+        (cluster.apply if kind == "node" else cluster.remove)(_object(node(about[0], 8)))
+    elif kind in ("topology", "gone topology"):
+        given_to = about[1] if len(about) > 1 else {}
+        (cluster.apply if kind == "topology" else cluster.remove)(_object(topology(about[0], given=given_to)))
+    elif kind == "broken":
+        cluster.apply(_object(topology(about[0], free="0-99")))
+    elif kind in ("forget", "leaving", "staying"):
+        {"forget": cluster.forget, "leaving": cluster.expect_leaving, "staying": cluster.expect_staying}[kind](uid)
+
+
+def _pod(name: str, place: str, cpus: str, done: bool) -> Manifest:
+    if not place:
+        return pod(4, name=name)
+    notes = {PROCESSORS: json.dumps({"main": cpus})}
+    return pod(4, name=name, nodeName=place, annotations=notes, phase="Succeeded" if done else "Running")
+
+
+def _object(document: Manifest) -> Any:
+    return objects([document])[0]
 
 
 @st.composite

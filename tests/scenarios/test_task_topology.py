@@ -130,9 +130,9 @@ ORDER = [
         binds="-a",
     ),
     Case(
-        "the bucket with most to do comes first", nodes(2, 1),
-        crew("ps worker chief chief", near="ps,worker;chief", apart="ps,chief;worker,chief", minimum=1, order="chief"),
-        conf=CONF, binds="--aa",
+        "the bucket with most to do comes first", nodes(3, 1),
+        crew("ps worker chief chief chief", near="ps,worker;chief", apart="ps,chief;worker,chief", minimum=1),
+        conf=CONF, binds="--aaa",
     ),
     Case(
         "what is more important comes first all the same", nodes(1, 1), priority_class("high", 9), gang_of(

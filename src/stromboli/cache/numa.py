@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from stromboli.kube.objects.topology import CpuPlace, Numatopology, PodAllocation
 from stromboli.model.numa import (
+    MOST_CELLS,
     MOST_PROCESSORS,
     NONE,
     POLICIES,
@@ -57,6 +58,8 @@ def _places(details: Mapping[str, CpuPlace]) -> tuple[Processor, ...]:
             if value is None or value < 0:
                 raise ValueError(f"spec.cpuDetail.{name}.{field}: expected a number from 0 on, got {value}")
         places.append(Processor(int(name), *(value or 0 for value in where)))
+    if (number := len({place.cell for place in places})) > MOST_CELLS:
+        raise ValueError(f"spec.cpuDetail: {number} NUMA nodes are named; name at most {MOST_CELLS}")
     return tuple(sorted(places))
 
 

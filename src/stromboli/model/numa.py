@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 #: Bit n stands for processor n.
 CpuSet = int
 
-#: More processors than any node has.
-MOST_PROCESSORS = 4096
+#: More processors, and more cells, than any node has.
+MOST_PROCESSORS, MOST_CELLS = 4096, 64
 
 #: The policy that a pod asks for.
 POLICY = "volcano.sh/numa-topology-policy"

@@ -52,8 +52,8 @@ class Giving:
         self.now, self.later = states.begin(holdings)
         self._rooms: dict[int, _Room] = {}
         self._gifts: dict[str, Gift] = {}
-        #: What tasks had that were put back: they get the same again.
-        self._former: dict[str, Gift] = {}
+        #: By task, node and whether it waited: what was taken back. Whoever returns gets the same again.
+        self._former: dict[tuple[str, int, bool], Allotment] = {}
         self._evicted: set[str] = set()
 
     def of(self, uid: str) -> Gift | None:
@@ -80,7 +80,7 @@ class Giving:
         """A placement was undone."""
         gift = self._gifts.pop(uid, None)
         if gift is not None:
-            self._former[uid] = gift
+            self._former[uid, gift.row, gift.is_promise] = gift.allotment
             self._change(gift, taken=False)
 
     def evict(self, uid: str, row: int) -> None:
@@ -107,11 +107,10 @@ class Giving:
 
     def _former_of(self, uid: str, row: int, waits: bool) -> Allotment | None:
         """What the task had here before, if it is still to be had."""
-        former, room = self._former.get(uid), self._room(row)
-        if former is None or (former.row, former.is_promise) != (row, waits):
+        former, room = self._former.get((uid, row, waits)), self._room(row)
+        if former is None or former.cpus & ~(room.later if waits else room.now):
             return None
-        available = room.later if waits else room.now
-        return None if former.allotment.cpus & ~available else former.allotment
+        return former
 
     def _change(self, gift: Gift, *, taken: bool) -> None:
         room, cpus = self._room(gift.row), gift.allotment.cpus
