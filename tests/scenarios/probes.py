@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,7 +139,9 @@ class Annotating(Plugin):
 
 
 class Halves(Plugin):
-    """The first half of the nodes and the second are close together; jobs that want it stay in one of them."""
+    """The first half of the nodes and the second are close together. Jobs that want it stay in one of them, and where
+    they have begun.
+    """
 
     name = "probe"
 
@@ -147,10 +149,15 @@ class Halves(Plugin):
         number = len(session.nodes)
         first = np.arange(number) < number // 2
         self.halves = [Domain("left", 1, first), Domain("right", 1, ~first)]
+        self.row_of = session.ledger.row_of
+
+    def around(self, tasks: Iterable[Task]) -> list[Domain]:
+        rows = [row for task in tasks if (row := self.row_of(task)) >= 0]
+        return [half for half in self.halves if half.inside is not None and half.inside[rows].all()]
 
     def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
         hard = job.spec.topology is not None and job.spec.topology.hard
-        return [self.halves] if hard else [self.halves, [root]]
+        return [self.around(job.tasks.values())] if hard else [self.halves, [root]]
 
 
 class HalvesForSubJobs(Halves):
@@ -160,7 +167,7 @@ class HalvesForSubJobs(Halves):
         return [[root]]
 
     def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
-        return [self.halves]
+        return [self.around(sub_job.tasks)]
 
 
 class Nowhere(Plugin):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.scenarios.builders import Manifest, gang, nodes, priority_class, queue, running
+from tests.scenarios.builders import Manifest, gang, gang_of, node, nodes, pod, priority_class, queue, running
 from tests.scenarios.case import Case, configuration, plugin
 
 CLASSES = [priority_class("high", 100), priority_class("middle", 50), priority_class("low", 10)]
@@ -69,6 +69,15 @@ def stories(of: str) -> list[Case]:
             "a job without a minimum shrinks to nothing",
             nodes(1, 3), job("ab", "loose", 0), job("c", "alone", 1), claimant(2, of=of), binds="BA",
             evicts=["loose-task-0", "loose-task-1"], of=of,
+        ),
+        shrinks(
+            "whoever makes room for two spares the one that went before it",
+            node("a", 2), node("b", 4), job("a", "kept", 1, priority="high"), job("b", "held", 1, priority="high"),
+            gang_of(
+                pod(nodeName="a"), pod(2, nodeName="b"), pod(nodeName="b"), name="loose", minimum=0, priority="low",
+                queue="rich", phase="Running",
+            ),
+            claimant(2, of=of), binds="BB", evicts=["loose-task-1"], of=of,
         ),
     ]  # fmt: skip
 

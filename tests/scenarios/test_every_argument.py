@@ -368,6 +368,10 @@ ELSEWHERE = {
     ("predicates", "volumebinding.bindTimeoutSeconds"): "tests/binder/test_volume_step.py",
     ("preempt", "thrashingWindow"): "tests/scenarios/test_truce.py",
     ("reclaim", "thrashingWindow"): "tests/scenarios/test_truce.py",
+    ("gangpreempt", "thrashingWindow"): "tests/scenarios/test_truce.py",
+    ("gangreclaim", "thrashingWindow"): "tests/scenarios/test_truce.py",
+    ("gangpreempt", "maxDomains"): "tests/scenarios/test_gang_preempt.py",
+    ("gangreclaim", "maxDomains"): "tests/scenarios/test_gang_reclaim.py",
 }
 
 STALEGANG = [
@@ -414,6 +418,17 @@ PREEMPT = [
     preempting("minCandidateNodesAbsolute", 2, "A", "B", **AWARE),
     preempting("maxCandidateNodesAbsolute", 1, "B", "A", minCandidateNodesPercentage=100, **AWARE),
 ]
+
+GANGS = [
+    Row(
+        "gangpreempt", "allowWholeBundle", False, nodes(1, 1), priority_class("high", 100), running("a", minimum=1),
+        gang(1, name="urgent", priority="high"), actions="allocate, gangpreempt", default="A", changed="-",
+    ),
+    Row(
+        "gangreclaim", "allowWholeBundle", False, nodes(1, 1), queue("rich"), running("a", minimum=1, queue="rich"),
+        gang(1), actions="allocate, gangreclaim", default="A", changed="-",
+    ),
+]  # fmt: skip
 
 #: What an argument switches off beside the rule in its row.
 #: Two nodes that are almost full for an hour, two jobs that want a whole one each, and a small one that never ends.
@@ -473,6 +488,7 @@ NETWORK = [
 
 #: What holds when nothing is said, as in Volcano.
 DEFAULTS = {
+    "allowWholeBundle": True,
     "enableTopologyAwarePreemption": False, "minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 1,
     "maxCandidateNodesAbsolute": 100,
     "strategy": "best-effort",
@@ -501,7 +517,7 @@ DEFAULTS = {
     "deviceshare.KnownGeometriesCMNamespace": "kube-system",
 }  # fmt: skip
 
-ROWS = [*PREEMPT,
+ROWS = [*PREEMPT, *GANGS,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
         *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE, *DEVICESHARE, *NETWORK]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]

@@ -11,14 +11,14 @@ import pytest
 from stromboli import kube
 from stromboli.actions import ACTIONS
 from stromboli.framework.configuration import parse_configuration
-from stromboli.framework.plugin import Plugin, Victims
+from stromboli.framework.plugin import EvictionContext, Plugin, Victims
 from stromboli.framework.program import Program
 from stromboli.framework.registry import Registry
 from stromboli.model.job import Job
 from stromboli.model.task import Task
 from stromboli.planner.world import World
 from stromboli.plugins import PLUGINS
-from tests.scenarios.builders import Manifest, gang, nodes, queue, running
+from tests.scenarios.builders import Manifest, gang, nodes, priority_class, queue, running
 from tests.scenarios.case import configuration, flattened, objects, plugin
 
 
@@ -36,14 +36,17 @@ class Anybody(Plugin):
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
         return list(candidates)
 
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        return list(candidates)
+
 
 REGISTRY = Registry(PLUGINS, [*ACTIONS, Anybody])
 
 
-def lawless(action: str, window: str = "60s") -> Program:
+def lawless(action: str, window: str = "60s", after: str = "allocate") -> Program:
     gang_alone = plugin("gang", enablePreemptable=False, enableReclaimable=False, enableJobStarving=False)
     text = configuration(
-        gang_alone, "anybody", "predicates", actions=f"enqueue, allocate, {action}",
+        gang_alone, "anybody", "predicates", actions=f"enqueue, {after}, {action}",
         arguments={action: {"thrashingWindow": window}},
     )  # fmt: skip
     return Program(parse_configuration(text, REGISTRY), REGISTRY)
@@ -66,10 +69,16 @@ class Story:
 
 
 ONE_ROOM = [nodes(1, 1), running("a", name="one"), gang(1, name="two")]
+UNEQUAL = [
+    nodes(1, 1), priority_class("high", 100), running("a", name="one", priority="high"), gang(1, name="two"),
+]  # fmt: skip
 TWO_QUEUES = [nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left")]
 
 STORIES = [
-    Story("without a window they evict each other for ever", ONE_ROOM, lawless("preempt", "0s"), ["one", "", "two", ""] * 2),
+    Story(
+        "without a window they evict each other for ever",
+        ONE_ROOM, lawless("preempt", "0s"), ["one", "", "two", ""] * 2,
+    ),
     Story("within it the first claimant keeps what it got", ONE_ROOM, lawless("preempt"), ["one", "", "", "", "", ""]),
     Story(
         "after it the rules decide again",
@@ -88,6 +97,22 @@ STORIES = [
         "without a window it does",
         [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
         lawless("reclaim", "0"), ["one", "", "two", "", "late"],
+    ),
+    Story(
+        "whole gangs do not take it back either",
+        [*TWO_QUEUES, gang(1, name="two", queue="right")], lawless("gangreclaim"), ["one", "", "", ""],
+    ),
+    Story(
+        "without a window they do",
+        [*TWO_QUEUES, gang(1, name="two", queue="right")], lawless("gangreclaim", "0s"), ["one", "", "two", ""],
+    ),
+    Story(
+        "nor does a gang that is more important",
+        UNEQUAL, lawless("gangpreempt", after="allocate, preempt"), ["one", "", "", ""],
+    ),
+    Story(
+        "without a window it does",
+        UNEQUAL, lawless("gangpreempt", "0s", after="allocate, preempt"), ["one", "", "two", ""],
     ),
 ]  # fmt: skip
 

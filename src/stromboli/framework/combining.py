@@ -21,6 +21,7 @@ class Rule(Enum):
     SORT_KEYS = "keys are compared in file order; the first that differs decides"
     VOTE_BY_TIER = "a rejection is final; a permission ends the voting after its tier; nobody voting means yes"
     INTERSECTION_BY_TIER = "within a tier all voters must agree on a victim; the first tier with victims decides"
+    INTERSECTION = "all voters must agree on a victim, whatever their tiers"
     UNION_BY_TIER = "within a tier every answer counts; the first tier with victims decides"
     ALL_MUST_AGREE = "the first refusal is final"
     SMALLEST = "the smallest answer counts"

@@ -54,7 +54,7 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     # victims
     ExtensionPoint("preemptable", Rule.INTERSECTION_BY_TIER, "enablePreemptable"),
     ExtensionPoint("reclaimable", Rule.INTERSECTION_BY_TIER, "enableReclaimable"),
-    ExtensionPoint("evictable", Rule.INTERSECTION_BY_TIER),
+    ExtensionPoint("evictable", Rule.INTERSECTION),
     ExtensionPoint("victim_tasks", Rule.UNION_BY_TIER, "enabledVictim"),
     # nodes
     ExtensionPoint("pre_predicate", Rule.ALL_MUST_AGREE, "enablePredicate"),

@@ -8,9 +8,9 @@ cycles, for as long as the table of nodes is the same.
 from typing import Any
 
 from stromboli.framework.action import Action
-from stromboli.framework.combining import Answer
+from stromboli.framework.combining import Answer, Rule
 from stromboli.framework.configuration import Configuration, PluginOption
-from stromboli.framework.extension_points import EXTENSION_POINTS, HIERARCHY_SWITCH, ExtensionPoint
+from stromboli.framework.extension_points import BY_NAME, EXTENSION_POINTS, HIERARCHY_SWITCH, ExtensionPoint
 from stromboli.framework.lifting import filters_of, overrides, scorers_of
 from stromboli.framework.node_rules import NodeFilter, NodeScorer
 from stromboli.framework.outside import Outside
@@ -99,9 +99,13 @@ class Program:
         return max((plugin.usage_window for plugin in self.plugins.values()), default=0.0)
 
     def guarded(self, question: str) -> tuple[list[Answer], list[list[Answer]]]:
-        """Of a question about victims: the answers that hold whatever others say, and the rest by tier."""
+        """Of a question about victims: the answers that hold whatever others say, and the rest by tier; where tiers do
+        not matter, as one.
+        """
         guards = [getattr(plugin, question) for name, plugin in self.plugins.items() if self._guards(name, question)]
         tiers = [[answer for answer in tier if answer not in guards] for tier in self.tiers[question]]
+        if BY_NAME[question].rule is Rule.INTERSECTION:
+            tiers = [[answer for tier in tiers for answer in tier]]
         return guards, tiers
 
     def _guards(self, name: str, question: str) -> bool:

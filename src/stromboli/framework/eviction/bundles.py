@@ -59,16 +59,16 @@ class Bundles:
         self._whole = whole
 
     def in_order(self, need: Need) -> list[Unit]:
-        """Less important gangs first, and among these those that are broken already. Then by what they return, then
-        those on the nodes where least is missing.
+        """Less important gangs first; among these those that are broken already, and those last that could shrink
+        instead. Then by what they return, then those on the nodes where least is missing.
         """
         units = [unit for unit in self._units(need) if self._maker.may_all_go(need.tasks[0], unit.tasks)]
         places = self._places(need)
         first = {task.uid: place for place, task in enumerate(self._sorted(need.job, units))}
 
-        def place(unit: Unit) -> tuple[Grade, bool, float, tuple[int, int], int]:
+        def place(unit: Unit) -> tuple[Grade, int, float, tuple[int, int], int]:
             where = min(places.get(self._session.ledger.row_of(task), _NOWHERE) for task in unit.tasks)
-            return unit.grade, not self._is_broken(unit), -self._return(need, unit), where, first[unit.tasks[0].uid]
+            return unit.grade, self._surplus(unit), -self._return(need, unit), where, first[unit.tasks[0].uid]
 
         return sorted(units, key=place)
 
@@ -92,9 +92,11 @@ class Bundles:
                     seen.add(candidate.task.job)
                     yield candidate
 
-    def _is_broken(self, unit: Unit) -> bool:
+    def _surplus(self, unit: Unit) -> int:
+        """-1 for a gang that is below its minimum, 1 for one that is above."""
         job = self._session.jobs[unit.tasks[0].job]
-        return ready_in(job.counts) < job.min_available
+        ready = ready_in(job.counts)
+        return (ready > job.min_available) - (ready < job.min_available)
 
     def _return(self, need: Need, unit: Unit) -> float:
         """What the gang leaves behind where it is of use, as part of the need, for each part of the need that it holds

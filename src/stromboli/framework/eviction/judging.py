@@ -64,7 +64,7 @@ def judge(session: Session, terms: Terms, claimant: Task, candidates: Sequence[T
     judgement.consenting = list(asked)
     if any(tiers):
         _ask_tiers(judgement, subject, tiers, left)
-    elif asked:
+    elif guards:
         judgement.lawful, judgement.deciding, judgement.consenting = left, asked, []
     return judgement
 

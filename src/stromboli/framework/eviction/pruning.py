@@ -65,16 +65,18 @@ def _try_without(session: Session, statement: Statement, choice: Choice, units: 
 
 
 def _replayed(statement: Statement, choice: Choice, plan: Plan, spared: Collection[str]) -> bool:
-    """Do everything again except these evictions; whether every claimant still gets its place."""
+    """Do everything again except these evictions; whether every claimant still gets its place. All victims go first, as
+    the first claimant may get the room of the last.
+    """
     for saved in plan.operations:
-        task = saved.tasks[0]
-        if saved.kind is Kind.EVICT:
-            if task.uid not in spared:
-                statement.evict(task, saved.reason, saved.claimant)
-        elif choice.takes(task, saved.rows[0]):
-            statement.pipeline(task, saved.rows[0], after_eviction=saved.after_eviction)
-        else:
-            return False
+        if saved.kind is Kind.EVICT and saved.tasks[0].uid not in spared:
+            statement.evict(saved.tasks[0], saved.reason, saved.claimant)
+    for saved in plan.operations:
+        if saved.kind is not Kind.EVICT:
+            task, row = saved.tasks[0], saved.rows[0]
+            if not choice.takes(task, row):
+                return False
+            statement.pipeline(task, row, after_eviction=saved.after_eviction)
     return True
 
 

@@ -1,8 +1,9 @@
 """Fair shares of jobs: whoever has the smaller part of its most used resource comes first."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
-from stromboli.framework.plugin import Event, Key, Plugin, Victims
+from stromboli.framework.plugin import Event, EvictionContext, Key, Plugin, Victims
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.queue import Queue
@@ -29,7 +30,9 @@ class Drf(Plugin):
     def unanswered(self) -> frozenset[str]:
         """Without a tree there is nothing to say about queues."""
         return (
-            frozenset() if self.hierarchy else frozenset(("queue_order", "reclaimable", "on_allocate", "on_deallocate"))
+            frozenset()
+            if self.hierarchy
+            else frozenset(("queue_order", "reclaimable", "evictable", "on_allocate", "on_deallocate"))
         )
 
     def open(self, session: Session) -> None:
@@ -86,11 +89,26 @@ class Drf(Plugin):
 
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
         """Victims whose queue, without them, would still come after the claimant's queue with the claimant."""
-        mine = self._session.queue_of(self._jobs[claimant.job])
+        with self._tree.supposing(claimant, 1):
+            return self._of_queues_after(self._jobs[claimant.job], candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        """The same for a job with all that it needs to start; within a queue everybody may go."""
+        if context.kind != "reclaim":
+            return candidates
+        waiting = [task for task in context.job.tasks.values() if self._session.ledger.is_pending(task)]
+        with ExitStack() as supposed:
+            for task in waiting[: max(1, context.job.tasks_missing)]:
+                supposed.enter_context(self._tree.supposing(task, 1))
+            return self._of_queues_after(context.job, candidates)
+
+    def _of_queues_after(self, job: Job, candidates: Sequence[Task]) -> list[Task]:
+        """Victims whose queue, without them, comes after that of a job."""
+        mine = self._session.queue_of(job)
         victims = []
         for task in candidates:
             theirs = self._session.queue_of(self._jobs[task.job])
-            with self._tree.supposing(claimant, 1), self._tree.supposing(task, -1):
+            with self._tree.supposing(task, -1):
                 if self._tree.key(mine) < self._tree.key(theirs):
                     victims.append(task)
         return victims

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stromboli.framework.combining import Vote
-from stromboli.framework.plugin import Allowance, Key, Plugin, QueueFacts, Victims
+from stromboli.framework.plugin import Allowance, EvictionContext, Key, Plugin, QueueFacts, Victims
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.queue import Queue, QueueBooks
@@ -151,6 +151,13 @@ class Proportion(Plugin):
         return None
 
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._above_deserved(candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        """Within a queue everybody may go as far as queues are concerned; between queues those who have too much."""
+        return self._above_deserved(candidates) if context.kind == "reclaim" else candidates
+
+    def _above_deserved(self, candidates: Sequence[Task]) -> list[Task]:
         """Victims whose queue has more than it deserves, also after those before them are gone."""
         left: dict[str, Amounts] = {}
         victims = []
