@@ -238,6 +238,16 @@ PROTECTED = [
         evicts=["low-task-1"], binds="B -",
     ),
     preempts(
+        "a budget is spent once by those who leave one node, too",
+        nodes(2, 1), budget("web", {"app": "web"}, maxUnavailable=1), low("aa", labels={"app": "web"}), high(cpu=2),
+        evicts=[], binds="-",
+    ),
+    preempts(
+        "who has no budget makes up for those whose budget is spent",
+        nodes(3, 1), budget("web", {"app": "web"}, maxUnavailable=1), low("aa", labels={"app": "web"}, name="web"),
+        low("a", name="other"), high(cpu=2), evicts=["other-task-0", "web-task-1"], binds="A",
+    ),
+    preempts(
         "a budget in per cent is rounded up",
         nodes(1, 3), budget("web", {"app": "web"}, minAvailable="50%"), low("abc", labels={"app": "web"}), high(2),
         evicts=[], binds="--",

@@ -149,7 +149,7 @@ class Moving:
         looked_at = 0
         while looked_at < _COMPARED and (first := ranking.first()) is not None:
             bound, row = first
-            if best is not None and bound[:2] >= best[0].cost[:2]:
+            if best is not None and not self._terms.comparison.could_beat(bound, best[0].cost):
                 break
             ranking.take()
             plan = self._plan_on(attempt, task, row, ranking, only_room)

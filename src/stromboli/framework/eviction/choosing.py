@@ -43,6 +43,8 @@ class Choice:
         units = self._maker.units(claimant, victims)
         question = _Question(self, claimant, row, only_room)
         chosen = question.chosen(units)
+        if chosen is not None and not self._may_go_together(chosen):
+            chosen = question.chosen(self._affordable(units))
         if chosen is None or not self._is_lawful_in_turn(claimant, chosen):
             return None
         going = {task.uid: task for unit in chosen for task in unit.tasks}
@@ -52,6 +54,19 @@ class Choice:
             ordered += [task for uid, task in going.items() if uid not in here]
         top = max((unit.grade for unit in chosen), default=())
         return NodePlan(row, chosen, ordered, top, self._terms.comparison.cost(self._session, top, ordered))
+
+    def _may_go_together(self, units: Sequence[Unit]) -> bool:
+        """Whether disruption budgets have enough left for all of them."""
+        budgets = self._session.ledger.budgets
+        return not budgets.of_task or budgets.may_spend(list({task.uid for unit in units for task in unit.tasks}))
+
+    def _affordable(self, units: Sequence[Unit]) -> list[Unit]:
+        """Units that may all go together, those of lower grades first."""
+        affordable: list[Unit] = []
+        for unit in sorted(units, key=lambda unit: unit.grade):
+            if self._may_go_together([*affordable, unit]):
+                affordable.append(unit)
+        return affordable
 
     def _is_lawful_in_turn(self, claimant: Task, chosen: Sequence[Unit]) -> bool:
         """Whether every unit may still go when those before it are gone. Tasks that go one by one were asked about
