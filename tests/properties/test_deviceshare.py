@@ -18,9 +18,21 @@ from stromboli.model.task import TaskStatus
 from stromboli.planner.world import World
 from stromboli.plugins.deviceshare import DeviceShare
 from tests.properties.effort import examples
-from tests.scenarios.builders import Manifest, gang, gang_of, pod, priority_class
+from tests.scenarios.builders import Manifest, gang, gang_of, node, pod, priority_class
 from tests.scenarios.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects, plugin
-from tests.scenarios.sharing import A100, chips, gpu_node, having, npu, npus, shared_gpus, sharing, vgpu
+from tests.scenarios.sharing import (
+    A100,
+    cards,
+    chips,
+    device_config,
+    gpu_node,
+    having,
+    npu,
+    npus,
+    shared_gpus,
+    sharing,
+    vgpu,
+)
 
 MEMORY, PLACES = 100, 3
 
@@ -72,7 +84,7 @@ def world_of(program: Program, *manifests: Any) -> World:
 
 def check_devices(world: World) -> None:
     """Count by hand what pods on nodes say they have."""
-    for node, claims in world.snapshot().device_claims.items():
+    for place, claims in world.snapshot().device_claims.items():
         memory, cores, users = defaultdict[str, int](int), defaultdict[str, int](int), defaultdict[str, int](int)
         exclusive = defaultdict[str, set[str]](set)
         for uid, claim in claims.items():
@@ -81,7 +93,7 @@ def check_devices(world: World) -> None:
             assert asked is not None
             assert len({device for device, *_ in entries}) == asked.number
             for device, _, held, part in entries:
-                assert device.startswith(node)
+                assert device.startswith(place)
                 assert int(held) == (asked.memory or MEMORY)
                 memory[device] += int(held)
                 cores[device] += int(part)
@@ -94,7 +106,7 @@ def check_devices(world: World) -> None:
         assert all(len(uids) <= 1 for uids in exclusive.values())
 
 
-@examples(60)
+@examples(35)
 @given(numbers=machines, jobs=jobs, policy=policies)
 def test_no_device_is_given_away_twice(numbers: list[int], jobs: list[Any], policy: str) -> None:
     program = program_of(policy)
@@ -110,7 +122,7 @@ def books_in(program: Program) -> list[str]:
     return [books.fingerprint() for books in found.books]
 
 
-@examples(40)
+@examples(20)
 @given(numbers=machines, jobs=jobs, policy=policies)
 def test_a_restart_changes_nothing(numbers: list[int], jobs: list[Any], policy: str) -> None:
     program = program_of(policy, actions="enqueue, allocate")
@@ -167,7 +179,7 @@ def standing(numbers: list[int]) -> list[Manifest]:
     return gang_of(*members, name="old", minimum=0, phase="Running") if members else []
 
 
-@examples(80)
+@examples(50)
 @given(numbers=machines, jobs=jobs, policy=policies, steps=steps)
 def test_what_is_undone_is_undone_exactly(numbers: list[int], jobs: list[Any], policy: str, steps: list[Any]) -> None:
     program = program_of(policy)
@@ -214,3 +226,36 @@ def check_replay(statement: Statement, plan: Plan, expected: list[str], program:
     """A plan that was undone can be done again, and gives everybody the same devices."""
     assert statement.recover(plan)
     assert books_in(program) == expected
+
+
+def garbled(sound: str) -> st.SearchStrategy[str]:
+    """What is almost right, and what is not right at all."""
+    pieces = st.lists(st.sampled_from([*sound, ",", ":", ";", "[", "]", "-1", "9" * 30, "\x00", "{", "é"]), max_size=30)
+    return st.one_of(st.text(max_size=20), pieces.map("".join), st.just(sound))
+
+
+@examples(40)
+@given(
+    register=garbled(cards("a0", "a1", memory=100)),
+    held=garbled("a0,NVIDIA,50,0:"),
+    registered=garbled('[{"id":"n0","count":7,"devmem":100,"devcore":8}]'),
+    known=garbled("nvidia: {knownMigGeometries: []}"),
+    policy=policies,
+)
+def test_bad_annotations_are_the_matter_of_one_node(
+    register: str, held: str, registered: str, known: str, policy: str
+) -> None:
+    conf = sharing(VGPUEnable=True, AscendHAMiVNPUEnable=True, SchedulePolicy=policy, ScheduleWeight=1)
+    program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
+    bad = gpu_node("a", registered=register)
+    bad["metadata"]["annotations"]["hami.io/node-register-Ascend310P"] = registered
+    stranger = pod(1, name="stranger", nodeName="a", more=vgpu(memory=5), annotations={"volcano.sh/vgpu-ids-new": held})
+    sound = gang(2, more=vgpu(memory=50), nodeSelector={"on": "b"})
+    world = world_of(
+        program, bad, node("b", 9, more={"volcano.sh/vgpu-number": 9}, labels={"on": "b"}, annotations={
+            "volcano.sh/node-vgpu-register": cards("b0", memory=100)}),
+        stranger, device_config(known), sound, gang(2, more=vgpu(memory=50), name="late", minimum=1),
+    )  # fmt: skip
+    session = world.run_cycle()
+    bound = {bind.task.name: bind.node for statement in session.decisions.binds for bind in statement}
+    assert [bound[f"gang-task-{number}"] for number in range(2)] == ["b", "b"]
