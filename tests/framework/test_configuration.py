@@ -49,6 +49,16 @@ def test_metrics_are_understood_nested_as_documented_and_flat_as_volcano_wants_t
     assert "any server is believed" in warning
 
 
+def test_a_user_in_an_address_is_the_user_and_no_part_of_the_address() -> None:
+    configuration = parse(f"{DEFAULT_TEXT}metrics: {{address: 'https://me:open%20sesame@search:9200/path'}}")
+    assert configuration.metrics is not None
+    source = configuration.metrics
+    assert (source.address, source.username, source.password) == ("https://search:9200/path", "me", "open sesame")
+    [warning] = configuration.warnings
+    assert "whoever reads this file knows the password" in warning
+    assert "sesame" not in warning
+
+
 def test_an_old_name_of_the_adaptor_is_the_adaptor() -> None:
     configuration = parse(f"{DEFAULT_TEXT}metrics: {{type: prometheus_adapt}}")
     assert configuration.metrics is not None

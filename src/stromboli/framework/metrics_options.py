@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from stromboli.framework.argument_values import read_arguments
 from stromboli.framework.arguments import Argument, Arguments
@@ -25,9 +26,25 @@ _TYPES = (PROMETHEUS, ADAPTOR, _OLD_ADAPTOR, METRICS_SERVER, ELASTICSEARCH)
 _WITH_ADDRESS = (PROMETHEUS, ELASTICSEARCH)
 
 
+def _address(text: str) -> str:
+    """An address in which a user and a password may stand, as many programs take it."""
+    return web_address(_without_user(text)[0])
+
+
+def _without_user(text: str) -> tuple[str, str, str]:
+    """The address, the user and the password in it."""
+    scheme, separator, rest = text.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    if not (separator and at):
+        return text, "", ""
+    name, _, password = user.partition(":")
+    return f"{scheme}://{host}{slash}{path}", unquote(name), unquote(password)
+
+
 DECLARED = (
     Argument("type", str, PROMETHEUS, "What kind of source it is.", choices=_TYPES),
-    Argument("address", str, "", "Where it is.", form=web_address),
+    Argument("address", str, "", "Where it is.", form=_address),
     Argument("interval", str, "30s", "How often it is asked.", form=parse_duration),
     Argument("tls.insecureSkipVerify", bool, False, "Believe any server."),
     Argument("tls.caFile", str, "", "A file with the certificates of the authorities that are believed."),
@@ -87,20 +104,21 @@ def _judge(given: Arguments, line: int, findings: Findings) -> None:
         findings.warn(
             line, "metrics: any server is believed (tls.insecureSkipVerify); name its authority in tls.caFile"
         )
-    if given["elasticsearch.password"]:
+    if given["elasticsearch.password"] or _without_user(given["address"])[2]:
         findings.warn(line, "metrics: whoever reads this file knows the password; use elasticsearch.passwordFile")
 
 
 def _source(given: Arguments) -> MetricsSource:
+    address, username, password = _without_user(given["address"])
     return MetricsSource(
         type=ADAPTOR if given["type"] == _OLD_ADAPTOR else given["type"],
-        address=given["address"].rstrip("/"),
+        address=address.rstrip("/"),
         interval=parse_duration(given["interval"]),
         insecure=given["tls.insecureSkipVerify"],
         authorities=given["tls.caFile"],
         index=given["elasticsearch.index"],
-        username=given["elasticsearch.username"],
-        password=given["elasticsearch.password"],
+        username=given["elasticsearch.username"] or username,
+        password=given["elasticsearch.password"] or password,
         password_file=given["elasticsearch.passwordFile"],
         hostname_field=given["elasticsearch.hostnameFieldName"],
     )
