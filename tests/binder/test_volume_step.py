@@ -154,6 +154,20 @@ async def test_nobody_brings_claim_and_volume_together_in_time(ground: Ground) -
     assert not found.metadata.annotations
 
 
+async def test_what_somebody_promised_by_name_stays_promised_by_name(ground: Ground) -> None:
+    await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="data", phase="Available"))
+    late = order(STATIC, patience=SHORT)
+    with pytest.raises(StepFailed, match="claim default/data does not have volume v yet"):
+        await ground.step.prepare(late)
+    held = (await ground.volume()).spec.claim_ref
+    assert held is not None
+    assert held.uid == (await ground.claim()).metadata.uid
+    await ground.step.undo(late)
+    left = (await ground.volume()).spec.claim_ref
+    assert left is not None
+    assert (left.name, left.uid) == ("data", None)
+
+
 async def test_the_provisioner_asks_for_another_node(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
     waits = asyncio.ensure_future(ground.step.prepare(order(MADE)))

@@ -12,7 +12,7 @@ import pytest
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.embedded.standins.volumes import VolumeController
 from stromboli.kube.access.api_errors import ApiError
-from stromboli.kube.objects.catalogue import CLAIMS, NODES, POD_GROUPS, PODS, STORAGE_CLASSES, VOLUMES
+from stromboli.kube.objects.catalogue import CLAIMS, EVENTS, NODES, POD_GROUPS, PODS, STORAGE_CLASSES, VOLUMES
 from stromboli.kube.objects.storage import BIND_COMPLETED, SELECTED_NODE, PersistentVolumeClaim
 from testbed.plane import ControlPlane
 from tests.e2e.cluster import Cluster, running_cluster
@@ -142,12 +142,14 @@ class Storage:
 
         await self.cluster.until(reached, f"{size} pods of {gang} are bound")
 
-    async def until_pod_says(self, name: str, words: str) -> None:
-        async def reached() -> bool:
-            conditions = (await self.cluster.pods())[name].status.conditions or ()
-            return any(c.type == "PodScheduled" and words in (c.message or "") for c in conditions)
+    async def until_told(self, name: str, words: str) -> None:
+        """Wait for an event about a pod: unlike a condition it stays, whatever happens next."""
 
-        await self.cluster.until(reached, f"{name} says {words!r}")
+        async def reached() -> bool:
+            events = (await self.client.list(EVENTS, namespace=self.namespace)).items
+            return any(event.regarding.name == name and words in (event.note or "") for event in events)
+
+        await self.cluster.until(reached, f"{name} is told {words!r}")
 
     async def clear(self) -> None:
         for claim in (await self.client.list(CLAIMS, namespace=self.namespace)).items:
@@ -196,11 +198,14 @@ async def storage(plane: ControlPlane) -> AsyncIterator[Storage]:
 async def test_volumes_are_made_where_the_pods_of_a_gang_go(storage: Storage) -> None:
     await storage.create_class()
     await storage.create_gang("train", 3)
+    await storage.create_gang("scratch", 2, ephemeral=True)
     await storage.cluster.until_phase("train", "Running")
+    await storage.cluster.until_phase("scratch", "Running")
+    claims = {name: name for name in ("train-0", "train-1", "train-2")} | {"scratch-0": "scratch-0-data"}
     pods = await storage.cluster.pods()
-    for name in ("train-0", "train-1", "train-2"):
+    for pod, name in claims.items():
         claim = await storage.claim(name)
-        assert (claim.is_bound, claim.selected_node) == (True, pods[name].spec.node_name)
+        assert (claim.is_bound, claim.selected_node) == (True, pods[pod].spec.node_name)
 
 
 async def test_a_gang_waits_for_its_last_volume_and_nobody_waits_for_the_gang(storage: Storage) -> None:
@@ -237,15 +242,8 @@ async def test_a_pod_whose_node_the_provisioner_refuses_is_tried_again(storage: 
     storage.provisioner.refused.add("moved-0")
     await storage.create_class()
     await storage.create_gang("moved", 1)
-    await storage.until_pod_says("moved-0", "it wants another node")
+    await storage.until_told("moved-0", "it wants another node")
     await storage.cluster.until_phase("moved", "Running")
-
-
-async def test_claims_that_are_made_for_pods(storage: Storage) -> None:
-    await storage.create_class()
-    await storage.create_gang("scratch", 2, ephemeral=True)
-    await storage.cluster.until_phase("scratch", "Running")
-    assert (await storage.claim("scratch-0-data")).is_bound
 
 
 async def test_a_claim_that_is_not_there_is_waited_for(storage: Storage) -> None:
@@ -261,7 +259,7 @@ async def test_what_was_asked_for_in_vain_is_taken_back(plane: ControlPlane) -> 
         storage.provisioner.ignored.update(("vain-0", "vain-1"))
         await storage.create_class()
         await storage.create_gang("vain", 2)
-        await storage.until_pod_says("vain-0", "not ready after 1 seconds")
+        await storage.until_told("vain-0", "not ready after 1 seconds")
 
         async def is_taken_back() -> bool:
             return not (await storage.claim("vain-0")).selected_node

@@ -62,11 +62,15 @@ class ClaimWrites:
         await self._write(VOLUMES, volume, "", change)
 
     async def release(self, volume: str, claim: PersistentVolumeClaim) -> None:
-        """Take the promise back, unless the claim has the volume by now."""
+        """Take the promise back, unless the claim has the volume by now. A volume that somebody else promised to the
+        claim by name stays promised by name.
+        """
 
         def change(found: PersistentVolume) -> dict[str, Any] | None:
             if not is_for(found, claim) or found.status.phase == "Bound":
                 return None
+            if BOUND_BY_CONTROLLER not in (found.metadata.annotations or {}):
+                return {"spec": {"claimRef": {"uid": None}}}
             return {"metadata": {"annotations": {BOUND_BY_CONTROLLER: None}}, "spec": {"claimRef": None}}
 
         await self._write(VOLUMES, volume, "", change)
