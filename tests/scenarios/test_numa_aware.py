@@ -184,6 +184,11 @@ WAITING = [
         gang_of(exact(3, SINGLE, nominated="a")), conf=CONF, binds="A",
     ),
     Case(
+        "nobody else breaks into the cell of a room that was promised", node("a", 8),
+        topology("a", given={"old-task-0": "0-1", "stranger": "4-5"}), running("a", 2, releasing=True), foreign("a", 2),
+        crew(1, 2, name="early"), gang_of(exact(4, SINGLE, nominated="a"), name="late"), conf=CONF, binds="aA",
+    ),
+    Case(
         "whoever is less important makes room in a cell", priority_class("high", 9), node("a", 8),
         topology("a", given={"low-task-0": "0-1", "stranger": "4-5"}), running("a", 2, name="low"), foreign("a", 2),
         crew(1, 4, priority="high"), conf=PREEMPTING, binds="A", evicts=["low-task-0"],

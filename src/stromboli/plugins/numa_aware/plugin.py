@@ -75,6 +75,14 @@ class NumaAware(Plugin):
             else:
                 self._giving.take_back(task.uid)
 
+    def on_hold(self, task: Task, node: str) -> None:
+        """Who was promised a room keeps the processors that it will need there."""
+        demand = self._wish(task.task_class).demand
+        self._giving.place(task.uid, self._nodes.index[node], demand, waits=True)
+
+    def on_let_go(self, task: Task, node: str) -> None:
+        self._giving.take_back(task.uid)
+
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
         """Which processors were meant travels with the binding: nobody else may get them until the node says more."""
         gift = self._giving.of(task.uid)
