@@ -28,6 +28,7 @@ ACTIONS = "enqueue, allocate, gangpreempt"
 HARD = {"mode": "hard", "highestTierAllowed": 1}
 SOFT = {"mode": "soft"}
 ROLES = ("driver", "worker", "worker")
+NO_DOMAIN = "no nodes that are close enough to each other have the room, whoever leaves"
 NO_GANGS = {"allowWholeBundle": False}
 
 
@@ -232,7 +233,7 @@ DOMAINS = [
            arguments={"maxDomains": 0}),
     within("nobody goes where no domain is allowed", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            urgent(1, 2, topology=HARD), binds="-", domains=Nowhere,
-           reasons={"urgent": ["gangpreempt: no nodes are close enough to each other"]}),
+           reasons={"urgent": [f"gangpreempt: {NO_DOMAIN}"]}),
     within("each sub-group gets its room in a domain of its own", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            gang_of(*[pod(2, labels={"part": part}) for part in ("one", "one", "two", "two")], name="urgent",
                    priority="high",

@@ -9,6 +9,7 @@ import pytest
 from stromboli.framework.plugin import Plugin
 from tests.scenarios.builders import Manifest, gang, gang_of, nodes, pod, priority_class, queue, running
 from tests.scenarios.case import Case, configuration, plugin
+from tests.scenarios.networks import HARD_RACK, network
 from tests.scenarios.probes import Halves, HalvesForSubJobs, Nowhere, RacksForJobs
 
 CLASSES = [priority_class("high", 100), priority_class("middle", 50), priority_class("low", 10)]
@@ -125,7 +126,7 @@ BETWEEN_JOBS = [
     within(
         "nobody goes where no domain is allowed",
         low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=Nowhere, codes={"urgent": ["EvictionInVain"]},
-        reasons={"urgent": ["preempt: no nodes are close enough to each other"]},
+        reasons={"urgent": ["preempt: no nodes that are close enough to each other have the room, whoever leaves"]},
     ),
     within(
         "a member makes room for a more important one only inside its domains",
@@ -202,6 +203,44 @@ BETWEEN_QUEUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*BETWEEN_JOBS, *SUB_JOBS, *BETWEEN_QUEUES], ids=str)
+def networked(action: str) -> str:
+    plugins = ("priority", KEEPS_GANGS, "conformance", "proportion", "predicates", "network-topology-aware")
+    return configuration(*plugins, actions=f"enqueue, allocate, {action}")
+
+
+def racked(name: str, *world: object, binds: str, evicts: Sequence[str], of: str = "preempt", **more: object) -> Case:
+    """Racks as HyperNodes describe them."""
+    return Case(name, CLASSES, QUEUES, world, conf=networked(of), binds=binds, evicts=evicts, **more)  # type: ignore[arg-type]
+
+
+FULL = {"cpu": 4}
+#: Nine racks of one node each, of which only the last has somebody who may go.
+NINE = [network(2, *"abcdefghi"), [job(place, f"on-{place}", "high") for place in "abcdefgh"], low("i")]
+
+RACKS = [
+    racked("preempt stays in one rack", network(2, "ab", "cd"), low("a", "c", "d"), job("b", "equal", "high"),
+           urgent(topology=HARD_RACK), binds="CD", evicts=["on-c-task-0", "on-d-task-0"]),
+    racked("it does not matter that the racks are full", network(2, "ab", "cd"), low("a", "b", "c", "d"),
+           urgent(topology=HARD_RACK, resources=FULL), binds="AB", evicts=["on-a-task-0", "on-b-task-0"]),
+    racked("nobody goes for a gang that is too large for a rack", network(2, "ab", "cd"), low("a", "b", "c", "d"),
+           urgent(3, HARD_RACK), binds="---", evicts=[]),
+    racked("racks without anybody who may go are not counted", NINE, urgent(1, HARD_RACK), binds="I",
+           evicts=["on-i-task-0"]),
+    racked("nor are they for whole gangs", NINE, urgent(1, HARD_RACK), binds="I", evicts=["on-i-task-0"],
+           of="gangpreempt"),
+    racked("gangpreempt stays in one rack", network(2, "ab", "cd"), low("a", "c", "d"), job("b", "equal", "high"),
+           urgent(topology=HARD_RACK, resources=FULL), binds="CD", evicts=["on-c-task-0", "on-d-task-0"],
+           of="gangpreempt"),
+    racked("reclaim stays in one rack", network(2, "ab", "cd"), RICH, poor(2, HARD_RACK, resources=FULL), binds="AB",
+           evicts=["on-a-task-0", "on-b-task-0"], of="reclaim"),
+    racked("gangreclaim stays in one rack", network(2, "ab", "cd"), RICH, poor(2, HARD_RACK), binds="AB",
+           evicts=["on-a-task-0", "on-b-task-0"], of="gangreclaim"),
+    racked("who runs in a rack gets the rest there", network(2, "ab", "cd"), low("b", "c"),
+           gang_of(pod(2, nodeName="a"), pod(2), name="urgent", priority="high", topology=HARD_RACK), binds="B",
+           evicts=["on-b-task-0"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*BETWEEN_JOBS, *SUB_JOBS, *BETWEEN_QUEUES, *RACKS], ids=str)
 def test_victims_in_domains(case: Case) -> None:
     case.check()

@@ -64,6 +64,8 @@ class Domain:
     inside: Mask | None = None
     #: Its place in the tree of hypernodes, if it is one of them.
     place: int | None = None
+    #: Whether those who stand inside could be made to leave: then what is free there now does not matter.
+    may_be_emptied: bool = False
 
 
 CLUSTER = Domain("<cluster-top-hypernode>", 1)

@@ -12,7 +12,7 @@ from stromboli.framework.accounts import Accounts, ClaimRefusal, EvictionAccount
 from stromboli.framework.eviction.attempt import Attempt
 from stromboli.framework.eviction.choosing import Choice, NodePlan
 from stromboli.framework.eviction.comparing import Bound
-from stromboli.framework.eviction.domains import domains_of, domains_of_sub_job, has_domains, serve_in_cheapest
+from stromboli.framework.eviction.domains import Domains, Ranked, has_domains, serve_in_cheapest
 from stromboli.framework.eviction.pool import Pool
 from stromboli.framework.eviction.pruning import prune
 from stromboli.framework.eviction.ranking import NodeRanking
@@ -26,7 +26,6 @@ from stromboli.framework.statement import Statement
 from stromboli.framework.sub_jobs import sub_jobs_by_need
 from stromboli.model.job import Job, SubJob
 from stromboli.model.nodes import Mask
-from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
 
 Kind = tuple[object, ...]
@@ -41,6 +40,7 @@ class Claims:
         self._terms = terms
         self._pool = Pool(session, terms, session.jobs.values() if jobs is None else jobs)
         self._maker = UnitMaker(session, terms, self._pool)
+        self._domains = Domains(session, self._pool)
         self._failures = Failures(session, terms, self._pool, self._maker)
         self._narrator = self._narrator_of(session.accounts)
         self._rankings: dict[Kind, NodeRanking] = {}
@@ -65,7 +65,7 @@ class Claims:
             return False
         with session.turn_of(job), session.statement() as statement:
             attempt = self.begin(job, statement)
-            if self._in_a_domain(attempt, partial(self._serve_job, attempt, tasks)):
+            if self._in_a_domain(attempt, tasks, partial(self._serve_job, attempt, tasks)):
                 return self.conclude(attempt)
         self.give_up(attempt)
         self._too_many[need] = number, attempt.refusal
@@ -75,7 +75,7 @@ class Claims:
         """Make room for one task of a job that runs without it."""
         with self._session.turn_of(job), self._session.statement() as statement:
             attempt = self.begin(job, statement)
-            if self._in_a_domain(attempt, partial(self._serve_alone, attempt, task)):
+            if self._in_a_domain(attempt, [task], partial(self._serve_alone, attempt, task)):
                 return self.conclude(attempt)
         self.give_up(attempt)
         return False
@@ -144,15 +144,18 @@ class Claims:
 
     # -- domains and sub-jobs -----------------------------------------------------------------------------------
 
-    def _in_a_domain(self, attempt: Attempt, serve: Callable[[], bool]) -> bool:
+    def _in_a_domain(self, attempt: Attempt, tasks: Sequence[Task], serve: Callable[[], bool]) -> bool:
         """Serve the job in the domain where that costs least."""
         if not has_domains(attempt.job):
             return serve()
-        domains = domains_of(self._session, attempt.job)
+        domains = self._domains.of_job(attempt.job, tasks)
         if not domains:
-            reason = Reason(Code.EVICTION_IN_VAIN, f"{self._terms.action}: no nodes are close enough to each other")
-            attempt.refusal = ClaimRefusal(self._terms.action, "", reason)
-        return serve_in_cheapest(self._session, attempt, domains, self._terms.comparison, serve, self.forget)
+            attempt.refusal = self._failures.no_domain(tasks[0])
+        return self._in_cheapest(attempt, domains, serve)
+
+    def _in_cheapest(self, attempt: Attempt, domains: Sequence[Ranked], serve: Callable[[], bool]) -> bool:
+        most, comparison = self._domains.most, self._terms.comparison
+        return serve_in_cheapest(self._session, attempt, domains, most, comparison, serve, self.forget)
 
     def _serve_job(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
         if self.serve(attempt, tasks):
@@ -182,11 +185,16 @@ class Claims:
                     return
                 waiting = [each for each in tasks if each.sub_job == sub_job.key and session.ledger.is_pending(each)]
                 if waiting:
-                    self._in_a_domain_of(sub_job, attempt, partial(self._serve_sub_job, attempt, sub_job, waiting))
+                    serve = partial(self._serve_sub_job, attempt, sub_job, waiting)
+                    self._in_a_domain_of(sub_job, attempt, waiting, serve)
 
-    def _in_a_domain_of(self, sub_job: SubJob, attempt: Attempt, serve: Callable[[], bool]) -> bool:
-        domains = domains_of_sub_job(self._session, sub_job, attempt.domain)
-        return serve_in_cheapest(self._session, attempt, domains, self._terms.comparison, serve, self.forget)
+    def _in_a_domain_of(
+        self, sub_job: SubJob, attempt: Attempt, tasks: Sequence[Task], serve: Callable[[], bool]
+    ) -> bool:
+        domains = self._domains.of_sub_job(sub_job, attempt.domain, tasks)
+        if not domains:
+            attempt.refusal = attempt.refusal or self._failures.no_domain(tasks[0])
+        return self._in_cheapest(attempt, domains, serve)
 
     def _serve_sub_job(self, attempt: Attempt, sub_job: SubJob, tasks: Sequence[Task]) -> bool:
         """Whether the sub-job got something, and has enough with it."""
@@ -198,7 +206,7 @@ class Claims:
         serve = partial(self._get_room, attempt, task)
         if not attempt.job.spec.policies:
             return serve()
-        return self._in_a_domain_of(attempt.job.sub_jobs[task.sub_job], attempt, serve)
+        return self._in_a_domain_of(attempt.job.sub_jobs[task.sub_job], attempt, [task], serve)
 
     def _get_room(self, attempt: Attempt, task: Task) -> bool:
         self._serve(attempt, task)

@@ -15,7 +15,7 @@ from stromboli.framework.arguments import Argument, Arguments
 from stromboli.framework.eviction.attempt import Attempt, Mark
 from stromboli.framework.eviction.bundles import Bundles, Need, need_of
 from stromboli.framework.eviction.claiming import Claims
-from stromboli.framework.eviction.domains import MOST_DOMAINS, domains_of, serve_in_cheapest
+from stromboli.framework.eviction.domains import MOST_DOMAINS, Domains, serve_in_cheapest
 from stromboli.framework.eviction.pool import Pool
 from stromboli.framework.eviction.pruning import prune
 from stromboli.framework.eviction.reporting import Failures
@@ -28,10 +28,12 @@ from stromboli.framework.session import Session
 from stromboli.framework.statement import Kind
 from stromboli.framework.sub_jobs import sub_jobs_by_need
 from stromboli.model.job import Job, JobSpec
-from stromboli.model.reasons import Code, Reason
+from stromboli.model.reasons import Reason
 from stromboli.model.task import Task, TaskStatus
 
-_MAX_DOMAINS = Argument("maxDomains", int, MOST_DOMAINS, "How many domains are tried for a job; 0 or less for 8.")
+_MAX_DOMAINS = Argument(
+    "maxDomains", int, MOST_DOMAINS, "How many domains that will do are compared for a job; 0 or less for 8."
+)
 _ALLOW_WHOLE_BUNDLE = Argument("allowWholeBundle", bool, True, "Whether gangs may go whole.")
 GANG_ARGUMENTS = (_MAX_DOMAINS, _ALLOW_WHOLE_BUNDLE, THRASHING_WINDOW)
 #: What a PodGroup says of itself, by label or annotation.
@@ -58,11 +60,12 @@ class GangClaims:
         self._session = session
         self._kind = kind
         self._domain = CLUSTER
-        self._most_domains = given[_MAX_DOMAINS.key] if given[_MAX_DOMAINS.key] > 0 else MOST_DOMAINS
         self._terms = self._terms_of(action, given)
         jobs = [job for job in session.jobs.values() if not _is_protected(job.spec)]
         self._pool = Pool(session, self._terms, jobs)
         self._maker = UnitMaker(session, self._terms, self._pool)
+        most = given[_MAX_DOMAINS.key]
+        self._domains = Domains(session, self._pool, most if most > 0 else MOST_DOMAINS)
         self._failures = Failures(session, self._terms, self._pool, self._maker)
         self._bundles = Bundles(session, self._pool, self._maker, whole=given[_ALLOW_WHOLE_BUNDLE.key])
         #: Members that gangs can spare.
@@ -121,12 +124,12 @@ class GangClaims:
         return None if never is None else self._failures.refusal(never)
 
     def _in_a_domain(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
-        domains = domains_of(self._session, attempt.job, self._most_domains)
+        domains = self._domains.of_job(attempt.job, tasks)
         if not domains:
-            reason = Reason(Code.EVICTION_IN_VAIN, f"{self._terms.action}: no nodes are close enough to each other")
-            attempt.refusal = ClaimRefusal(self._terms.action, tasks[0].key, reason)
+            attempt.refusal = self._failures.no_domain(tasks[0])
         serve = partial(self._serve, attempt, tasks)
-        return serve_in_cheapest(self._session, attempt, domains, self._terms.comparison, serve, self._spare.forget)
+        most, comparison = self._domains.most, self._terms.comparison
+        return serve_in_cheapest(self._session, attempt, domains, most, comparison, serve, self._spare.forget)
 
     # -- one domain ---------------------------------------------------------------------------------------------
 

@@ -56,6 +56,11 @@ class Failures:
         judgement = judge(self._session, self._terms, claimant, [each.task for each in candidates])
         return self._judged(claimant, candidates, judgement, placed)
 
+    def no_domain(self, claimant: Task) -> ClaimRefusal:
+        """Its job may be nowhere, or would have no room there whoever left."""
+        detail = "no nodes that are close enough to each other have the room, whoever leaves"
+        return self._refusal(claimant, Code.EVICTION_IN_VAIN, detail)
+
     def _refusal(self, claimant: Task, code: Code, detail: str, *objections: Objection) -> ClaimRefusal:
         return ClaimRefusal(
             self._terms.action, claimant.key, Reason(code, f"{self._terms.action}: {detail}"), objections

@@ -57,7 +57,7 @@ class Gradients:
         if start is None:
             return []
         groups = self._by_tier(start, allowed)
-        if home is not None or not minimum:
+        if home is not None or not minimum or root.may_be_emptied:
             return groups
         enough = self._have(minimum).tolist()
         if all(enough):
