@@ -6,11 +6,11 @@ exactly what it overwrites in an `Entry`, and undo puts that back: an old state 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,14 +54,6 @@ class Entry:
     successors: Sequence[Task] = ()
     #: The volumes that a task had in the room it gave up.
     saved_volumes: tuple[Taken, ...] = ()
-
-
-class Absent(NamedTuple):
-    """Tasks of one class and queue that will be gone: how many from each node."""
-
-    task_class: TaskClass
-    queue: str
-    counts: Index
 
 
 class Ledger:
@@ -291,22 +283,25 @@ class Ledger:
         self.freed += sign < 0
 
     @contextmanager
-    def imagining(self, idle: Block, absent: Iterable[Absent]) -> Iterator[None]:
-        """The books of a later time: so much is idle, and these tasks are gone. What is done within must be undone
-        within.
+    def imagining(
+        self, idle: Block, absent: Iterable[tuple[TaskClass, Index]], released: Mapping[str, Amounts]
+    ) -> Iterator[None]:
+        """The books of a later time: so much is idle, so many tasks of each class are gone from each node, and queues
+        have given back so much. What is done within must be undone within.
         """
         changing, layout, freed = self.books[: self.layout.changing], self.layout, self.freed
         saved = changing.copy()
         columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
         sums = [(queue.allocated, queue.allocated[:]) for queue in self.queues.values()]
-        for each in absent:
-            effect = self.effect(each.task_class, TaskStatus.ALLOCATED)
-            changing[: layout.releasing] -= effect[: layout.releasing, None] * each.counts
-            for number in each.task_class.feeds:
+        for task_class, counts in absent:
+            effect = self.effect(task_class, TaskStatus.ALLOCATED)
+            changing[: layout.releasing] -= effect[: layout.releasing, None] * counts
+            for number in task_class.feeds:
                 column = self._own_tally(number)
                 columns.append((column, column.copy()))
-                column -= each.counts.astype(np.int32)
-            self._leave_queue(each)
+                column -= counts.astype(np.int32)
+        for name, amounts in released.items():
+            self._give_back(name, amounts)
         changing[: len(idle)] = idle
         changing[layout.releasing :] = 0
         self._start_over()
@@ -316,16 +311,16 @@ class Ledger:
             changing[:] = saved
             for column, before in reversed(columns):
                 column[:] = before
-            for amounts, earlier in sums:
-                amounts[:] = earlier
+            for allocated, earlier in sums:
+                allocated[:] = earlier
             self._start_over()
             self.freed = freed
 
-    def _leave_queue(self, absent: Absent) -> None:
-        books, number = self.queues.get(absent.queue), int(absent.counts.sum())
+    def _give_back(self, name: str, amounts: Amounts) -> None:
+        books = self.queues.get(name)
         for queue in books.chain if books else ():
-            for dimension, amount in absent.task_class.request:
-                queue.allocated[dimension] -= amount * number
+            for dimension, amount in enumerate(amounts):
+                queue.allocated[dimension] -= amount
 
     def _start_over(self) -> None:
         """Whatever was known of any node may be wrong now."""

@@ -7,12 +7,13 @@ when, and waiting for it is better than planning without it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stromboli.model.books import Block
-from stromboli.model.ledger import Absent
 from stromboli.model.nodes import Index, Vector
 from stromboli.model.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.model.task_class import TaskClass
@@ -27,31 +28,17 @@ _STANDING = frozenset(status.value for status in ALLOCATED_STATUSES)
 _JUST_PLACED = (TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value)
 
 
-class _Line:
-    """The tasks of one class and queue that will end: when, and on which nodes. In order once somebody asks."""
+@dataclass(slots=True, eq=False)
+class _Order:
+    """The tasks that will end, the earliest first."""
 
-    __slots__ = ("_is_sorted", "ends", "queue", "rows", "task_class")
-
-    def __init__(self, task_class: TaskClass, queue: str) -> None:
-        self.task_class = task_class
-        self.queue = queue
-        self.ends: list[float] = []
-        self.rows: list[int] = []
-        self._is_sorted: tuple[Vector, Index] | None = None
-
-    def add(self, end: float, row: int) -> None:
-        self.ends.append(end)
-        self.rows.append(row)
-        self._is_sorted = None
-
-    def ended_by(self, moment: float) -> Index:
-        """The nodes of the tasks that have ended by then."""
-        if self._is_sorted is None:
-            ends, rows = np.array(self.ends), np.array(self.rows, dtype=np.int64)
-            order = np.argsort(ends, kind="stable")
-            self._is_sorted = ends[order], rows[order]
-        ends, rows = self._is_sorted
-        return rows[: int(np.searchsorted(ends, moment, "right"))]
+    ends: Vector
+    rows: Index
+    #: Numbers of classes and queues, as places in the lists of both.
+    classes: Index
+    queues: Index
+    #: What each task takes, by resource.
+    amounts: Vector
 
 
 class Endings:
@@ -59,10 +46,13 @@ class Endings:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._lines: dict[tuple[int, str], _Line] = {}
-        self._seen = 0
+        self._ends: list[float] = []
+        self._rows: list[int] = []
+        self._classes: list[int] = []
+        self._queues: list[int] = []
+        self._class_places: dict[TaskClass, int] = {}
+        self._queue_places: dict[str, int] = {}
         self._freed: dict[float, Block] = {}
-        self._moments: list[float] | None = None
         codes = session.ledger.codes
         for job in session.jobs.values():
             if any(map(job.counts.__getitem__, _STANDING)):
@@ -77,46 +67,67 @@ class Endings:
             return
         began = now if status in _JUST_PLACED else task.placed_at or task.created or now
         end = began + task.run_time
-        key = task.task_class.number, queue
-        line = self._lines.get(key)
-        if line is None:
-            line = self._lines[key] = _Line(task.task_class, queue)
-        line.add(end if end > now else now + SOON, row)
+        self._ends.append(end if end > now else now + SOON)
+        self._rows.append(row)
+        self._classes.append(self._class_places.setdefault(task.task_class, len(self._class_places)))
+        self._queues.append(self._queue_places.setdefault(queue, len(self._queue_places)))
 
     def take_note(self) -> bool:
         """Enter what was bound since the last time; whether there was anything."""
-        binds = self._session.decisions.binds
+        session, binds = self._session, self._session.decisions.binds
         fresh, self._seen = binds[self._seen :], len(binds)
         for statement in fresh:
             for bind in statement:
                 if bind.task.run_time < np.inf:
-                    self._add(bind.task, self._session.jobs[bind.task.job].queue, TaskStatus.BINDING.value)
+                    self._add(bind.task, session.jobs[bind.task.job].queue, TaskStatus.BINDING.value)
         if fresh:
-            self._freed, self._moments = {}, None
+            self._freed = {}
+            self.__dict__.pop("_order", None)
         return bool(fresh)
+
+    @cached_property
+    def _order(self) -> _Order:
+        ends = np.array(self._ends)
+        order = np.argsort(ends, kind="stable")
+        requests = np.zeros((self._session.ledger.layout.resources, max(len(self._class_places), 1)))
+        for task_class, place in self._class_places.items():
+            for dimension, amount in task_class.request:
+                requests[dimension, place] = amount
+        rows, classes, queues = (
+            np.array(numbers, dtype=np.int64)[order] for numbers in (self._rows, self._classes, self._queues)
+        )
+        return _Order(ends[order], rows, classes, queues, requests[:, classes])
+
+    def _ended_by(self, moment: float) -> int:
+        return int(np.searchsorted(self._order.ends, moment, "right"))
 
     def moments(self) -> list[float]:
         """The times at which something ends, in order."""
-        if self._moments is None:
-            self._moments = sorted({end for line in self._lines.values() for end in line.ends})
-        return self._moments
+        moments: list[float] = np.unique(self._order.ends).tolist()
+        return moments
 
-    def absent_by(self, moment: float) -> Iterator[Absent]:
-        """Who will be gone."""
-        nodes = len(self._session.nodes)
-        for line in self._lines.values():
-            rows = line.ended_by(moment)
-            if len(rows):
-                yield Absent(line.task_class, line.queue, np.bincount(rows, minlength=nodes))
+    def absent_by(self, moment: float) -> Iterator[tuple[TaskClass, Index]]:
+        """By class, how many tasks will be gone from each node."""
+        order, number, nodes = self._order, self._ended_by(moment), len(self._session.nodes)
+        rows, classes = order.rows[:number], order.classes[:number]
+        for task_class, place in self._class_places.items():
+            own = rows[classes == place]
+            if len(own):
+                yield task_class, np.bincount(own, minlength=nodes)
+
+    def released_by(self, moment: float) -> dict[str, list[int]]:
+        """By queue, what its tasks will have given back, by resource."""
+        order, number, size = self._order, self._ended_by(moment), len(self._queue_places)
+        queues = order.queues[:number]
+        sums = [np.bincount(queues, amounts[:number], minlength=size).astype(np.int64) for amounts in order.amounts]
+        return {queue: [int(each[place]) for each in sums] for queue, place in self._queue_places.items()}
 
     def freed_by(self, moment: float) -> Block:
         """What will be free in addition to what is free now, by resource and node. Not to be written to."""
         known = self._freed.get(moment)
         if known is None:
-            ledger = self._session.ledger
-            known = np.zeros((ledger.layout.resources, len(ledger.nodes)), dtype=np.int64)
-            for absent in self.absent_by(moment):
-                for dimension, amount in absent.task_class.request:
-                    known[dimension] += amount * absent.counts
-            self._freed[moment] = known
+            order, number, nodes = self._order, self._ended_by(moment), len(self._session.nodes)
+            rows = order.rows[:number]
+            freed = [np.bincount(rows, amounts[:number], minlength=nodes) for amounts in order.amounts]
+            known = self._freed[moment] = np.array(freed).astype(np.int64)
         return known

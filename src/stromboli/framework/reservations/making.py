@@ -97,7 +97,9 @@ class Making:
     def _try_at(self, moment: float, idle: Block) -> Booking | None:
         calendar, session = self._calendar, self._session
         free = idle + calendar.change(moment, moment + self._run_time)
-        with session.ledger.imagining(free, calendar.endings.absent_by(moment)), self._unspoken():
+        endings = calendar.endings
+        later = session.ledger.imagining(free, endings.absent_by(moment), endings.released_by(moment))
+        with later, self._unspoken():
             plan = self._plan()
         if plan is None:
             return None
