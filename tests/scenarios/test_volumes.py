@@ -293,6 +293,11 @@ LIMITS = [
          LOW, running("a", volumes=using("x"), priority="low"),
          gang_of(pod(volumes=using("y")), name="one", priority="high"), conf=PREEMPTING,
          evicts=["old-task-0"], binds="A"),
+    Case("who waits for a volume to leave takes nobody else's place", machines("ab"), csi_node("a", 1),
+         csi_node("b", 1), disk("x"), disk("y"), disk("z"), HIGH, LOW,
+         running("a", volumes=using("x"), priority="low", releasing=True),
+         running("b", volumes=using("z"), name="other", priority="low"),
+         gang_of(pod(volumes=using("y")), name="one", priority="high"), conf=PREEMPTING, binds="A"),
 ]  # fmt: skip
 
 ONE_POD = ["ReadWriteOncePod"]
@@ -303,6 +308,8 @@ EXCLUSIVE = [
          running("b", volumes=using("data")), one("data"), binds="-", reasons=said(2, IN_USE)),
     Case("one that has ended does not", machines(), claim(has="v", modes=ONE_POD), volume("v", of_claim="data"),
          foreign("b", phase="Succeeded", volumes=using("data")), one("data"), binds="a"),
+    Case("one that is leaving is waited for", machines(), claim(has="v", modes=ONE_POD), volume("v", of_claim="data"),
+         running("b", volumes=using("data"), releasing=True), one("data"), binds="A"),
     Case("a gang cannot share it", machines(), claim(has="v", modes=ONE_POD), volume("v", of_claim="data"),
          gang(2, volumes=using("data")), binds="--"),
     Case("a waiting claim for one pod", machines(), LOCAL, claim(modes=ONE_POD),

@@ -127,5 +127,5 @@ def view_of(cluster: Cluster) -> Snapshot:
         device_claims=cluster.books.devices.claims(),
         warnings=cluster.books.warnings(),
         processors=cluster.holdings(),
-        volumes=VolumeState(cluster.volumes.table(), derived.volume_use),
+        volumes=VolumeState(cluster.volumes.table(), derived.volume_use, derived.later_volume_use),
     )

@@ -403,7 +403,7 @@ class Cluster:
             warnings=self._warnings(),
             device_claims=self.books.devices.claims(),
             config_maps=self.structure.config_maps,
-            volumes=VolumeState(self.volumes.table(), derived.volume_use.copy()),
+            volumes=VolumeState(self.volumes.table(), derived.volume_use.copy(), derived.later_volume_use.copy()),
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             takings=self.takings.since_lately(now),
             hyper_nodes=hyper_nodes,

@@ -48,7 +48,8 @@ class Derived:
                 self.books[layout.allocatable + dimension, table.index[name]] = amount
         self.books[: layout.resources] = self.books[layout.allocatable :]
         self.tallies: dict[int, NDArray[np.int32]] = {}
-        self.volume_use = VolumeUse(len(table))
+        #: Now, and once everybody who is being released is gone.
+        self.volume_use, self.later_volume_use = VolumeUse(len(table)), VolumeUse(len(table))
         self.columns = TaskColumns()
         #: By node row, the uids of the pods that take room there.
         self.standing: dict[int, set[str]] = {}
@@ -103,6 +104,8 @@ class Derived:
             self._own_tally(number)[counted.row] += sign
         if task_class.volumes is not None:
             self.volume_use.add(task_class.volumes, counted.row, sign)
+            if counted.status is not TaskStatus.RELEASING:
+                self.later_volume_use.add(task_class.volumes, counted.row, sign)
         standing = self.standing.setdefault(counted.row, set())
         (standing.add if sign > 0 else standing.discard)(counted.task.uid)
 

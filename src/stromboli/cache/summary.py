@@ -43,12 +43,12 @@ def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> di
 
 
 def _volumes(snapshot: Snapshot) -> dict[str, Any]:
-    table = snapshot.volumes.table
+    table, later = snapshot.volumes.table, snapshot.volumes.later_use.named(snapshot.nodes)
     there = {
         "free": {volume.name: volume for volume in table.volumes},
         "rooms": {room.name: room for room in table.rooms},
     }
-    return {**there, "limits": table.limits, **snapshot.volumes.use.named(snapshot.nodes)}
+    return {**there, "limits": table.limits, **snapshot.volumes.use.named(snapshot.nodes), "later": later}
 
 
 def _named(snapshot: Snapshot, amounts: Sequence[int]) -> dict[str, int]:

@@ -165,7 +165,7 @@ class Ledger:
         if self._is_overcommitted(task_class, columns, status):
             self.books[: self.layout.changing, columns] = saved_columns
             raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
-        if task_class.volumes is not None and not self._take_volumes(tasks, rows):
+        if task_class.volumes is not None and not self._take_volumes(tasks, rows, status):
             self.books[: self.layout.changing, columns] = saved_columns
             raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more find no volumes where they were placed")
         if status is TaskStatus.PIPELINED:
@@ -192,7 +192,7 @@ class Ledger:
         if task_class.feeds:
             self._feed(entry, task_class, [row], -1)
         if task_class.volumes is not None:
-            self.volumes.use.add(task_class.volumes, row, -1)
+            self.volumes.count(task_class.volumes, row, -1)
         if self.budgets.of_task:
             self.budgets.spend(task.uid)
         self.freed += 1
@@ -232,7 +232,7 @@ class Ledger:
             job, [task], [row], leaving, leaving, [], [], columns, saved_columns, successors=[_successor(task)]
         )
         if task_class.volumes is not None:
-            self.volumes.use.add(task_class.volumes, row, 1)
+            self.volumes.count(task_class.volumes, row, 1)
         self._add_to_sums(entry, task_class, 1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], 1)
@@ -265,7 +265,7 @@ class Ledger:
     def _keep_free(self, task: Task, row: int, sign: int) -> None:
         self._add_to_nodes([row], sign * self.effect(task.task_class, TaskStatus.PIPELINED))
         if task.task_class.volumes is not None:
-            self.volumes.use.add(task.task_class.volumes, row, sign)
+            self.volumes.count(task.task_class.volumes, row, sign)
         for dimension, amount in task.task_class.request:
             self.held[dimension, row] += sign * amount
         for number in task.task_class.feeds:
@@ -479,10 +479,10 @@ class Ledger:
                 entry.saved_tallies.append((column, row, count))
                 column[row] = count + step
 
-    def _take_volumes(self, tasks: Sequence[Task], rows: Sequence[int]) -> bool:
+    def _take_volumes(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> bool:
         """Give every task what its claims need, or none of them anything."""
         for number, (task, row) in enumerate(zip(tasks, rows, strict=True)):
-            if not self.volumes.take(task, row):
+            if not self.volumes.take(task, row, later=status is TaskStatus.PIPELINED):
                 for before in reversed(range(number)):
                     self.volumes.give_back(tasks[before], rows[before])
                 return False

@@ -24,6 +24,8 @@ class VolumeState:
 
     table: VolumeTable = field(default_factory=VolumeTable)
     use: VolumeUse = field(default_factory=VolumeUse)
+    #: The same once everybody who is being released is gone.
+    later_use: VolumeUse = field(default_factory=VolumeUse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class VolumeBooks:
     def __init__(self, nodes: NodeTable, state: VolumeState) -> None:
         self.nodes = nodes
         self.table = state.table
-        self.use = state.use
+        self.use, self._later_use = state.use, state.later_use
         self.policy = VolumePolicy()
         #: Which volumes are given out, and what is left of each room.
         self._taken = np.zeros(len(self.table.volumes), dtype=np.bool_)
@@ -67,12 +69,10 @@ class VolumeBooks:
 
     # -- where a pod may go -------------------------------------------------------------------------------------
 
-    def satisfiable(self, needs: VolumeNeeds) -> Mask:
-        """The nodes where every waiting claim of a pod gets a volume."""
+    def satisfiable(self, needs: VolumeNeeds, *, later: bool = False) -> Mask:
+        """The nodes where every waiting claim of a pod gets a volume; now, or once those that are leaving are gone."""
         waiting = needs.waiting
-        mask = np.ones(len(self.nodes), dtype=np.bool_)
-        if any(self.use.users.get(claim) for claim in needs.exclusive):
-            mask[:] = False
+        mask = np.full(len(self.nodes), not self.is_in_use(needs, later=later))
         for claim in waiting:
             mask &= self._is_satisfied(claim, 1, claim.size)
         if len(waiting) > 1 and mask.any():
@@ -116,12 +116,17 @@ class VolumeBooks:
         roomy = self.table.roomy(claim, self._left, size)
         return self._rooms().per_node(roomy) > 0
 
-    def within_limits(self, needs: VolumeNeeds) -> Mask:
+    def is_in_use(self, needs: VolumeNeeds, *, later: bool = False) -> bool:
+        """Whether another pod has a claim that only one may use."""
+        users = (self._later_use if later else self.use).users
+        return any(users.get(claim) for claim in needs.exclusive)
+
+    def within_limits(self, needs: VolumeNeeds, *, later: bool = False) -> Mask:
         """The nodes that may have as many more volumes as the pod would bring; it is welcome where it brings none."""
-        mask = np.ones(len(self.nodes), dtype=np.bool_)
+        mask, use = np.ones(len(self.nodes), dtype=np.bool_), self._later_use if later else self.use
         for driver in {attachment.driver for attachment in needs.attachments}:
-            more = self.use.more(needs, driver)
-            mask &= (more == 0) | (self.use.count(driver) + more <= self.table.limit(driver, self.nodes))
+            more = use.more(needs, driver)
+            mask &= (more == 0) | (use.count(driver) + more <= self.table.limit(driver, self.nodes))
         return mask
 
     def _only(self, row: int) -> Mask:
@@ -174,25 +179,30 @@ class VolumeBooks:
 
     # -- giving out ---------------------------------------------------------------------------------------------
 
-    def take(self, task: Task, row: int) -> bool:
-        """Give a task what it needs on a node. False, and nothing is taken, when that is not to be had."""
+    def count(self, needs: VolumeNeeds, row: int, sign: int) -> None:
+        """A pod comes to a node to stay there, or is to leave it."""
+        self.use.add(needs, row, sign)
+        self._later_use.add(needs, row, sign)
+
+    def take(self, task: Task, row: int, *, later: bool = False) -> bool:
+        """Give a task what it needs on a node, now or later. False, and nothing is taken, when it is not to be had."""
         needs = task.task_class.volumes or NO_NEEDS
-        if self.policy.limits and needs.attachments and not self.within_limits(needs)[row]:
+        if self.policy.limits and needs.attachments and not self.within_limits(needs, later=later)[row]:
             return False
         if self.policy.binds:
-            if any(self.use.users.get(claim) for claim in needs.exclusive):
+            if self.is_in_use(needs, later=later):
                 return False
             chosen = self._choose(needs, row)
             if chosen is None:
                 return False
             self._give(task, row, chosen)
-        self.use.add(needs, row, 1)
+        self.count(needs, row, 1)
         return True
 
     def give_back(self, task: Task, row: int) -> None:
         """A task has no place any more."""
         needs = task.task_class.volumes or NO_NEEDS
-        self.use.add(needs, row, -1)
+        self.count(needs, row, -1)
         for taken in self._of_task.pop(task.uid, ()):
             shared = self._shared.get(taken.claim.shared)
             if shared is not None and shared.pods > 1:
@@ -208,7 +218,7 @@ class VolumeBooks:
     def restore(self, task: Task, row: int, kept: tuple[Taken, ...]) -> None:
         """A task has its place again, and exactly what it had there."""
         needs = task.task_class.volumes or NO_NEEDS
-        self.use.add(needs, row, 1)
+        self.count(needs, row, 1)
         self._give(task, row, kept)
 
     def _give(self, task: Task, row: int, chosen: tuple[Taken, ...]) -> None:
@@ -248,5 +258,6 @@ class VolumeBooks:
         """Everything that changes, for the proof that an undo restored it."""
         given = sorted((uid, [(t.volume, t.room) for t in taken]) for uid, taken in self._of_task.items())
         shared = sorted((name, one.row, one.pods) for name, one in self._shared.items())
-        told = repr((given, shared, self.use.named(self.nodes))).encode()
+        uses = self.use.named(self.nodes), self._later_use.named(self.nodes)
+        told = repr((given, shared, uses)).encode()
         return b"|".join((self._taken.tobytes(), self._left.tobytes(), told))

@@ -32,12 +32,12 @@ class VolumeBinding(NodeFilter):
         return bool(needs.waiting or needs.exclusive)
 
     def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        return ledger.volumes.satisfiable(task_class.volumes or NO_NEEDS)
+        return ledger.volumes.satisfiable(task_class.volumes or NO_NEEDS, later=rows.later)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         """Where all it lacks is storage, somebody could add some; elsewhere a volume is missing."""
         needs, volumes = task_class.volumes or NO_NEEDS, ledger.volumes
-        if any(volumes.use.users.get(claim) for claim in needs.exclusive):
+        if volumes.is_in_use(needs):
             yield _IN_USE, np.flatnonzero(refused)
             return
         possible = np.full(len(ledger.nodes), any(claim.has_rooms for claim in needs.waiting))

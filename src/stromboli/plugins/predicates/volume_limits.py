@@ -25,7 +25,7 @@ class VolumeLimits(NodeFilter):
         return bool((task_class.volumes or NO_NEEDS).attachments)
 
     def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        return ledger.volumes.within_limits(task_class.volumes or NO_NEEDS)
+        return ledger.volumes.within_limits(task_class.volumes or NO_NEEDS, later=rows.later)
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _REASON
