@@ -53,16 +53,17 @@ def _day(strategy: str, parameters: Parameters) -> Result:
     registry = built_in_registry(())
     program = Program(parse_configuration(_CONFIGURATION % strategy, registry), registry)
     objects = list(_world(parameters["nodes"], parameters["pods"]))
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), time.process_time()
     simulation = Simulation(workload_of(objects), program)
     measured = simulation.run()
     simulated = time.perf_counter()
     report = report_of(measured)
-    ended = time.perf_counter()
+    ended, busy = time.perf_counter(), time.process_time() - busy
     started = sum(story.pods for story in measured.jobs.values() if story.started is not None)
     result = Result(f"simulate-{strategy}", parameters, ended - began, started, started / (ended - began), {})
     result.phases = {"simulation": simulated - began, "report": ended - simulated}
     result.more = {
+        "processor_seconds": busy,
         "jobs": len(measured.jobs),
         "cycles": measured.cycles,
         "virtual_hours": report["seconds"] / 3600,
