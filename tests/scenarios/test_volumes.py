@@ -173,6 +173,9 @@ STATIC = [
          volume("w", on="a"), gang(3, volumes=using("data")), binds="aaa"),
     Case("the next cycle sees who has which volume", machines(), LOCAL, claim("x"), claim("y"), volume("v", on="b"),
          one("x", name="first"), one("y", name="second"), cycles=3, binds="b-"),
+    Case("a volume is kept for who was promised a room on its node", machines(), LOCAL, claim("x"), claim("y"),
+         volume("v", on="b"), running("b", 6, releasing=True), one("y", name="early"),
+         gang_of(pod(4, volumes=using("x"), nominated="b"), name="late", phase="Inqueue"), binds="-B"),
     Case("a running pod keeps its volume", machines(), LOCAL, claim("x", has="v"), volume("v", on="b", of_claim="x"),
          claim("y"), running("b", volumes=using("x")), one("y"), binds="-"),
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import TRANSITIONS, Task, TaskStatus
 from stromboli.model.task_class import TaskClass
 from stromboli.model.volume_books import Taken, VolumeBooks
+from stromboli.model.volumes import VolumeNeeds
 
 _STATUSES = tuple(TaskStatus)
 _ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
@@ -265,7 +266,7 @@ class Ledger:
     def _keep_free(self, task: Task, row: int, sign: int) -> None:
         self._add_to_nodes([row], sign * self.effect(task.task_class, TaskStatus.PIPELINED))
         if task.task_class.volumes is not None:
-            self.volumes.count(task.task_class.volumes, row, sign)
+            self._keep_volumes(task, row, task.task_class.volumes, sign)
         for dimension, amount in task.task_class.request:
             self.held[dimension, row] += sign * amount
         for number in task.task_class.feeds:
@@ -487,6 +488,13 @@ class Ledger:
                     self.volumes.give_back(tasks[before], rows[before])
                 return False
         return True
+
+    def _keep_volumes(self, task: Task, row: int, needs: VolumeNeeds, sign: int) -> None:
+        """What a task will need where it was promised a room is kept for it, as far as it is to be had."""
+        if sign < 0:
+            self.volumes.give_back(task, row)
+        elif not self.volumes.take(task, row, later=True):
+            self.volumes.count(needs, row, 1)
 
     def _undo_volumes(self, entry: Entry) -> None:
         for task, row in zip(reversed(entry.tasks), reversed(entry.rows), strict=True):
