@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from stromboli.model.books import Block, Layout
 from stromboli.model.budgets import Budgets
-from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.devices import DeviceClaims
+from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.job import Job
 from stromboli.model.nodes import NodeTable
 from stromboli.model.numa import Holdings
