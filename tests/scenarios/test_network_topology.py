@@ -1,4 +1,4 @@
-"""Jobs that sit close together: hard and soft wishes, sub-groups, what runs already, and networks that make no sense."""
+"""Jobs that sit close together: hard and soft wishes, sub-groups, what runs already, and networks with mistakes."""
 
 from __future__ import annotations
 
@@ -158,13 +158,14 @@ MISTAKES = [
     close("two selectors at once", [*network(2, "ab"), hyper_node("odd", 1, {"type": "Node", "selector": {
           "exactMatch": {"name": "a"}, "regexMatch": {"pattern": "a"}}}, *named("b"))],
           gang(2, cpu=2, topology=HARD_RACK), binds="ab", warnings=[
-              "HyperNode odd: spec.members[0].selector: exactly one of exactMatch, regexMatch and labelMatch is needed; "
-              f"{LEFT_OUT}"]),
+              "HyperNode odd: spec.members[0].selector: exactly one of exactMatch, regexMatch and labelMatch is "
+              f"needed; {LEFT_OUT}"]),
     close("a kind of member that nobody knows", [*network(2, "ab"), hyper_node("odd", 1, {"type": "Rack",
           "selector": {"exactMatch": {"name": "a"}}}, *named("a"))], gang(2, cpu=2, topology=HARD_RACK), binds="ab",
           warnings=[f"HyperNode odd: spec.members[0].type: 'Rack' is not known; write Node or HyperNode; {LEFT_OUT}"]),
     close("no tier", [*network(2, "ab"), hyper_node("odd", None, *named("a"))], gang(2, cpu=2, topology=HARD_RACK),
-          binds="ab", warnings=["HyperNode odd: spec.tier must be a number that is not negative; the domain is left out"]),
+          binds="ab",
+          warnings=["HyperNode odd: spec.tier must be a number that is not negative; the domain is left out"]),
     close("two parents: the first by name keeps it", [*network(2, "ab", "cd"), block("x", 2, "rack-0", "rack-1"),
           block("y", 2, "rack-1")], gang(4, cpu=2, topology=HARD_BLOCK), binds="abcd", warnings=[
               f"HyperNode y: spec.members[0].selector.exactMatch.name: rack-1 is a member of x already; {LEFT_OUT}",

@@ -115,7 +115,8 @@ GIVEN_UP = [
 OVER_CYCLES = [
     Case(
         "what was evicted for one job is not given to another in the next cycle",
-        CLASSES, nodes(2, 1), queue("ours"), queue("theirs"), running("a", name="low", cpu=2, queue="ours", priority="low"),
+        CLASSES, nodes(2, 1), queue("ours"), queue("theirs"),
+        running("a", name="low", cpu=2, queue="ours", priority="low"),
         gang(1, cpu=2, name="urgent", queue="ours", priority="high", created=LATE),
         gang(1, cpu=2, name="other", queue="theirs", created=EARLY), conf=PREEMPT, cycles=2,
         evicts=["low-task-0"], binds="a -",
