@@ -25,6 +25,7 @@ from tests.properties.test_victims import Contest, contests
 from tests.scenarios.builders import Manifest
 from tests.scenarios.case import configuration, objects, plugin
 from tests.scenarios.probes import Halves
+from tests.scenarios.test_truce import anew
 
 REGISTRY = Registry(PLUGINS, [*ACTIONS, Halves])
 HARD = {"mode": "hard", "highestTierAllowed": 1}
@@ -176,3 +177,19 @@ def _in_one_half(manifest: Manifest) -> Manifest:
     if manifest["kind"] != "PodGroup":
         return manifest
     return {**manifest, "spec": {**manifest["spec"], "networkTopology": HARD}}
+
+
+@examples(8)
+@given(gang_contests())
+def test_it_comes_to_rest(contest: Contest) -> None:
+    """Whoever is evicted comes back and waits; after some cycles nobody is evicted any more."""
+    world = World(objects(contest.manifests), Program(parse_configuration(contest.conf, REGISTRY), REGISTRY))
+    evicted = []
+    for cycle in range(30):
+        session = world.decide()
+        evicted.append(len(session.decisions.evictions))
+        back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
+        world.realise(session)
+        for each in back:
+            world._cluster.apply(anew(each, cycle))
+    assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"

@@ -54,7 +54,10 @@ class Priority(Plugin):
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         if context.kind == "reclaim":
             return candidates
-        return [task for task in candidates if self._jobs[task.job].priority < context.job.priority]
+        own = context.job.priority
+        return [
+            task for task in candidates if self._jobs[task.job].priority < own and not _STANDARD < task.priority >= own
+        ]
 
     def job_starving(self, job: Job) -> bool:
         return job.ready_count + job.pipelined_count < len(job.tasks)

@@ -62,7 +62,7 @@ class Bundles:
         """Less important gangs first; among these those that are broken already, and those last that could shrink
         instead. Then by what they return, then those on the nodes where least is missing.
         """
-        units = [unit for unit in self._units(need) if self._maker.may_all_go(need.tasks[0], unit.tasks)]
+        units = list(self._units(need))
         places = self._places(need)
         first = {task.uid: place for place, task in enumerate(self._sorted(need.job, units))}
 
