@@ -23,26 +23,25 @@ from stromboli.model.task_class import TaskClass
 
 
 class DomainRoom:
-    def __init__(self, search: NodeSearch, ledger: Ledger, tree: HyperNodeTree) -> None:
+    def __init__(self, search: NodeSearch, ledger: Ledger) -> None:
         self._search = search
         self._ledger = ledger
-        self._tree = tree
-        self._rooms: dict[int, DomainSums] = {}
+        self._rooms: dict[tuple[HyperNodeTree, int], DomainSums] = {}
 
-    def tasks_that_fit(self, tasks: Sequence[Task]) -> Amount:
-        """For each domain how many of the tasks it holds at most, were each class alone."""
+    def tasks_that_fit(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
+        """For each domain of a tree how many of the tasks it holds at most, were each class alone."""
         numbers = Counter(task.task_class.number for task in tasks)
         classes = {task.task_class.number: task.task_class for task in tasks}
-        total = np.zeros(len(self._tree.hyper_nodes), dtype=np.int64)
+        total = np.zeros(len(tree.hyper_nodes), dtype=np.int64)
         for number, count in numbers.items():
-            total += np.minimum(self._room(classes[number]), count)
+            total += np.minimum(self._room(tree, classes[number]), count)
         return total
 
-    def _room(self, task_class: TaskClass) -> Amount:
-        sums = self._rooms.get(task_class.number)
+    def _room(self, tree: HyperNodeTree, task_class: TaskClass) -> Amount:
+        sums = self._rooms.get((tree, task_class.number))
         if sums is None:
-            sums = DomainSums(self._tree, self._ledger, partial(self._copies, task_class))
-            self._rooms[task_class.number] = sums
+            sums = DomainSums(tree, self._ledger, partial(self._copies, task_class))
+            self._rooms[tree, task_class.number] = sums
         return sums.now()
 
     def _copies(self, task_class: TaskClass, index: Index | None) -> Amount:

@@ -19,6 +19,7 @@ from stromboli.framework.arguments import Argument, Arguments
 from stromboli.framework.combining import Vote
 from stromboli.framework.node_rules import Locality, NodeFilter, NodeScorer
 from stromboli.model.books import Rows
+from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.job import Job, SubJob
 from stromboli.model.nodes import Mask, Vector
 from stromboli.model.queue import Queue
@@ -62,8 +63,9 @@ class Domain:
     tier: int
     #: True for the nodes inside; None for all nodes.
     inside: Mask | None = None
-    #: Its place in the tree of hypernodes, if it is one of them.
+    #: Its place in the tree of hypernodes that it is part of, if it is part of one.
     place: int | None = None
+    tree: HyperNodeTree | None = None
     #: Whether those who stand inside could be made to leave: then what is free there now does not matter.
     may_be_emptied: bool = False
 

@@ -211,8 +211,8 @@ class Session(questions.Questions):
 
     @cached_property
     def domain_room(self) -> DomainRoom:
-        """What fits into the domains of the network."""
-        return DomainRoom(self.search, self.ledger, self.snapshot.hyper_nodes)
+        """What fits into domains of the network."""
+        return DomainRoom(self.search, self.ledger)
 
     def turn_of(self, job: Job) -> AbstractContextManager[None]:
         """The time in which a job may take the rooms that were promised to it."""

@@ -58,9 +58,10 @@ class DomainSearch:
 
     def _roomy(self, group: Sequence[Domain], tasks: Sequence[Task], needed: int) -> list[Domain]:
         """Those that may hold as many of the tasks as are needed."""
-        fitting = self._session.domain_room.tasks_that_fit(tasks)
-        enough = (fitting >= needed).tolist()
-        return [domain for domain in group if domain.place is None or enough[domain.place]]
+        room = self._session.domain_room
+        trees = {domain.tree for domain in group if domain.tree is not None}
+        enough = {tree: (room.tasks_that_fit(tree, tasks) >= needed).tolist() for tree in trees}
+        return [each for each in group if each.tree is None or each.place is None or enough[each.tree][each.place]]
 
     def _by_score(self, subject: Job | SubJob, domains: Sequence[Domain]) -> Iterator[tuple[Domain, float]]:
         """The best first, by name among equals. Scores may depend on who else is left, so they are asked for again

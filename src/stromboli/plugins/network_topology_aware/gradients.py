@@ -34,7 +34,7 @@ class Gradients:
         if known is None:
             tree = self._tree
             inside = None if place == tree.top else tree.inside(place)
-            known = self._domains[place] = Domain(tree.name(place), tree.tiers[place], inside, place)
+            known = self._domains[place] = Domain(tree.name(place), tree.tiers[place], inside, place, tree)
         return known
 
     def place_of(self, domain: Domain) -> int:
