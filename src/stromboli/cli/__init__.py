@@ -23,6 +23,9 @@ COMMANDS = {
     "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
     "simulate": LazyCommand("stromboli.cli.simulate:simulate", "Let time go by for some manifests."),
+    "topology": LazyCommand(
+        "stromboli.cli.topology:topology", "Show the domains of the network, and what is free in them."
+    ),
     "replay": LazyCommand("stromboli.cli.replay:replay", "Take the decisions of a dump again, and compare them."),
     "config": LazyCommand("stromboli.cli.config:config", "Look at the scheduler's configuration."),
     "reasons": LazyCommand("stromboli.cli.reasons:reasons", "List the reasons for which a job may wait."),

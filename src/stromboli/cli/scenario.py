@@ -31,12 +31,14 @@ _CYCLES = click.option(
     "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
     help="How many scheduling cycles to run. Between them bound pods run and evicted pods are gone.",
 )  # fmt: skip
+#: Where the manifests are.
+PATHS = click.option(
+    "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH", type=click.Path(allow_dash=True),
+    help="Manifests: a file, a folder, or - for the standard input. May be given several times. A dump of a "
+    "scheduler may be given instead; it brings its own configuration, seed and scheduler names.",
+)  # fmt: skip
 _OPTIONS = (
-    click.option(
-        "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH", type=click.Path(allow_dash=True),
-        help="Manifests: a file, a folder, or - for the standard input. May be given several times. A dump of a "
-        "scheduler may be given instead; it brings its own configuration, seed and scheduler names.",
-    ),
+    PATHS,
     click.option(
         "--conf", metavar="FILE", type=click.Path(allow_dash=True),
         help="The scheduler's configuration: a volcano-scheduler.conf or the ConfigMap that holds it. "

@@ -131,6 +131,10 @@ class World:
     def snapshot(self) -> Snapshot:
         return self._cluster.snapshot(self._now)
 
+    def pods(self) -> list[kube.Pod]:
+        """All pods that count, whoever scheduled them."""
+        return self._cluster.pods()
+
     def phase(self, job: Job) -> str:
         """The phase of a job as its pods stand now."""
         return phase_of(job, unschedulable=self._cluster.phase(job.key) == "Unknown")

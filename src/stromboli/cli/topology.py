@@ -1,0 +1,73 @@
+"""`stromboli topology`: the domains of the network, what is free in them, and who is there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from stromboli.cli.output import Failure, echo_json, warn
+from stromboli.cli.scenario import PATHS, read_registry
+
+if TYPE_CHECKING:
+    from stromboli.planner.world import World
+
+_EPILOG = """\b
+Examples:
+  stromboli topology -f cluster/
+  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,hypernodes -A -o yaml | stromboli topology -f -
+  stromboli topology -f cluster/ -o json | jq '.domains[] | select(.freeNodes >= 4) | .name'
+
+\b
+Exit codes:
+  0  shown
+  1  something that was given cannot be used
+  2  wrong usage
+"""
+
+
+@click.command(epilog=_EPILOG)
+@PATHS
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="For people, or for programs.",
+)  # fmt: skip
+def topology(paths: Sequence[str], output: str) -> None:
+    """Show the domains of the network, and what is free in them.
+
+    HyperNodes, nodes and pods are read from the given files and shown as they stand: nothing is decided about pods that
+    wait. What is wrong with a HyperNode is told on the standard error.
+    """
+    from stromboli.cli.topology_text import echo_topology
+    from stromboli.planner.topology import topology_as_plain, topology_of
+
+    world, warnings = _world(paths)
+    found = topology_of(world.snapshot(), world.pods())
+    if output == "json":
+        report = topology_as_plain(found)
+        echo_json({**report, "warnings": [*warnings, *report["warnings"]]})
+    else:
+        warn([*warnings, *found.warnings])
+        echo_topology(found)
+
+
+def _world(paths: Sequence[str]) -> tuple[World, list[str]]:
+    """What the paths name, and what is wrong with it. Nothing is decided, so any configuration will do."""
+    from stromboli.cache.dump import DumpError, is_dump, read_dump
+    from stromboli.framework.configuration import default_configuration
+    from stromboli.framework.program import Program
+    from stromboli.kube.manifests.manifests import ManifestError, read_manifests
+    from stromboli.planner.world import World
+
+    registry = read_registry(())
+    program = Program(default_configuration(registry), registry)
+    try:
+        if len(paths) == 1 and is_dump(paths[0]):
+            dump = read_dump(paths[0])
+            return World.of_contents(dump.contents, program, dump.now), []
+        manifests = read_manifests(paths, sys.stdin)
+    except (DumpError, ManifestError) as error:
+        raise Failure(error) from error
+    return World(manifests.objects, program), [*map(str, manifests.problems), *manifests.notes]
