@@ -8,6 +8,7 @@ from stromboli import kube
 from stromboli.cache.auditor import Auditor, audit
 from stromboli.cache.cluster import SLACK, Cluster
 from stromboli.controllers.queues import standard_queues
+from stromboli.model.takings import Taking
 from tests.properties import objects
 
 CLASSES, TERMS, RESOURCES = range(3)
@@ -88,11 +89,13 @@ def test_decisions_survive_a_fresh_start() -> None:
     cluster.let_rest("Pod/team/gang-1")
     cluster.expect_leaving("Pod/team/stays")
     cluster.set_phase("team/gang", "Inqueue", hold=True)
+    cluster.takings.note([Taking("team/gang", "team/stays", "", 0.0)])
     seen = cluster.doings_of_others
     cluster.compact()
     assert cluster.assumed == {"Pod/team/gang-0": "a"}
     assert (cluster.leaving, cluster.decisions.resting) == ({"Pod/team/stays"}, {"Pod/team/gang-1"})
     assert (cluster.phase("team/gang"), cluster.decisions.held_phases) == ("Inqueue", {"team/gang"})
+    assert [taking.victim for taking in cluster.snapshot().takings] == ["team/stays"]
     assert cluster.doings_of_others != seen, "what was decided before is looked at again"
     assert audit(cluster) == []
 

@@ -60,6 +60,7 @@ class Cluster:
         self.default_queue = default_queue
         self.node_selector = node_selector or {}
         self.decisions = Decisions()
+        self.takings = Takings()
         self.usage = UsageBook()
         self.volumes = VolumeBook(self._labels_of)
         self._placed_by_others = 0
@@ -72,7 +73,6 @@ class Cluster:
         self.membership = Membership()
         self.budgets = BudgetBook()
         self.processors = NumaBook()
-        self.takings = Takings()
         self.hyper_nodes = HyperNodeBook()
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions, self.volumes,
