@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stromboli.model.takings import Taking
-
-#: Nobody asks about what was longer ago, in seconds.
-LONGEST_MEMORY = 3600.0
+from stromboli.model.takings import LONGEST_MEMORY, Taking
 
 
 class Takings:

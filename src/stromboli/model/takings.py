@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+#: Nobody asks about what was longer ago, in seconds.
+LONGEST_MEMORY = 3600.0
+
 
 @dataclass(frozen=True, slots=True)
 class Taking:

@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING
 from stromboli.framework.arguments import Argument
 from stromboli.model.durations import parse_duration
 from stromboli.model.job import Job
+from stromboli.model.takings import LONGEST_MEMORY
 
 if TYPE_CHECKING:
     from stromboli.framework.session import Session
 
 
 def _window(text: str) -> float:
-    return 0.0 if text in ("0", "0s") else parse_duration(text)
+    seconds = 0.0 if text in ("0", "0s") else parse_duration(text)
+    if seconds > LONGEST_MEMORY:
+        raise ValueError(f"{text!r} is longer than an hour; who made room for whom is not remembered any longer")
+    return seconds
 
 
 THRASHING_WINDOW = Argument(
     "thrashingWindow",
     str,
     "60s",
-    "For how long a job that was given room by evictions is safe from those who lost it; 0s for not at all.",
+    "For how long a job that was given room by evictions is safe from those who lost it, an hour at most; 0s for none.",
     form=_window,
 )
 
