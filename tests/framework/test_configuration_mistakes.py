@@ -194,9 +194,6 @@ MISTAKES = [
      "argument 'interval' of metrics: 'soon' is not a duration"),
     ("an unknown part of tls", f"actions: allocate{TIERS}\nmetrics:\n  address: http://c\n  tls: {{skip: true}}", 5,
      "unknown argument 'tls.skip' of metrics"),
-    ("a truce that nobody remembers",
-     f"actions: preempt{TIERS}\nconfigurations:\n- name: preempt\n  arguments: {{thrashingWindow: 2h}}", 5,
-     "argument 'thrashingWindow' of action 'preempt': '2h' is longer than an hour"),
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 from stromboli import kube
 from stromboli.actions import ACTIONS
 from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.configuration_errors import ConfigurationError
 from stromboli.framework.plugin import EvictionContext, Plugin, Victims
 from stromboli.framework.program import Program
 from stromboli.framework.registry import Registry
@@ -145,3 +146,9 @@ def anew(old: kube.Pod, cycle: int) -> kube.Pod:
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_truce(story: Story) -> None:
     assert played(story) == story.evicted
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
+def test_a_truce_that_nobody_would_remember_is_refused(action: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"thrashingWindow.*{action}.*'2h' is longer than an hour"):
+        lawless(action, "2h")
