@@ -7,7 +7,6 @@ else; if that cannot be done for a while, the rest goes, so that the gang can st
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 
 from stromboli.framework.action import Action
@@ -16,8 +15,9 @@ from stromboli.framework.plugin import EvictionContext
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Statement
 from stromboli.framework.waiting import counted
-from stromboli.model.durations import parse_duration
+from stromboli.model.durations import duration_or_nothing, parse_duration
 from stromboli.model.job import Counts, Job, ready_in, role_pipelined
+from stromboli.model.moments import written
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import ALLOCATED_STATUSES, Task, TaskStatus
 
@@ -26,15 +26,11 @@ _RELEASING, _SUCCEEDED = TaskStatus.RELEASING.value, TaskStatus.SUCCEEDED.value
 _HOLDING = tuple(status.value for status in ALLOCATED_STATUSES)
 _ON_NODES = (TaskStatus.BOUND, TaskStatus.RUNNING)
 _NEVER = float("inf")
-#: The last day that a date can be written for.
-_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 def _grace(text: str) -> float:
     """Seconds of patience; a negative time is for ever."""
-    if text in ("0", "0s"):
-        return 0.0
-    return _NEVER if text.startswith("-") and parse_duration(text[1:]) else parse_duration(text)
+    return _NEVER if text.startswith("-") and parse_duration(text[1:]) else duration_or_nothing(text)
 
 
 class StaleGang(Action):
@@ -97,12 +93,8 @@ def _own_grace(session: Session, job: Job, usual: float) -> float:
 
 
 def _words(job: Job, due: float) -> str:
-    until = "" if due == _NEVER else f"; the gang is released at {_clock(due)} unless the rest gets a place"
+    until = "" if due == _NEVER else f"; the gang is released at {written(due)} unless the rest gets a place"
     return f"{ready_in(job.counts)} of {job.min_available} pods that must run together are left{until}"
-
-
-def _clock(moment: float) -> str:
-    return datetime.fromtimestamp(min(moment, _END_OF_TIME), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # -- regrowing --------------------------------------------------------------------------------------------------------
@@ -185,4 +177,4 @@ def _note(session: Session, job: Job) -> Callable[[], str]:
 
 
 def _say(left: int, minimum: int, since: float) -> str:
-    return f"its gang has had {left} of {minimum} pods since {_clock(since)}; it can start again as a whole"
+    return f"its gang has had {left} of {minimum} pods since {written(since)}; it can start again as a whole"

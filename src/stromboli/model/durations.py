@@ -18,3 +18,8 @@ def parse_duration(text: str) -> float:
     if not 0 < seconds <= _LONGEST:
         raise ValueError(f"{text!r} is not between nothing and a hundred years")
     return seconds
+
+
+def duration_or_nothing(text: str) -> float:
+    """The same where nothing is an answer, too: `0` or `0s`."""
+    return 0.0 if text in ("0", "0s") else parse_duration(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
@@ -19,11 +18,9 @@ from stromboli.framework.program import Program
 from stromboli.framework.session import Bind, Session
 from stromboli.framework.status import phase_of
 from stromboli.model.job import Job
+from stromboli.model.moments import date_of
 from stromboli.model.snapshot import Snapshot
 from stromboli.planner.storage import claims_made_for, fulfil
-
-#: The last day that a date can be written for.
-_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 class World:
@@ -124,7 +121,7 @@ class World:
 
     def _conditions_of(self, pod: kube.Pod) -> list[kube.Condition]:
         """Those of a pod that gets its node now."""
-        moment = datetime.fromtimestamp(min(self._now, _END_OF_TIME), UTC).isoformat()
+        moment = date_of(self._now).isoformat()
         others = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
         return [*others, kube.Condition(type="PodScheduled", status="True", last_transition_time=moment)]
 

@@ -13,7 +13,7 @@ from stromboli.framework.arguments import Argument
 from stromboli.framework.eviction.units import Spare
 from stromboli.framework.plugin import EvictionContext, Plugin, Victims
 from stromboli.framework.session import Session
-from stromboli.model.durations import parse_duration
+from stromboli.model.durations import duration_or_nothing
 from stromboli.model.job import Job
 from stromboli.model.queue import ROOT, Queue
 from stromboli.model.task import Task, TaskStatus
@@ -25,16 +25,23 @@ _STANDING = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
 _BY_COMMON_ANCESTOR, _BY_OWN_QUEUE = "lca", "queue"
 
 
-def _runtime(text: str) -> float:
-    """Nothing is a time, too: a queue may say that its jobs are not protected."""
-    return 0.0 if text in ("0", "0s") else parse_duration(text)
-
-
 class MinRuntime(Plugin):
     name = "minruntime"
     arguments = (
-        Argument("defaultPreemptMinRuntime", str, "0s", "For queues that say nothing, within a queue.", form=_runtime),
-        Argument("defaultReclaimMinRuntime", str, "0s", "For queues that say nothing, between them.", form=_runtime),
+        Argument(
+            "defaultPreemptMinRuntime",
+            str,
+            "0s",
+            "For queues that say nothing, within a queue.",
+            form=duration_or_nothing,
+        ),
+        Argument(
+            "defaultReclaimMinRuntime",
+            str,
+            "0s",
+            "For queues that say nothing, between them.",
+            form=duration_or_nothing,
+        ),
         Argument(
             "reclaimResolveMethod",
             str,
@@ -116,7 +123,7 @@ class MinRuntime(Plugin):
             runtime = self._said(queue, annotation)
             if runtime is not None:
                 return runtime
-        return _runtime(self.given[_DEFAULTS[annotation]])
+        return duration_or_nothing(self.given[_DEFAULTS[annotation]])
 
     def _line(self, name: str) -> Sequence[Queue]:
         """A queue and those above it, the root last."""
@@ -134,7 +141,7 @@ class MinRuntime(Plugin):
         if text is None:
             return None
         try:
-            return _runtime(text)
+            return duration_or_nothing(text)
         except ValueError as error:
             warning = f"Queue {queue.name}: annotation {annotation}: {error}; it is left out"
             if warning not in self._told:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
@@ -27,13 +26,13 @@ from stromboli.framework.program import Program
 from stromboli.framework.session import Bind, Session
 from stromboli.kube.objects.kinds import KINDS
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.moments import date_of
 from stromboli.simulator.workload import arrival_told
 
 T = TypeVar("T", bound=TopLevel)
 
 #: So many seconds after the beginning pods are gone that were being deleted.
 _GRACE = 1.0
-_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,4 +277,4 @@ def _copy(entry: Entry) -> Object:
 
 
 def _stamp(moment: float) -> str:
-    return datetime.fromtimestamp(min(moment, _END_OF_TIME), UTC).isoformat()
+    return date_of(moment).isoformat()

@@ -8,7 +8,6 @@ starts on the promised nodes when the time has come, or earlier, and somewhere e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 import numpy as np
 
@@ -21,13 +20,12 @@ from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan
 from stromboli.model.books import Block
 from stromboli.model.job import Job
+from stromboli.model.moments import written
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.reservation import Reservation
 from stromboli.model.task import Task
 
 Attempt = Callable[[Session, Job, Worksheet], bool]
-
-_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 def reserving_in(session: Session, attempt: Attempt) -> Reserving | None:
@@ -195,7 +193,7 @@ class Reserving:
         calendar.add(booking)
         session.decisions.reservations[job.key] = booking.as_reservation(session.nodes.names)
         where = len(set(booking.rows))
-        detail = f"room on {where} node(s) is reserved for it from {moment(booking.start)}"
+        detail = f"room on {where} node(s) is reserved for it from {written(booking.start)}"
         session.refuse(job, Reason(Code.START_RESERVED, detail))
 
     def _plan(self, job: Job, tasks: Sequence[Task]) -> Plan | None:
@@ -211,9 +209,5 @@ class Reserving:
 
 
 def _in_the_way(booking: Booking, end: float) -> str:
-    itself = "it does not say how long it runs" if end == np.inf else f"it would run until {moment(end)}"
-    return f"room that it needs is reserved for {booking.job} from {moment(booking.start)}, and {itself}"
-
-
-def moment(seconds: float) -> str:
-    return datetime.fromtimestamp(min(seconds, _END_OF_TIME), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    itself = "it does not say how long it runs" if end == np.inf else f"it would run until {written(end)}"
+    return f"room that it needs is reserved for {booking.job} from {written(booking.start)}, and {itself}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stromboli.framework.arguments import Argument
-from stromboli.model.durations import parse_duration
+from stromboli.model.durations import duration_or_nothing
 from stromboli.model.job import Job
 from stromboli.model.takings import LONGEST_MEMORY
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _window(text: str) -> float:
-    seconds = 0.0 if text in ("0", "0s") else parse_duration(text)
+    seconds = duration_or_nothing(text)
     if seconds > LONGEST_MEMORY:
         raise ValueError(f"{text!r} is longer than an hour; who made room for whom is not remembered any longer")
     return seconds
