@@ -24,6 +24,7 @@ from tests.scenarios.case import BUILT_IN, configuration, objects, plugin
 
 PRIORITIES = {"low": 10, "middle": 50, "high": 100}
 LABELS = ("red", "blue", None)
+QUEUES = ("one", "two", "three")
 CONFIGURATIONS = [
     configuration(
         ["priority", plugin("gang", enablePreemptable=False), "conformance"], ["proportion", "predicates"],
@@ -67,7 +68,7 @@ def contests(draw: st.DrawFn) -> Contest:
     names = "abcd"[: draw(st.integers(1, 4))]
     sizes = {name: draw(st.integers(2, 5)) for name in names}
     world: list[Any] = [node(name, size) for name, size in sizes.items()]
-    world += [queue("one", draw(st.integers(1, 3))), queue("two", draw(st.integers(1, 3)))]
+    world += [queue(name, draw(st.integers(1, 3))) for name in QUEUES]
     world += [priority_class(name, value) for name, value in PRIORITIES.items()]
     free = dict(sizes)
     for number in range(draw(st.integers(3, 8))):
@@ -103,7 +104,7 @@ def _job(draw: st.DrawFn, name: str, members: list[Manifest], *, running: bool) 
         *members,
         name=name,
         minimum=draw(st.integers(0, len(members))),
-        queue=draw(st.sampled_from(("one", "two"))),
+        queue=draw(st.sampled_from(QUEUES)),
         priority=draw(st.sampled_from(sorted(PRIORITIES))),
         phase="Running" if running else "Inqueue",
     )

@@ -204,6 +204,32 @@ PROTECTED = [
     ),
 ]  # fmt: skip
 
+
+def promised(name: str, cpu: int) -> Manifest:
+    """A queue that deserves so much."""
+    made = queue(name)
+    return {**made, "spec": {**made["spec"], "deserved": {"cpu": cpu}}}
+
+
+#: Queue rich has more than it deserves and important pods; queue short has less, and unimportant ones.
+THREE = [
+    nodes(6, 1), rich("aaaaa", priority="high"),
+    running("a", name="short", queue="short", priority="low"),
+    gang(3, name="short-more", queue="short"), gang(3, name="rich-more", queue="rich"),
+]  # fmt: skip
+BY_CAPACITY = configuration(["priority", "gang", "conformance"], ["capacity", "predicates"], actions=ACTIONS)
+SHARES_IN_TIERS = [
+    reclaims(
+        "a queue that is owed something loses nothing, whoever agrees in the first tier",
+        queue("short"), THREE, poor(), conf=TIERS, evicts=["rich-task-4"], binds="--- --- A",
+    ),
+    Case(
+        "nor does it by what was promised to queues",
+        CLASSES, [promised(name, 2) for name in ("rich", "poor", "short")], THREE, poor(),
+        conf=BY_CAPACITY, evicts=["rich-task-4"], binds="--- --- A",
+    ),
+]  # fmt: skip
+
 OVERCOMMIT = configuration("gang", "overcommit", "proportion", "predicates", actions=ACTIONS)
 ADMISSION = [
     reclaims(
@@ -219,6 +245,6 @@ ADMISSION = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*ADMISSION, *BETWEEN_QUEUES, *GANGS, *PROTECTED], ids=str)
+@pytest.mark.parametrize("case", [*ADMISSION, *BETWEEN_QUEUES, *GANGS, *PROTECTED, *SHARES_IN_TIERS], ids=str)
 def test_reclaim(case: Case) -> None:
     case.check()

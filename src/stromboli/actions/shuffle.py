@@ -55,7 +55,7 @@ def _running(session: Session) -> Iterator[Task]:
 
 def _let_go(session: Session, named: Sequence[Task]) -> Iterator[Task]:
     """Those that no protection keeps; whoever protects is asked about the pods of each job together."""
-    guards, _ = session.program.guarded("evictable")
+    guards, _, _ = session.program.guarded("evictable")
     by_job: dict[str, list[Task]] = {}
     for task in named:
         by_job.setdefault(task.job, []).append(task)

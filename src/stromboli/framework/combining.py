@@ -66,9 +66,14 @@ def vote_by_tier(tiers: Tiers, *subject: Any) -> Reason | None:
 
 
 def intersection_by_tier(
-    tiers: Tiers, claimant: Any, candidates: Sequence[T], identity: Callable[[T], Hashable]
+    tiers: Tiers,
+    claimant: Any,
+    candidates: Sequence[T],
+    identity: Callable[[T], Hashable],
+    everywhere: Sequence[Answer] = (),
 ) -> list[T]:
-    """The victims that all voters of a tier agree on; None from a plugin is an abstention.
+    """The victims that all voters of a tier agree on; None from a plugin is an abstention. Those whose objection counts
+    `everywhere` are asked about the agreement of tiers that they are not in.
 
     An empty agreement in one tier hands the question to the next one.
     """
@@ -83,26 +88,39 @@ def intersection_by_tier(
             if not agreed:
                 break
         if agreed:
-            return [candidate for candidate in candidates if identity(candidate) in agreed]
+            victims = [candidate for candidate in candidates if identity(candidate) in agreed]
+            victims = _let_go_by([answer for answer in everywhere if answer not in tier], claimant, victims, identity)
+            if victims:
+                return victims
     return []
+
+
+def _let_go_by(
+    answers: Sequence[Answer], claimant: Any, candidates: Sequence[T], identity: Callable[[T], Hashable]
+) -> list[T]:
+    """Those that all of them let go, each asked about what the others left."""
+    for answer in answers:
+        let_go = answer(claimant, candidates)
+        if let_go is not None:
+            chosen = {identity(victim) for victim in let_go}
+            candidates = [candidate for candidate in candidates if identity(candidate) in chosen]
+    return list(candidates)
 
 
 def guarded_intersection(
     guards: Sequence[Answer],
     tiers: Tiers,
+    everywhere: Sequence[Answer],
     claimant: Any,
     candidates: Sequence[T],
     identity: Callable[[T], Hashable],
 ) -> list[T]:
     """The victims that all guards let go and the tiers agree on; where only guards answer, they decide."""
-    for guard in guards:
-        let_go = guard(claimant, candidates)
-        if let_go is not None:
-            chosen = {identity(victim) for victim in let_go}
-            candidates = [candidate for candidate in candidates if identity(candidate) in chosen]
-    if guards and not any(tiers):
-        return list(candidates)
-    return intersection_by_tier(tiers, claimant, candidates, identity)
+    if guards:
+        candidates = _let_go_by(guards, claimant, candidates, identity)
+        if not any(tiers):
+            return list(candidates)
+    return intersection_by_tier(tiers, claimant, candidates, identity, everywhere)
 
 
 def union_by_tier(tiers: Tiers, candidates: Sequence[T], identity: Callable[[T], Hashable]) -> list[T]:

@@ -109,6 +109,9 @@ class Plugin:
     #: Whether victims that this plugin objects to are safe whatever plugins in other tiers say. Its consent does not
     #: end the question.
     guards_victims: ClassVar[bool] = False
+    #: Whether victims that this plugin objects to are safe from what plugins in other tiers agree on. Its consent
+    #: counts in its own tier.
+    objects_in_every_tier: ClassVar[bool] = False
     #: Whether `queue_order` of one queue may change when another queue gets something.
     queue_order_reaches_others: bool = False
     #: Whether keys of `queue_order` never get smaller as long as nobody loses anything.

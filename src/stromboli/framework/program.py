@@ -98,15 +98,20 @@ class Program:
         """Over how many seconds measurements of nodes are to be averaged; 0 when no plugin reads any."""
         return max((plugin.usage_window for plugin in self.plugins.values()), default=0.0)
 
-    def guarded(self, question: str) -> tuple[list[Answer], list[list[Answer]]]:
+    def guarded(self, question: str) -> tuple[list[Answer], list[list[Answer]], list[Answer]]:
         """Of a question about victims: the answers that hold whatever others say, and the rest by tier; where tiers do
-        not matter, as one.
+        not matter, as one. Of these again those whose objections count in every tier.
         """
         guards = [getattr(plugin, question) for name, plugin in self.plugins.items() if self._guards(name, question)]
         tiers = [[answer for answer in tier if answer not in guards] for tier in self.tiers[question]]
         if BY_NAME[question].rule is Rule.INTERSECTION:
             tiers = [[answer for tier in tiers for answer in tier]]
-        return guards, tiers
+        everywhere = [
+            getattr(plugin, question)
+            for name, plugin in self.plugins.items()
+            if name in self.answering[question] and plugin.objects_in_every_tier
+        ]
+        return guards, tiers, everywhere
 
     def _guards(self, name: str, question: str) -> bool:
         return name in self.answering[question] and self.plugins[name].guards_victims

@@ -165,8 +165,8 @@ class Questions:
 
     def unguarded(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
         """Those that nobody guards: where no job loses anything to another, shares and priorities have no say."""
-        guards, _ = self._guarded["evictable"]
-        return combining.guarded_intersection(guards, (), context, candidates, _uid) if guards else list(candidates)
+        guards, _, _ = self._guarded["evictable"]
+        return combining.guarded_intersection(guards, (), (), context, candidates, _uid) if guards else list(candidates)
 
     def victim_tasks(self, candidates: Sequence[Task]) -> list[Task]:
         return combining.union_by_tier(self._tiers["victim_tasks"], candidates, _uid)

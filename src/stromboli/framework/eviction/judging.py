@@ -53,7 +53,7 @@ class Judgement:
 def judge(session: Session, terms: Terms, claimant: Task, candidates: Sequence[Task]) -> Judgement:
     """Ask every plugin for itself; the rule is that of `guarded_intersection`."""
     judgement = Judgement(session, claimant)
-    guards, tiers = _named(session.program, terms.question)
+    guards, tiers, everywhere = _named(session.program, terms.question)
     subject = terms.subject(claimant)
     left, asked = list(candidates), dict[str, int]()
     for name, answer in guards:
@@ -63,13 +63,15 @@ def judge(session: Session, terms: Terms, claimant: Task, candidates: Sequence[T
             asked[name] = len(left)
     judgement.consenting = list(asked)
     if any(tiers):
-        _ask_tiers(judgement, subject, tiers, left)
+        _ask_tiers(judgement, subject, tiers, everywhere, left)
     elif guards:
         judgement.lawful, judgement.deciding, judgement.consenting = left, asked, []
     return judgement
 
 
-def _ask_tiers(judgement: Judgement, subject: object, tiers: Sequence[_Named], left: Sequence[Task]) -> None:
+def _ask_tiers(
+    judgement: Judgement, subject: object, tiers: Sequence[_Named], everywhere: _Named, left: Sequence[Task]
+) -> None:
     """The first tier whose members agree on somebody decides; those without an agreement object."""
     for tier in tiers:
         votes = {name: answer(subject, left) for name, answer in tier}
@@ -77,6 +79,11 @@ def _ask_tiers(judgement: Judgement, subject: object, tiers: Sequence[_Named], l
         agreed = list(left)
         for name, uids in chosen.items():
             agreed = _keep(judgement, name, agreed, uids)
+        for name, answer in everywhere if chosen else ():
+            victims = None if name in votes else answer(subject, agreed)
+            if victims is not None:
+                agreed = _keep(judgement, name, agreed, {victim.uid for victim in victims})
+                chosen[name] = {victim.uid for victim in victims}
         if chosen and agreed:
             judgement.lawful = agreed
             judgement.deciding = {name: len(uids) for name, uids in chosen.items()}
@@ -96,13 +103,14 @@ def _keep(judgement: Judgement, name: str, tasks: Iterable[Task], uids: set[str]
     return kept
 
 
-def _named(program: Program, question: str) -> tuple[_Named, list[_Named]]:
-    """The guards, and the others by tier, with their names."""
+def _named(program: Program, question: str) -> tuple[_Named, list[_Named], _Named]:
+    """The guards, the others by tier, and those that object in every tier, with their names."""
     named = program.named(question)
-    guards, tiers = program.guarded(question)
+    guards, tiers, everywhere = program.guarded(question)
     return (
         [(name, answer) for name, answer in named if answer in guards],
         [[(name, answer) for name, answer in named if answer in tier] for tier in tiers],
+        [(name, answer) for name, answer in named if answer in everywhere],
     )
 
 

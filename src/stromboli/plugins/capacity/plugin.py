@@ -26,6 +26,8 @@ _DEVICE_CLASS = "deviceclass/"
 
 class Capacity(Plugin):
     name = "capacity"
+    #: What a queue deserves is safe, whatever is agreed on elsewhere.
+    objects_in_every_tier = True
     arguments = (
         Argument(_RECLAIM_LEVEL, int, 0, "How many levels above a queue take part when room is taken back."),
         Argument(

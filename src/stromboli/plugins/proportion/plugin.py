@@ -42,6 +42,8 @@ class Standing:
 
 class Proportion(Plugin):
     name = "proportion"
+    #: What a queue deserves is safe, whatever is agreed on elsewhere.
+    objects_in_every_tier = True
 
     def open(self, session: Session) -> None:
         self._axis = session.axis
