@@ -46,7 +46,6 @@ MISTAKES = [
     ("a number among actions", f"actions:\n- allocate\n- 3{TIERS}", 3, "the name of an action must be a text, not 3"),
     ("misspelt action", f"actions: enqueue, alocate{TIERS}", 1, "unknown action 'alocate'; did you mean 'allocate'?"),
     ("misspelt in a list", f"actions:\n- alocate{TIERS}", 2, "unknown action 'alocate'; did you mean 'allocate'?"),
-    ("unavailable action", f"actions: shuffle{TIERS}", 1, "action 'shuffle' of Volcano is not available in this"),
     ("unknown action", f"actions: xyzzy{TIERS}", 1, "unknown action 'xyzzy'; known are: allocate, backfill, enqueue"),
     # tiers
     ("no tiers", "actions: allocate", 1, "the key 'tiers' is missing"),
@@ -65,12 +64,6 @@ MISTAKES = [
     ("misspelt plugin", one_plugin("- name: proportoin"), 4, "unknown plugin 'proportoin'; did you mean 'proportion'?"),
     ("capitals", one_plugin("- name: GANG"), 4, "unknown plugin 'GANG'; did you mean 'gang'?"),
     ("line of the name", one_plugin("- arguments: {}\n  name: gnag"), 5, "unknown plugin 'gnag'; did you mean 'gang'?"),
-    (
-        "unavailable plugin",
-        one_plugin("- name: deviceshare"),
-        4,
-        "plugin 'deviceshare' of Volcano is not available in this version of Stromboli; remove it or install a package",
-    ),
     ("unknown plugin", one_plugin("- name: xyzzy"), 4, "unknown plugin 'xyzzy'; known are: binpack, conformance, "),
     ("a name without end", one_plugin(f"- name: {'x' * 999}"), 4, f"unknown plugin '{'x' * 57}...'; known are"),
     ("plugin twice", one_plugin("- name: gang\n- name: gang"), 5, "plugin 'gang' is listed twice (first in line 4)"),
@@ -156,12 +149,6 @@ MISTAKES = [
         f"actions: allocate{TIERS}\nconfigurations:\n- name: premept",
         4,
         "unknown action 'premept'; did you mean 'preempt'?",
-    ),
-    (
-        "configuration of an unavailable action",
-        f"actions: allocate{TIERS}\nconfigurations:\n- name: reclaim",
-        4,
-        "action 'reclaim' of Volcano is not available",
     ),
     (
         "configured twice",

@@ -7,19 +7,6 @@ shows the right one.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-VOLCANO_PLUGINS = frozenset(
-    (
-        *("gang", "priority", "conformance", "overcommit", "proportion", "capacity", "drf"),
-        *("predicates", "nodeorder", "binpack", "resource-strategy-fit", "sla", "tdm", "nodegroup"),
-        *("numa-aware", "deviceshare", "network-topology-aware", "task-topology", "rescheduling"),
-        *("usage", "pdb", "cdp", "resourcequota", "extender"),
-    )
-)
-VOLCANO_ACTIONS = frozenset(
-    ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim")
-)
-
-_OF_VOLCANO = {"plugin": VOLCANO_PLUGINS, "action": VOLCANO_ACTIONS}
 _LONGEST_QUOTE = 60
 
 
@@ -38,15 +25,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], owner: str = "") -> str:
-    """The sentence for a name that is not known. `kind` says what should have been named, `owner` of what.
-
-    A name that Volcano has and this version lacks is no misspelling, and the nearest other name no help.
-    """
-    if name in _OF_VOLCANO.get(kind, ()):
-        return (
-            f"{kind} {name!r} of Volcano is not available in this version of Stromboli; "
-            "remove it or install a package that provides it"
-        )
+    """The sentence for a name that is not known. `kind` says what should have been named, `owner` of what."""
     subject = f"unknown {kind} {quoted(name)}" + (f" of {owner}" if owner else "")
     names = sorted(known)
     meant = nearest(name, names)
