@@ -22,7 +22,16 @@ HEAVY = ("numpy", "msgspec", "yaml", "rich", "aiohttp", "cryptography", "strombo
 
 @pytest.mark.parametrize(
     "arguments",
-    ["--help", "--version", "plan --help", "explain --help", "topology --help", "up --help", "scheduler --help"],
+    [
+        "--help",
+        "--version",
+        "plan --help",
+        "explain --help",
+        "topology --help",
+        "hypernodes discover --help",
+        "up --help",
+        "scheduler --help",
+    ],
 )
 def test_help_does_not_wait_for_the_scheduler(arguments: str) -> None:
     code = f"import sys\nfrom stromboli.cli import main\ntry:\n    main({arguments.split()!r})\nfinally:\n"
@@ -39,6 +48,7 @@ def test_every_command_loads_and_shows_examples() -> None:
         assert command.short_help.rstrip(".") in " ".join(result.stdout.split()), name
     for name in ("up", "scheduler", "controller", "plan", "explain", "topology", "replay", "reasons", "completion"):
         assert "Examples:\n" in CliRunner().invoke(main, [name, "--help"]).stdout, name
+    assert "Examples:\n" in CliRunner().invoke(main, ["hypernodes", "discover", "--help"]).stdout
 
 
 def test_the_list_of_commands() -> None:

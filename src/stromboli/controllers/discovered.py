@@ -1,0 +1,101 @@
+"""HyperNodes that follow from labels of nodes: a domain for every value, inside the domains of the labels around it.
+
+Two racks of one name in two zones are two domains. Nodes are chosen by their labels, so that a node that joins a rack
+is in its domain at once. Names depend on the labels alone: what is found again has the name that it had.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from stromboli.controllers.discovery_keys import Key
+from stromboli.kube.objects.catalogue import HYPER_NODES
+from stromboli.kube.objects.meta import LabelSelector, ObjectMeta, Requirement
+from stromboli.kube.objects.topology import ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
+
+#: The label of HyperNodes that were made by discovery; all others belong to people.
+DISCOVERED_BY = "scheduling.stromboli.dev/discovered-by"
+DISCOVERER = "node-labels"
+
+#: The values of labels from the outermost on; None where a node has no such label.
+Path = tuple[str | None, ...]
+
+_PLAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+#: Stands for a label that nodes do not have.
+_MISSING = "none"
+_LONGEST_NAME = 63
+_DIGITS = 10
+
+
+def is_discovered(hyper_node: HyperNode) -> bool:
+    return DISCOVERED_BY in (hyper_node.metadata.labels or {})
+
+
+def as_manifest(hyper_node: HyperNode) -> dict[str, Any]:
+    """As people write it: the status is the business of others."""
+    document: dict[str, Any] = msgspec.to_builtins(hyper_node)
+    del document["status"]
+    return document
+
+
+def hyper_nodes_of(labels_of_nodes: Iterable[Mapping[str, str]], keys: Sequence[Key]) -> list[HyperNode]:
+    """The domains of these nodes, outer ones first. An empty label says nothing, like one that is missing."""
+    paths = {tuple(labels.get(key.label) for key in keys) for labels in labels_of_nodes}
+    children: dict[Path, set[Path]] = {}
+    with_nodes: set[Path] = set()
+    for path in paths:
+        inner: Path | None = None
+        for level in reversed([level for level, value in enumerate(path) if value]):
+            domain = path[: level + 1]
+            children.setdefault(domain, set())
+            if inner is None:
+                with_nodes.add(domain)
+            else:
+                children[domain].add(inner)
+            inner = domain
+    made = [_hyper_node(path, inside, keys, path in with_nodes) for path, inside in children.items()]
+    return sorted(made, key=lambda each: (-(each.spec.tier or 0), each.key))
+
+
+def _hyper_node(path: Path, inside: Iterable[Path], keys: Sequence[Key], has_nodes: bool) -> HyperNode:
+    members = [_domain(name) for name in sorted(_name(each, keys) for each in inside)]
+    if has_nodes:
+        members.append(HyperNodeMember(type="Node", selector=MemberSelector(label_match=_selector(path, keys))))
+    return HyperNode(
+        api_version=HYPER_NODES.api_version,
+        kind=HYPER_NODES.kind,
+        metadata=ObjectMeta(name=_name(path, keys), labels={DISCOVERED_BY: DISCOVERER}),
+        spec=HyperNodeSpec(
+            tier=len(keys) - len(path) + 1, tier_name=keys[len(path) - 1].tier_name, members=members
+        ),
+    )  # fmt: skip
+
+
+def _domain(name: str) -> HyperNodeMember:
+    return HyperNodeMember(type="HyperNode", selector=MemberSelector(exact_match=ExactMatch(name=name)))
+
+
+def _selector(path: Path, keys: Sequence[Key]) -> LabelSelector:
+    """Exactly the nodes of this path: nodes without an outer label are not those that have it."""
+    labels = {key.label: value for key, value in zip(keys, path, strict=False) if value is not None}
+    missing = [key.label for key, value in zip(keys, path, strict=False) if value is None]
+    clauses = [Requirement(key=label, operator="DoesNotExist") for label in missing]
+    return LabelSelector(match_labels=labels, match_expressions=clauses or None)
+
+
+def _name(path: Path, keys: Sequence[Key]) -> str:
+    """The tier and all values where these can be part of a name as they are; otherwise what is left of them, and
+    digits that tell apart what has become alike.
+    """
+    parts = [keys[len(path) - 1].tier_name, *(_MISSING if value is None else value for value in path)]
+    name = ".".join(parts)
+    if all(map(_PLAIN.fullmatch, parts)) and _MISSING not in path and len(name) <= _LONGEST_NAME:
+        return name
+    digits = hashlib.sha256(msgspec.json.encode((parts[0], path))).hexdigest()[:_DIGITS]
+    rest = ".".join(filter(None, (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)))
+    return f"{rest[: _LONGEST_NAME - _DIGITS - 1].rstrip('-.')}-{digits}"
