@@ -23,12 +23,13 @@ from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
 from stromboli.cache.structure import Structure
 from stromboli.cache.takings import Takings
+from stromboli.cache.topologies import TopologyBook
 from stromboli.cache.usage import UsageBook
 from stromboli.cache.volumes import VolumeBook
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.kube.objects.topology import HyperNode, Numatopology
+from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
 from stromboli.model.job import Counts, role_ready, surely_ready
 from stromboli.model.numa import Holdings
 from stromboli.model.reservation import Reservation
@@ -74,6 +75,7 @@ class Cluster:
         self.budgets = BudgetBook()
         self.processors = NumaBook()
         self.hyper_nodes = HyperNodeBook()
+        self.topologies = TopologyBook()
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions, self.volumes,
             seed=self.seed, default_queue=self.default_queue,
@@ -106,6 +108,8 @@ class Cluster:
             self.usage.apply(given)
         elif isinstance(given, HyperNode):
             self.hyper_nodes.apply(given)
+        elif isinstance(given, Topology):
+            self.topologies.apply(given)
         elif isinstance(given, Numatopology):
             self.structure.set_processors(given.key, self.processors.apply(given))
         elif not self.volumes.apply(given):
@@ -127,6 +131,8 @@ class Cluster:
             self.usage.remove(given.key)
         elif isinstance(given, HyperNode):
             self.hyper_nodes.remove(given.key)
+        elif isinstance(given, Topology):
+            self.topologies.remove(given.key)
         elif isinstance(given, Numatopology):
             self.processors.remove(given.key)
             self.structure.set_processors(given.key, None)
@@ -323,8 +329,8 @@ class Cluster:
         """All objects as they came, without those that were passed over."""
         groups = (group.origin if isinstance(group, NativeGroup) else group for group in self.groups.values())
         others = [*self.structure.objects(), *self.reading.namespaces.values(), *self.budgets.objects()]
-        others += [*self.processors.objects(), *self.hyper_nodes.objects(), *self.volumes.objects()]
-        return [*others, *groups, *self.pods()]
+        others += [*self.processors.objects(), *self.hyper_nodes.objects(), *self.topologies.objects()]
+        return [*others, *self.volumes.objects(), *groups, *self.pods()]
 
     def pods(self) -> list[kube.Pod]:
         """All pods that count, ours and others'."""
@@ -377,7 +383,7 @@ class Cluster:
         derived, processors = self.derived(), self.holdings()
         derived.shared()
         status, node_of = derived.columns.copies()
-        hyper_nodes = self.hyper_nodes.tree(derived.table)
+        hyper_nodes, topologies = self.hyper_nodes.tree(derived.table), self.topologies.trees(derived.table)
         jobs = dict(derived.jobs)
         waiting = tuple(sorted(derived.waiting))
         touched = tuple(sorted(key for key in self.books.touched - derived.waiting if key in jobs))
@@ -407,13 +413,14 @@ class Cluster:
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             takings=self.takings.since_lately(now),
             hyper_nodes=hyper_nodes,
+            topologies=topologies,
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
             processors=processors,
             reservations=self.decisions.reservations,
         )
 
     def _warnings(self) -> tuple[str, ...]:
-        books = (self.books, self.usage, self.processors, self.hyper_nodes, self.volumes)
+        books = (self.books, self.usage, self.processors, self.hyper_nodes, self.topologies, self.volumes)
         return tuple(warning for each in books for warning in each.warnings())
 
     def derived(self) -> Derived:

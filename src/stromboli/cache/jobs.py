@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from stromboli import kube
 from stromboli.cache.constraints import selector_of
+from stromboli.cache.level_wishes import wish_by_levels
 from stromboli.cache.native_groups import NativeGroup, is_native, name_within, native_key, refuse_what_cannot_be_kept
 from stromboli.cache.requests import refuse_many
 from stromboli.cache.times import seconds_of
@@ -164,6 +165,7 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
         except ValueError as error:
             raise ValueError(f"spec.minResources.{error}") from None
     result.policies = tuple(_policy(policy, place) for place, policy in enumerate(spec.sub_group_policy or ()))
+    wish_by_levels(result)
 
 
 def _topology(wire: volcano.NetworkTopology | None) -> NetworkTopology | None:

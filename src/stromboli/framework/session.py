@@ -157,9 +157,8 @@ class Session(questions.Questions):
         """A wish that nobody in this configuration can fulfil must not be passed over in silence."""
         wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
         if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
-            self.warnings.append(
-                f"PodGroup {job.key}: networkTopology has no effect: no configured plugin knows domains"
-            )
+            named = f"Topology {job.spec.network!r}" if job.spec.network else "networkTopology"
+            self.warnings.append(f"PodGroup {job.key}: {named} has no effect: no configured plugin knows domains")
 
     def _fault_of(self, job: Job) -> Reason | None:
         if job.spec.fault:

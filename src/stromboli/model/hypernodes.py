@@ -35,15 +35,18 @@ class HyperNodeTree:
     Whoever makes the tree sees to it that parents are of higher tiers than what is in them.
     """
 
-    def __init__(self, nodes: int, hyper_nodes: Iterable[HyperNode] = ()) -> None:
+    def __init__(self, nodes: int, hyper_nodes: Iterable[HyperNode] = (), tier_names: Sequence[str] = ()) -> None:
+        """Tiers from 1 on may have names although no domain is there yet; the cluster stands above them."""
         ordered = sorted(hyper_nodes, key=lambda each: (each.tier, each.name))
-        top = HyperNode(TOP, max((each.tier for each in ordered), default=0) + 1)
+        top = HyperNode(TOP, max((each.tier for each in ordered), default=len(tier_names)) + 1)
         self.nodes = nodes
         self.hyper_nodes: Sequence[HyperNode] = (*ordered, top)
         self.top = len(ordered)
         self.index: Mapping[str, int] = {each.name: place for place, each in enumerate(self.hyper_nodes)}
         self.tiers: Sequence[int] = [each.tier for each in self.hyper_nodes]
-        self.tier_names: Mapping[str, int] = {each.tier_name: each.tier for each in ordered if each.tier_name}
+        self.tier_names: Mapping[str, int] = {name: tier for tier, name in enumerate(tier_names, 1)} | {
+            each.tier_name: each.tier for each in ordered if each.tier_name
+        }
         #: For each domain itself and those around it, the nearest first.
         self.around: Sequence[Sequence[int]] = self._chains()
         self._rows = self._nodes_of_all()

@@ -41,6 +41,8 @@ class NetworkTopology:
     hard: bool
     highest_tier: int | None = None
     highest_tier_name: str = ""
+    #: The tier to begin with, where it does not help to be closer; empty for the closest.
+    first_tier_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class JobSpec:
     preemptable: bool = False
     policies: tuple[SubGroupPolicy, ...] = ()
     topology: NetworkTopology | None = None
+    #: The Topology whose levels the wishes of the job and its sub-jobs name; empty for HyperNodes.
+    network: str = ""
     #: Since when it has had fewer members than must run together, as its condition says; 0 when it does not say so.
     stale_since: float = 0.0
     #: What is wrong with the objects of this job, in words; a job with a fault waits and says so.

@@ -55,6 +55,8 @@ class Snapshot:
     touched: tuple[str, ...] = ()
     #: How nodes lie in the network.
     hyper_nodes: HyperNodeTree = field(default_factory=lambda: HyperNodeTree(0))
+    #: By the name of a Topology, how nodes lie by their labels.
+    topologies: Mapping[str, HyperNodeTree] = field(default_factory=dict)
     #: Who had to make room for whom lately.
     takings: tuple[Taking, ...] = ()
     #: How many pods of which sets may be evicted.

@@ -9,7 +9,7 @@ from stromboli.cache.nodes import lasting_annotations
 from stromboli.cache.pods import says_the_same, status_of
 from stromboli.kube.objects import native
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.kube.objects.topology import HyperNode, Numatopology
+from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
 from stromboli.model.task import TaskStatus
 
 #: Whether such a pod is on its node or just about to be there changes nothing for anybody else.
@@ -44,6 +44,8 @@ def matters(entry: TopLevel, before: TopLevel | None) -> bool:
     if isinstance(entry, Numatopology) and isinstance(before, Numatopology):
         return before.spec != entry.spec
     if isinstance(entry, HyperNode) and isinstance(before, HyperNode):
+        return before.spec != entry.spec
+    if isinstance(entry, Topology) and isinstance(before, Topology):
         return before.spec != entry.spec
     return True
 

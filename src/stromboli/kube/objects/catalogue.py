@@ -25,7 +25,7 @@ from stromboli.kube.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from stromboli.kube.objects.topology import HyperNode, Numatopology
+from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
 from stromboli.kube.objects.volcano import PodGroup, Queue
 from stromboli.kube.objects.workloads import Deployment, Job, ReplicaSet, StatefulSet
 
@@ -60,6 +60,7 @@ DEVICE_CLASSES = Resource(DeviceClass, "v1", "deviceclasses")
 POD_GROUPS = Resource(PodGroup, "v1beta1", "podgroups")
 QUEUES = Resource(Queue, "v1beta1", "queues")
 HYPER_NODES = Resource(HyperNode, "v1alpha1", "hypernodes")
+TOPOLOGIES = Resource(Topology, "v1alpha1", "topologies")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
 
 #: Kubernetes' own groups, in the versions that may be served; a server that has both tells the same twice.
@@ -76,6 +77,7 @@ WATCHED_REQUIRED = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, POD_GROUPS, QUEUE
 WATCHED_OPTIONAL = (
     RESOURCE_QUOTAS,
     HYPER_NODES,
+    TOPOLOGIES,
     NUMA_TOPOLOGIES,
     CLAIMS,
     VOLUMES,

@@ -29,7 +29,7 @@ from stromboli.kube.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from stromboli.kube.objects.topology import HyperNode, Numatopology
+from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
 from stromboli.kube.objects.volcano import PodGroup, Queue
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -48,6 +48,7 @@ KubeObject: TypeAlias = (
     | NodeMetrics
     | Numatopology
     | HyperNode
+    | Topology
     | PersistentVolumeClaim
     | PersistentVolume
     | StorageClass
@@ -60,7 +61,7 @@ KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
     for kind in (
         *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
-        *(ResourceQuota, NodeMetrics, Numatopology, HyperNode),
+        *(ResourceQuota, NodeMetrics, Numatopology, HyperNode, Topology),
         *(PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode, CSIStorageCapacity),
     )
 }

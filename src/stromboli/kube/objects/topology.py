@@ -1,4 +1,4 @@
-"""How nodes lie in the network and how processors lie in a node, as Volcano writes it down."""
+"""How nodes lie in the network and how processors lie in a node, as Volcano and KAI write it down."""
 
 from typing import ClassVar
 
@@ -56,6 +56,26 @@ class HyperNode(TopLevel):
 
     spec: HyperNodeSpec = msgspec.field(default_factory=HyperNodeSpec)
     status: HyperNodeStatus = msgspec.field(default_factory=HyperNodeStatus)
+
+
+class TopologyLevel(Wire):
+    """A label of nodes: those that have the same value lie together."""
+
+    node_label: str | None = None
+
+
+class TopologySpec(Wire):
+    """The widest level first."""
+
+    levels: list[TopologyLevel] | None = None
+
+
+class Topology(TopLevel):
+    """How nodes lie in the network, by their labels; an object of KAI."""
+
+    group: ClassVar[str] = "kai.scheduler"
+
+    spec: TopologySpec = msgspec.field(default_factory=TopologySpec)
 
 
 class NumaResource(Wire):

@@ -15,6 +15,7 @@ from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Index, Mask
 from stromboli.model.resources import Request
 from stromboli.model.task import ALLOCATED_STATUSES, Task
+from stromboli.plugins.network_topology_aware.wishes import Reach
 
 _PLACED = frozenset(status.value for status in ALLOCATED_STATUSES)
 
@@ -26,7 +27,7 @@ class Gradients:
         self._tree = tree
         self._ledger = ledger
         self._domains: dict[int, Domain] = {}
-        self._groups: dict[tuple[int, int], list[list[Domain]]] = {}
+        self._groups: dict[tuple[int, int, int], list[list[Domain]]] = {}
         self._idle: dict[int, tuple[DomainSums, DomainSums]] = {}
 
     def domain(self, place: int) -> Domain:
@@ -48,15 +49,15 @@ class Gradients:
         return self._tree.around_nodes(rows) if rows else None
 
     def groups(
-        self, root: Domain, allowed: int, home: int | None, minimum: Request | None
+        self, root: Domain, reach: Reach, home: int | None, minimum: Request | None
     ) -> Sequence[Sequence[Domain]]:
-        """The domains inside `root` up to the allowed tier. Who has a home stays as near to it as allowed; who has none
+        """The domains inside `root` within reach. Who has a home stays as near to it as allowed; who has none
         looks at domains that have as much as it needs at least.
         """
-        start = self._start(self.place_of(root), allowed, home)
+        start = self._start(self.place_of(root), reach.highest, home)
         if start is None:
             return []
-        groups = self._by_tier(start, allowed)
+        groups = self._by_tier(start, min(reach.first, self._tree.tiers[start]), reach.highest)
         if home is not None or not minimum or root.may_be_emptied:
             return groups
         enough = self._have(minimum).tolist()
@@ -78,14 +79,14 @@ class Gradients:
             return highest
         return root if highest in tree.around[root] else None
 
-    def _by_tier(self, start: int, allowed: int) -> list[list[Domain]]:
-        known = self._groups.get((start, allowed))
+    def _by_tier(self, start: int, first: int, highest: int) -> list[list[Domain]]:
+        known = self._groups.get((start, first, highest))
         if known is None:
             tiers: dict[int, list[Domain]] = {}
             for place in self._tree.within(start):
-                if self._tree.tiers[place] <= allowed and len(self._tree.rows(place)):
+                if first <= self._tree.tiers[place] <= highest and len(self._tree.rows(place)):
                     tiers.setdefault(self._tree.tiers[place], []).append(self.domain(place))
-            known = self._groups[start, allowed] = [tiers[tier] for tier in sorted(tiers)]
+            known = self._groups[start, first, highest] = [tiers[tier] for tier in sorted(tiers)]
         return known
 
     def _have(self, minimum: Request) -> Mask:

@@ -14,10 +14,10 @@ from stromboli.model.job import Job, SubJob
 from stromboli.model.nodes import Vector
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
-from stromboli.plugins.network_topology_aware.gradients import Gradients
 from stromboli.plugins.network_topology_aware.nearness import Nearness, near_home
-from stromboli.plugins.network_topology_aware.packing import PREFIX, DomainPacking, sum_of, weights_of
-from stromboli.plugins.network_topology_aware.wishes import Wishes
+from stromboli.plugins.network_topology_aware.networks import Networks
+from stromboli.plugins.network_topology_aware.packing import PREFIX, sum_of, weights_of
+from stromboli.plugins.network_topology_aware.wishes import UnknownTier
 
 if TYPE_CHECKING:
     from stromboli.framework.session import Session
@@ -55,14 +55,11 @@ class NetworkTopologyAware(Plugin):
 
     def open(self, session: Session) -> None:
         self._session = session
-        self._tree = session.snapshot.hyper_nodes
-        self._wishes = Wishes(self._tree)
-        self._gradients = Gradients(self._tree, session.ledger)
-        self._packing = DomainPacking(self._tree, session.ledger, session.axis, self._weights)
+        self._networks = Networks(session, self._weights)
         self._homes: dict[str, int | None] = {}
-        near, normal = self._classes() if self._tree and self._scorers else (set(), set())
+        near, normal = self._classes() if self._networks and self._scorers else (set(), set())
         self._near.open(session, near)
-        self._normal.open(session, normal)
+        self._normal.open(session, normal if self._networks.of_hyper_nodes.tree else set())
 
     def _classes(self) -> tuple[set[int], set[int]]:
         """The classes of tasks that should be near their mates, and of those that have no such wish."""
@@ -81,37 +78,45 @@ class NetworkTopologyAware(Plugin):
         return self._scorers
 
     def job_valid(self, job: Job) -> Reason | None:
-        unknown = self._wishes.unknown_tier(job)
-        return Reason(Code.UNKNOWN_TIER, unknown) if unknown else None
+        try:
+            self._networks.of_job(job).wishes.check(job)
+        except UnknownTier as error:
+            return Reason(Code.UNKNOWN_TIER, str(error))
+        return None
 
     # -- domains ------------------------------------------------------------------------------------------------
 
     def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
-        allowed = self._wishes.of_job(job)
-        if allowed is None:
+        network = self._networks.of_job(job)
+        reach = network.wishes.of_job(job)
+        if reach is None:
             return None
-        home = self._gradients.home_of(job.tasks.values())
-        return self._gradients.groups(root, allowed, home, job.spec.min_resources)
+        home = network.gradients.home_of(job.tasks.values())
+        return network.gradients.groups(root, reach, home, job.spec.min_resources)
 
     def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
-        allowed = self._wishes.of_sub_job(self._session.jobs[sub_job.job], sub_job)
-        if allowed is None:
+        job = self._session.jobs[sub_job.job]
+        network = self._networks.of_job(job)
+        reach = network.wishes.of_sub_job(job, sub_job)
+        if reach is None:
             return None
-        return self._gradients.groups(root, allowed, self._gradients.home_of(sub_job.tasks), None)
+        return network.gradients.groups(root, reach, network.gradients.home_of(sub_job.tasks), None)
 
     def hyper_node_order(self, sub_job: Job | SubJob, domains: Sequence[Domain]) -> Mapping[str, float]:
         """The fuller with the tasks that wait, the better; among the fullest, the one with more of the others in it."""
+        job = sub_job if isinstance(sub_job, Job) else self._session.jobs[sub_job.job]
+        network = self._networks.of_job(job)
         tasks = list(sub_job.tasks.values()) if isinstance(sub_job, Job) else sub_job.tasks
         is_pending = self._session.ledger.is_pending
-        scores = self._packing.scores(sum_of([task.task_class.request for task in tasks if is_pending(task)]))
-        places = [self._gradients.place_of(domain) for domain in domains]
+        scores = network.packing.scores(sum_of([task.task_class.request for task in tasks if is_pending(task)]))
+        places = [network.gradients.place_of(domain) for domain in domains]
         points = scores[places]
         if any(not is_pending(task) for task in tasks):
             mates = self._mates(tasks)
             best = points.max(initial=0.0)
             for number, place in enumerate(places):
                 if points[number] == best:
-                    points[number] += self._tree_sum(mates, place) / len(tasks)
+                    points[number] += float(mates[network.tree.rows(place)].sum()) / len(tasks)
         return dict(zip((domain.name for domain in domains), (points * self._top).tolist(), strict=True))
 
     def _mates(self, tasks: Sequence[Task]) -> Vector:
@@ -119,34 +124,33 @@ class NetworkTopologyAware(Plugin):
         rows = [row for task in tasks if (row := self._session.ledger.row_of(task)) >= 0]
         return np.bincount(rows, minlength=len(self._session.nodes)).astype(np.float64)
 
-    def _tree_sum(self, amounts: Vector, place: int) -> float:
-        return float(amounts[self._tree.rows(place)].sum())
-
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def _score_of_mates(self, task: Task) -> Vector | None:
         """Near what the job has: its home is what it had when the cycle began."""
         job = self._session.jobs[task.job]
+        network = self._networks.of_job(job)
         if job.key not in self._homes:
-            self._homes[job.key] = self._gradients.home_of(job.tasks.values())
+            self._homes[job.key] = network.gradients.home_of(job.tasks.values())
         home = self._homes[job.key]
         if home is None or not (job.spec.topology or any(policy.topology for policy in job.spec.policies)):
             return None
         mates = job.sub_jobs[task.sub_job].tasks if task.sub_job in job.sub_jobs else list(job.tasks.values())
-        by_domain = np.zeros(self._tree.top + 1)
-        np.add.at(by_domain, self._tree.lowest, self._mates(mates))
-        return near_home(self._tree, home, by_domain, len(mates))
+        by_domain = np.zeros(network.tree.top + 1)
+        np.add.at(by_domain, network.tree.lowest, self._mates(mates))
+        return near_home(network.tree, home, by_domain, len(mates))
 
     def _score_of_normal(self, task: Task) -> Vector | None:
         """In domains that are filling up, the closer ones first of all."""
         job = self._session.jobs[task.job]
         if job.spec.topology or job.spec.policies:
             return None
-        packed = self._packing.scores(task.task_class.request)
+        network = self._networks.of_hyper_nodes
+        packed = network.packing.scores(task.task_class.request)
         total, whole = np.zeros(len(self._session.nodes)), 0.0
-        for tier in sorted(set(self._tree.tiers[: self._tree.top])):
+        for tier in sorted(set(network.tree.tiers[: network.tree.top])):
             weight = self.given[f"{PREFIX}.normal-pod.fading"] ** (tier - 1)
-            domains = self._tree.at_tier(tier)
+            domains = network.tree.at_tier(tier)
             total += weight * np.where(domains >= 0, packed[domains], 1.0)
             whole += weight
         return total / whole if whole else None
