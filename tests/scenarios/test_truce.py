@@ -44,10 +44,10 @@ class Anybody(Plugin):
 REGISTRY = Registry(PLUGINS, [*ACTIONS, Anybody])
 
 
-def lawless(action: str, window: str = "60s", after: str = "allocate") -> Program:
+def lawless(action: str, window: str = "60s", after: str = "allocate", beside: Sequence[Manifest] = ()) -> Program:
     gang_alone = plugin("gang", enablePreemptable=False, enableReclaimable=False, enableJobStarving=False)
     text = configuration(
-        gang_alone, "anybody", "predicates", actions=f"enqueue, {after}, {action}",
+        *beside, gang_alone, "anybody", "predicates", actions=f"enqueue, {after}, {action}",
         arguments={action: {"thrashingWindow": window}},
     )  # fmt: skip
     return Program(parse_configuration(text, REGISTRY), REGISTRY)
@@ -73,6 +73,8 @@ ONE_ROOM = [nodes(1, 1), running("a", name="one"), gang(1, name="two")]
 UNEQUAL = [
     nodes(1, 1), priority_class("high", 100), running("a", name="one", priority="high"), gang(1, name="two"),
 ]  # fmt: skip
+#: Who is important is served first, and may be evicted nevertheless.
+BY_IMPORTANCE = plugin("priority", enablePreemptable=False, enableJobStarving=False)
 TWO_QUEUES = [nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left")]
 
 STORIES = [
@@ -114,6 +116,10 @@ STORIES = [
     Story(
         "without a window it does",
         UNEQUAL, lawless("gangpreempt", "0s", after="allocate, preempt"), ["one", "", "two", ""],
+    ),
+    Story(
+        "nor does one that is served first take it before the claimant has it",
+        UNEQUAL, lawless("preempt", beside=[BY_IMPORTANCE]), ["one", "", "", ""],
     ),
 ]  # fmt: skip
 

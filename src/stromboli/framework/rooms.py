@@ -30,6 +30,8 @@ class HeldRooms:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._held: dict[str, list[Room]] = {}
+        #: Jobs with those who had to make room for them a while ago.
+        self._made_room = {(taking.claimant, taking.victim) for taking in session.snapshot.takings}
         nominated = [room for job in session.waiting for room in self._promised_to(job)]
         if nominated:
             self._hold_first(nominated)
@@ -76,7 +78,8 @@ class HeldRooms:
 
     @contextmanager
     def open_to(self, job: Job) -> Iterator[None]:
-        """It is the job's turn: its own rooms are its to take, and so are those of less important jobs of its queue.
+        """It is the job's turn: its own rooms are its to take, and so are those of less important jobs of its queue,
+        unless it had to make room for them: it would have been evicted for nothing, and again and again.
 
         What it leaves is held again for the others, and for itself if it can start.
         """
@@ -93,4 +96,5 @@ class HeldRooms:
 
     def _below(self, job: Job) -> list[str]:
         jobs = self._session.jobs
-        return [key for key in self._held if jobs[key].queue == job.queue and jobs[key].priority < job.priority]
+        less_important = (key for key in self._held if jobs[key].priority < job.priority)
+        return [key for key in less_important if jobs[key].queue == job.queue and (key, job.key) not in self._made_room]
