@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from stromboli.cli import main
 from tests.cli.conftest import Run
 from tests.scenarios.builders import foreign, gang, group, node, nodes, pod, priority_class, queue, running
+from tests.scenarios.case import configuration
+from tests.scenarios.networks import SOFT, TREE
 
 CROWDED = [
     *nodes(4, 2, labels={"zone": "x"}), node("gpu", 16, gpu=4, taints=["gpu=true:NoSchedule"]),
@@ -69,8 +71,8 @@ def explained(run: Run, manifests: list[Any], job: str) -> dict[str, Any]:
 def test_why_a_job_waits_for_programs(run: Run) -> None:
     report = explained(run, CROWDED, "train")
     assert set(report) == {
-        "job", "waiting", "phase", "priority", "minMember", "ready", "pods", "nodes", "reasons", "classes", "queue",
-        "ahead", "evictions", "smallestChange", "alternatives", "search", "warnings",
+        "job", "waiting", "phase", "priority", "minMember", "ready", "pods", "nodes", "reasons", "domains", "classes",
+        "queue", "ahead", "evictions", "smallestChange", "alternatives", "search", "warnings",
     }  # fmt: skip
     assert report["reasons"][1] == {
         "code": "InsufficientResource",
@@ -99,6 +101,30 @@ def test_a_job_that_does_not_wait(run: Run) -> None:
     result = run("explain", CROWDED, "first")
     assert (result.exit_code, result.stdout) == (0, "default/first does not wait: it is Running on b ×2.\n")
     assert explained(run, CROWDED, "first")["nodes"] == {"b": 2}
+
+
+AWARE = configuration("gang", "predicates", "network-topology-aware")
+PLACED = """\
+default/gang does not wait: it is Running on b ×1, c ×1, d ×1.
+
+  Domains of the network
+    3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had room for 3 pods
+      rack-0 (tier 1): holds at most 1 of 3 pods
+      rack-1, rack-2, rack-3 (tier 1): holds at most 2 of 3 pods
+      block-1 (tier 2): score 75.0, less than 100.0 of block-0
+      the whole cluster (tier 3): a closer one was found
+"""
+
+
+def test_where_a_job_was_placed_in_the_network(run: Run, tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(AWARE)
+    world = [*TREE, *running("a", cpu=2), *gang(3, cpu=2, topology=SOFT)]
+    assert run("explain", world, "gang", "--conf", str(conf)).stdout == PLACED
+    assert PLACED in run("plan", world, "--explain", "--conf", str(conf)).stdout
+    report = json.loads(run("plan", world, "--explain", "--conf", str(conf), "-o", "json").stdout)
+    assert report["explanations"]["default/gang"]["domains"][0]["placed"]["domain"] == "block-0"
+    assert "default/old" not in report["explanations"], "there is nothing to tell about it"
 
 
 def test_a_job_that_runs_with_some_pods_waiting(run: Run) -> None:

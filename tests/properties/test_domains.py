@@ -14,8 +14,8 @@ from stromboli.actions.allocate.domains import DomainSearch
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.domain_accounts import Look, SearchAccount
 from stromboli.framework.domain_sums import DomainSums
-from stromboli.framework.plugin import Domain
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
@@ -33,33 +33,29 @@ AWARE = configuration("gang", "predicates", "binpack", "nodeorder", "network-top
 class TryingAll(DomainSearch):
     """Tries every domain of a group, and takes the best of those that would do."""
 
-    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], domains: Sequence[Domain]) -> bool:
+    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look) -> bool:
         plans: dict[str, Plan] = {}
-        for domain in domains:
+        for domain in look.domains:
             Placing(self._session, statement, self._job, within=domain.inside).run(Worksheet(tasks))
             if self._can_start(statement):
                 plans[domain.name] = statement.save()
             statement.rollback(0)
-        found = [domain for domain in domains if domain.name in plans]
+        found = [domain for domain in look.domains if domain.name in plans]
         if not found:
             return False
         scores = self._session.domain_scores(self._job, found)
         best = min(found, key=lambda domain: (-scores[domain.name], domain.name))
         return statement.recover(plans[best.name])
 
-    def _roomy(self, group: Sequence[Domain], tasks: Sequence[Task], needed: int) -> list[Domain]:
-        return list(group)
-
 
 @contextmanager
 def trying_all() -> Iterator[None]:
-    kept = DomainSearch._place_in_best, DomainSearch._roomy
+    kept = DomainSearch._place_in_best
     DomainSearch._place_in_best = TryingAll._place_in_best  # type: ignore[assignment,method-assign]
-    DomainSearch._roomy = TryingAll._roomy  # type: ignore[assignment,method-assign]
     try:
         yield
     finally:
-        DomainSearch._place_in_best, DomainSearch._roomy = kept  # type: ignore[method-assign]
+        DomainSearch._place_in_best = kept  # type: ignore[method-assign]
 
 
 @st.composite

@@ -29,6 +29,7 @@ HARD = {"mode": "hard", "highestTierAllowed": 1}
 SOFT = {"mode": "soft"}
 ROLES = ("driver", "worker", "worker")
 NO_DOMAIN = "no nodes that are close enough to each other have the room, whoever leaves"
+NOT_OFFERED = "no domain takes the 1 pod it needs: no plugin offers any"
 NO_GANGS = {"allowWholeBundle": False}
 
 
@@ -236,7 +237,7 @@ DOMAINS = [
            arguments={"maxDomains": 0}),
     within("nobody goes where no domain is allowed", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            urgent(1, 2, topology=HARD), binds="-", domains=Nowhere,
-           reasons={"urgent": [f"gangpreempt: {NO_DOMAIN}"]}),
+           reasons={"urgent": [NOT_OFFERED, f"gangpreempt: {NO_DOMAIN}"]}),
     within("each sub-group gets its room in a domain of its own", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            gang_of(*[pod(2, labels={"part": part}) for part in ("one", "one", "two", "two")], name="urgent",
                    priority="high",

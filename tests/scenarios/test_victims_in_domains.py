@@ -125,8 +125,10 @@ BETWEEN_JOBS = [
     ),
     within(
         "nobody goes where no domain is allowed",
-        low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=Nowhere, codes={"urgent": ["EvictionInVain"]},
-        reasons={"urgent": ["preempt: no nodes that are close enough to each other have the room, whoever leaves"]},
+        low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=Nowhere,
+        codes={"urgent": ["NoDomainFits", "EvictionInVain"]},
+        reasons={"urgent": ["no domain takes the 1 pod it needs: no plugin offers any",
+                            "preempt: no nodes that are close enough to each other have the room, whoever leaves"]},
     ),
     within(
         "a member makes room for a more important one only inside its domains",

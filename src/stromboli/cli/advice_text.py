@@ -11,6 +11,7 @@ import click
 from stromboli.cli.output import tame
 from stromboli.cli.plan_text import amounts_in_words, counted, nodes_in_words
 from stromboli.cli.tables import Table, aligned, bold, line_width
+from stromboli.planner.domains import search_in_lines
 from stromboli.planner.evictions import consents_in_words
 from stromboli.planner.explanation import EVICTED
 
@@ -32,6 +33,7 @@ def echo_advice(advice: Advice) -> None:
     _echo_headline(_headline(explanation))
     _echo_section("Who took its room", _evictions(explanation.lost, _loss))
     _echo_section("Who makes room for it", _evictions(explanation.gained, _gain))
+    _echo_section("Domains of the network", (line for each in explanation.searches for line in search_in_lines(each)))
     if not explanation.group.waiting:
         return
     _echo_section("Why", _findings(explanation))

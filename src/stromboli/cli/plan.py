@@ -34,7 +34,7 @@ Exit codes:
     "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
     help="For people, or for programs.",
 )  # fmt: skip
-@click.option("--explain", is_flag=True, help="Also explain every job that waits, and say what would let it start.")
+@click.option("--explain", is_flag=True, help="Also explain every job that waits or looked for a domain.")
 def plan(output: str, explain: bool, **options: Any) -> None:
     """Show what the scheduler would do with some manifests.
 
@@ -57,7 +57,7 @@ def _echo_table(scenario: Scenario, made: Plan, explain: bool) -> None:
 
     warn([*scenario.warnings, *made.warnings])
     echo_plan(made)
-    for advice in scenario.advise(made, made.waiting) if explain else ():
+    for advice in scenario.advise(made, made.told) if explain else ():
         echo_advice(advice)
         click.echo()
     echo_closing(made)
@@ -69,7 +69,7 @@ def _echo_report(scenario: Scenario, made: Plan, explain: bool, output: str) -> 
 
     report = report_of(made, scenario.warnings)
     if explain:
-        advice = scenario.advise(made, made.waiting)
+        advice = scenario.advise(made, made.told)
         report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
     if output == "json":
         echo_json(report)

@@ -1,4 +1,6 @@
-"""Accounts of evictions: who went for whom and by which right, who could stay and why, and what stopped a claim.
+"""Accounts: of evictions, and of searches for a domain.
+
+Of evictions: who went for whom and by which right, who could stay and why, and what stopped a claim.
 
 They are written at the moment of the decision, as rights change with every eviction, and only in sessions that were
 given a place to write them to.
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stromboli.framework.domain_accounts import SearchAccount
 from stromboli.model.reasons import Reason
 
 
@@ -88,6 +91,8 @@ class Accounts:
     evictions: dict[str, EvictionAccount] = field(default_factory=dict)
     #: By job.
     refusals: dict[str, list[ClaimRefusal]] = field(default_factory=dict)
+    #: By job, its searches for a domain.
+    searches: dict[str, list[SearchAccount]] = field(default_factory=dict)
 
     def refuse(self, job: str, refusal: ClaimRefusal) -> None:
         known = self.refusals.setdefault(job, [])

@@ -74,6 +74,11 @@ class JobRefusal:
         if reason not in self.reasons:
             self.reasons.append(reason)
 
+    def replace(self, reason: Reason) -> None:
+        """Add a reason; what was said before under its code does not hold any more."""
+        self.reasons = [each for each in self.reasons if each.code is not reason.code]
+        self.reasons.append(reason)
+
     def add_task(self, refusal: TaskRefusal) -> None:
         self.tasks[refusal.class_number] = refusal
 

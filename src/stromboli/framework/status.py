@@ -127,6 +127,7 @@ def condition_reason(code: Code) -> str:
         Code.QUEUE_SHARE,
         Code.QUEUE_OVERUSED,
         Code.NOT_ADMITTED,
+        Code.NO_DOMAIN,
     )
     return NOT_ENOUGH_RESOURCES if code in shortage else code.value
 

@@ -82,6 +82,7 @@ class Code(StrEnum):
     QUEUE_UNKNOWN = "QueueUnknown"
     QUEUE_MISPLACED = "QueueMisplaced"
     UNKNOWN_TIER = "UnknownTier"
+    NO_DOMAIN = "NoDomainFits"
     SCHEDULING_GATED = "SchedulingGated"
     BIND_FAILED = "BindFailed"
     NO_PODS = "NoPodsYet"
@@ -326,6 +327,11 @@ CODES: dict[Code, CodeFacts] = {
     Code.UNKNOWN_TIER: CodeFacts(
         "The job names a tier of the network that no HyperNode has.", Remedy.CHANGE_REQUEST,
         "Correct `highestTierName`, or describe the network by HyperNodes.", (Cure.JOB_CHANGED, Cure.NODE_CHANGED),
+    ),
+    Code.NO_DOMAIN: CodeFacts(
+        "No part of the network that the job may be in has what the job needs.", Remedy.WAIT,
+        "Wait for room in one of them, allow a higher tier with `highestTierAllowed`, or make the wish soft.",
+        (*_ROOM, Cure.JOB_CHANGED),
     ),
     Code.SCHEDULING_GATED: CodeFacts(
         "The pod has scheduling gates.", Remedy.CHANGE_REQUEST, "Remove the pod's schedulingGates.", (Cure.POD_CHANGED,)

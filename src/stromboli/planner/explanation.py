@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from stromboli.framework.accounts import ClaimRefusal, EvictionAccount
+from stromboli.framework.domain_accounts import SearchAccount
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
 from stromboli.model.reasons import CODES, Code, CodeFacts
@@ -82,6 +83,8 @@ class Explanation:
     gained: list[EvictionAccount] = field(default_factory=list)
     #: Why the last cycle made no room for it.
     refused: list[ClaimRefusal] = field(default_factory=list)
+    #: Where it looked for a domain, and what became of each.
+    searches: list[SearchAccount] = field(default_factory=list)
 
 
 def explain_job(plan: Plan, key: str) -> Explanation:
@@ -100,6 +103,7 @@ def explain_job(plan: Plan, key: str) -> Explanation:
         lost=_lost(plan, key),
         gained=[account for account in plan.accounts if account.claimant == key],
         refused=plan.refusals.get(key, []),
+        searches=plan.searches.get(key, []),
     )
 
 

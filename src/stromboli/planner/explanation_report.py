@@ -6,6 +6,7 @@ from typing import Any
 
 from stromboli.planner.advice import Advice
 from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
+from stromboli.planner.domains import search_as_plain
 from stromboli.planner.evictions import account_as_plain, refusals_as_plain
 from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueStanding
 from stromboli.planner.remedies import Remedies
@@ -27,6 +28,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "pods": group.pods,
         "nodes": group.nodes,
         "reasons": [_finding(finding) for finding in explanation.findings],
+        "domains": [search_as_plain(search) for search in explanation.searches],
         "classes": [_class(entry) for entry in explanation.classes],
         "queue": _queue(explanation.queue),
         "ahead": [_ahead(entry) for entry in explanation.ahead],

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stromboli.framework.accounts import Accounts, ClaimRefusal, EvictionAccount
+from stromboli.framework.domain_accounts import SearchAccount
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.framework.status import Condition
@@ -34,6 +35,8 @@ class CyclePlan:
     accounts: dict[str, EvictionAccount] = field(default_factory=dict)
     #: By job, why no room was made for it.
     refusals: dict[str, list[ClaimRefusal]] = field(default_factory=dict)
+    #: By job, its searches for a domain.
+    searches: dict[str, list[SearchAccount]] = field(default_factory=dict)
 
     @property
     def evictions(self) -> dict[str, str]:
@@ -98,6 +101,17 @@ class Plan:
         return self.cycles[-1].refusals if self.cycles else {}
 
     @property
+    def searches(self) -> dict[str, list[SearchAccount]]:
+        """By job, its searches for a domain in the last cycle that had any."""
+        return {job: searches for cycle in self.cycles for job, searches in cycle.searches.items()}
+
+    @property
+    def told(self) -> list[str]:
+        """The jobs that there is something to tell about: those that wait, and those that looked for a domain."""
+        searches = self.searches
+        return [key for key, group in self.groups.items() if group.waiting or key in searches]
+
+    @property
     def pipelined(self) -> dict[str, str]:
         return self.cycles[-1].pipelined if self.cycles else {}
 
@@ -143,7 +157,11 @@ def decisions_of(session: Session) -> CyclePlan:
     binds = {bind.task.key: bind.node for statement in session.decisions.binds for bind in statement}
     pipelined = {task.key: ledger.node_name(task) for task in session.waiting_for_room()}
     return CyclePlan(
-        dict(sorted(binds.items())), dict(sorted(pipelined.items())), accounts_of(session), refusals_of(session)
+        dict(sorted(binds.items())),
+        dict(sorted(pipelined.items())),
+        accounts_of(session),
+        refusals_of(session),
+        session.accounts.searches if session.accounts else {},
     )
 
 

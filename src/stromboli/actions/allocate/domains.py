@@ -11,10 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
+from stromboli.framework.domain_accounts import Look, SearchAccount, add_account, why_nowhere
 from stromboli.framework.plugin import Domain
+from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
 from stromboli.framework.sub_jobs import needed_by, sub_jobs_by_need
+from stromboli.model.books import Amount
 from stromboli.model.hypernodes import TOP
 from stromboli.model.job import Job, SubJob, valid_in
 from stromboli.model.reasons import Code, Reason
@@ -30,12 +33,18 @@ class DomainSearch:
 
     def allocate(self, worksheet: Worksheet) -> bool:
         """Find the best domain for what the job needs next. True when something was committed."""
-        session = self._session
+        session, job = self._session, self._job
+        account = self._account()
         with session.statement() as statement:
-            if not self._place(statement, [task for task in worksheet.rest if session.ledger.is_pending(task)]):
+            tasks = [task for task in worksheet.rest if session.ledger.is_pending(task)]
+            if not self._place(statement, tasks, account):
+                self._tell(account)
                 return False
-            worksheet.drop({task.uid for each in statement.operations for task in each.entry.tasks})
-            if session.job_ready(self._job):
+            served = {task.uid for each in statement.operations for task in each.entry.tasks}
+            account.placed = len(served)
+            self._tell(account)
+            worksheet.drop(served)
+            if session.job_ready(job):
                 statement.commit()
                 return True
             statement.keep()
@@ -44,46 +53,76 @@ class DomainSearch:
     def plan(self, tasks: Sequence[Task]) -> Plan | None:
         """Where the tasks would go; nothing of it remains."""
         with self._session.statement() as statement:
-            return statement.save() if self._place(statement, tasks) else None
+            return statement.save() if self._place(statement, tasks, self._account()) else None
 
-    def _place(self, statement: Statement, tasks: Sequence[Task]) -> bool:
+    def _place(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount) -> bool:
         """Place the job in the best domain of the first group that has one. If there is none, nothing remains."""
-        session, job = self._session, self._job
-        for group in session.gradient_for_job(job, CLUSTER):
-            if self._place_in_best(statement, tasks, self._roomy(group, tasks, session.tasks_until_ready(job))):
+        for group in self._session.gradient_for_job(self._job, CLUSTER):
+            if self._place_in_best(statement, tasks, account, self._look(account, group, tasks)):
                 return True
         return False
 
+    # -- accounts -----------------------------------------------------------------------------------------------
+
+    def _account(self) -> SearchAccount:
+        session, job = self._session, self._job
+        needed, tree = session.tasks_until_ready(job), session.snapshot.hyper_nodes
+        spec, has_mates = job.spec, bool(job.ready_count)
+        return SearchAccount(tree, "", spec.topology, needed, has_mates, CLUSTER, bool(spec.min_resources))
+
+    def _account_of(self, sub_job: SubJob, root: Domain) -> SearchAccount:
+        needed, tree = needed_by(self._session, sub_job), root.tree or self._session.snapshot.hyper_nodes
+        topology = sub_job.policy.topology if sub_job.policy else None
+        return SearchAccount(tree, sub_job.key, topology, needed, bool(sub_job.ready_count), root)
+
+    def _tell(self, account: SearchAccount) -> None:
+        """Say why no domain would do, unless it is not the fault of domains; keep the account if that is asked for."""
+        session, job = self._session, self._job
+        if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
+            add_account(session.accounts.searches.setdefault(job.key, []), account)
+        if account.taken is None and (cause := _cause(account)) is not None:
+            session.refusal_of(job).replace(Reason(Code.NO_DOMAIN, why_nowhere(cause)))
+
     # -- domains ------------------------------------------------------------------------------------------------
 
-    def _roomy(self, group: Sequence[Domain], tasks: Sequence[Task], needed: int) -> list[Domain]:
-        """Those that may hold as many of the tasks as are needed."""
-        room = self._session.domain_room
-        trees = {domain.tree for domain in group if domain.tree is not None}
-        enough = {tree: (room.tasks_that_fit(tree, tasks) >= needed).tolist() for tree in trees}
-        return [each for each in group if each.tree is None or each.place is None or enough[each.tree][each.place]]
+    def _look(self, account: SearchAccount, group: Sequence[Domain], tasks: Sequence[Task]) -> Look:
+        """A look at a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
+        tree = group[0].tree
+        room = None if tree is None else self._session.domain_room.tasks_that_fit(tree, tasks)
+        look = Look(group, room, group if room is None else self._roomy(group, room, account.needed))
+        account.tree = tree or account.tree
+        account.looks.append(look)
+        return look
 
-    def _by_score(self, subject: Job | SubJob, domains: Sequence[Domain]) -> Iterator[tuple[Domain, float]]:
+    @staticmethod
+    def _roomy(group: Sequence[Domain], room: Amount, needed: int) -> Sequence[Domain]:
+        enough = (room >= needed).tolist()
+        return [domain for domain in group if domain.place is None or enough[domain.place]]
+
+    def _by_score(self, subject: Job | SubJob, look: Look) -> Iterator[tuple[Domain, float]]:
         """The best first, by name among equals. Scores may depend on who else is left, so they are asked for again
         whenever one is not taken.
         """
-        left = list(domains)
+        left = list(look.roomy)
         while left:
-            scores = self._session.domain_scores(subject, left)
+            scores = look.scores = self._session.domain_scores(subject, left)
             best = min(left, key=lambda domain: (-scores[domain.name], domain.name))
             yield best, scores[best.name]
             left.remove(best)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
-    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], domains: Sequence[Domain]) -> bool:
-        """Place the job in the best of these domains."""
+    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look) -> bool:
+        """Place the job in the best of the domains that have the room."""
         if self._job.spec.policies:
-            return self._place_where_sub_jobs_are_best(statement, tasks, domains)
-        for domain, _ in self._by_score(self._job, domains):
-            Placing(self._session, statement, self._job, within=domain.inside).run(Worksheet(tasks))
+            return self._place_where_sub_jobs_are_best(statement, tasks, account, look)
+        for domain, score in self._by_score(self._job, look):
+            placing = Placing(self._session, statement, self._job, within=domain.inside)
+            placing.run(Worksheet(tasks))
             if self._can_start(statement):
+                account.take(domain, score)
                 return True
+            look.failed[domain.name] = placing.refused
             statement.rollback(0)
         return False
 
@@ -92,29 +131,31 @@ class DomainSearch:
         return bool(statement.operations) and (session.job_ready(self._job) or session.job_pipelined(self._job))
 
     def _place_where_sub_jobs_are_best(
-        self, statement: Statement, tasks: Sequence[Task], domains: Sequence[Domain]
+        self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look
     ) -> bool:
         """Where its sub-jobs end up decides how good a domain is, so all domains are tried."""
-        if len(domains) == 1:
-            self._place_sub_jobs(statement, tasks, domains[0])
-            return self._can_start(statement) or self._nothing_remains(statement)
         best: Plan | None = None
-        highest = 0.0
-        for domain in sorted(domains, key=lambda domain: domain.name):
-            score = self._place_sub_jobs(statement, tasks, domain)
-            if self._can_start(statement) and (best is None or score > highest):
-                best, highest = statement.save(), score
+        for domain in sorted(look.roomy, key=lambda domain: domain.name):
+            parts: list[SearchAccount] = []
+            score = self._place_sub_jobs(statement, tasks, domain, parts)
+            if not self._can_start(statement):
+                look.failed[domain.name] = next((part for part in parts if part.taken is None), None)
+            elif len(look.roomy) == 1:
+                account.take(domain, score, parts)
+                return True
+            else:
+                look.scores[domain.name] = score
+                if best is None or score > account.score:
+                    best = statement.save()
+                    account.take(domain, score, parts)
             statement.rollback(0)
         return best is not None and statement.recover(best)
 
-    @staticmethod
-    def _nothing_remains(statement: Statement) -> bool:
-        statement.rollback(0)
-        return False
-
     # -- sub-jobs -----------------------------------------------------------------------------------------------
 
-    def _place_sub_jobs(self, statement: Statement, tasks: Sequence[Task], domain: Domain) -> float:
+    def _place_sub_jobs(
+        self, statement: Statement, tasks: Sequence[Task], domain: Domain, parts: list[SearchAccount]
+    ) -> float:
         """Place sub-jobs until the job can start; the answer is the sum of the scores of their domains."""
         by_sub_job: dict[str, list[Task]] = {}
         for task in tasks:
@@ -125,27 +166,46 @@ class DomainSearch:
             for sub_job in sub_jobs_by_need(self._session, self._job, self._session.sub_job_ready):
                 waiting = [t for t in by_sub_job.get(sub_job.key, ()) if self._session.ledger.is_pending(t)]
                 if waiting:
-                    total += self._place_sub_job(statement, sub_job, waiting, domain)
+                    part = self._account_of(sub_job, domain)
+                    self._place_sub_job(statement, sub_job, waiting, part)
+                    add_account(parts, part)
+                    total += part.score
                 if statement.operations and self._session.job_ready(self._job):
                     return total
         return total
 
-    def _place_sub_job(self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], root: Domain) -> float:
-        """Place one sub-job in the best of its own domains, or leave no trace of it; the score of the domain."""
+    def _place_sub_job(
+        self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], account: SearchAccount
+    ) -> None:
+        """Place one sub-job in the best of its own domains, or leave no trace of it."""
         session, mark = self._session, len(statement.operations)
-        needed = needed_by(session, sub_job)
-        for group in session.gradient_for_sub_job(sub_job, root):
-            for domain, score in self._by_score(sub_job, self._roomy(group, tasks, needed)):
-                Placing(session, statement, self._job, sub_job, domain.inside).run(Worksheet(tasks))
+        for group in session.gradient_for_sub_job(sub_job, account.root):
+            look = self._look(account, group, tasks)
+            for domain, score in self._by_score(sub_job, look):
+                placing = Placing(session, statement, self._job, sub_job, domain.inside)
+                placing.run(Worksheet(tasks))
                 if len(statement.operations) > mark and self._sub_job_can_start(sub_job):
-                    return score
+                    account.take(domain, score)
+                    account.placed = sum(len(each.entry.tasks) for each in statement.operations[mark:])
+                    return
+                look.failed[domain.name] = placing.refused
                 statement.rollback(mark)
         valid = valid_in(sub_job.counts)
         if valid < sub_job.min_available:
             detail = f"sub-group {sub_job.key} has {valid} of the {sub_job.min_available} pods that must start together"
             session.refuse(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
-        return 0.0
 
     def _sub_job_can_start(self, sub_job: SubJob) -> bool:
         session = self._session
         return session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)
+
+
+def _cause(account: SearchAccount) -> SearchAccount | None:
+    """The search that domains are to blame for: this one, or that of a part, where the whole may be anywhere."""
+    failures = [failure for look in account.looks for failure in look.failed.values()]
+    if any(isinstance(failure, TaskRefusal) and failure.nodes is None for failure in failures):
+        return None
+    if account.knows_domains:
+        return account
+    part = next((failure for failure in failures if isinstance(failure, SearchAccount)), None)
+    return _cause(part) if part is not None else None

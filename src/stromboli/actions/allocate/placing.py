@@ -34,6 +34,8 @@ class Placing:
         self._sub_job = sub_job
         self._within = within
         self._queue = session.queue_of(job)
+        #: The last task that found no node.
+        self.refused: TaskRefusal | None = None
         self._failed_roles: list[str] = []
         #: How many operations there were when a class was refused: until there are more, it would be refused again.
         self._refused_at: dict[int, int] = {}
@@ -151,5 +153,6 @@ class Placing:
         """Note a refusal of a class; with `keep`, one that is already known stays."""
         known = self._session.refusal_of(self._job)
         number = task.task_class.number
+        self.refused = TaskRefusal(task.key, number, reason, nodes, placed)
         if not (keep and number in known.tasks):
-            known.add_task(TaskRefusal(task.key, number, reason, nodes, placed))
+            known.add_task(self.refused)
