@@ -14,7 +14,9 @@ from stromboli.kube import KubeObject
 from stromboli.operations.metrics import CycleSeconds, Metrics
 from tests.properties import objects
 from tests.properties.engine import default_program, world_of
-from tests.scenarios.case import BUILT_IN, configuration
+from tests.scenarios.builders import gang
+from tests.scenarios.case import BUILT_IN, Case, configuration
+from tests.scenarios.networks import HARD_RACK, SOFT, TREE
 
 SPENT = CycleSeconds(snapshot=0.001, opening=0.002, commit=0.003, total=0.05)
 ONE_CPU = objects.template({"cpu": "1", "memory": "1Gi"})
@@ -208,6 +210,16 @@ def test_what_the_process_does_is_told() -> None:
     }
     found = told(metrics)
     assert {key: found.get(key) for key in expected} == expected
+
+
+def test_domains_of_the_network_that_were_passed_over_and_tried() -> None:
+    conf = configuration("gang", "predicates", "network-topology-aware")
+    metrics = Metrics()
+    for job in (gang(3, cpu=2, topology=SOFT), gang(2, cpu=2, topology=HARD_RACK), gang(9, cpu=2, topology=SOFT)):
+        plan = Case("", TREE, job, binds="", conf=conf).plan()
+        metrics.observe_cycle(plan.session, SPENT)
+    assert value(metrics, "stromboli_domains_total", outcome="passed-over") == 4 + 0 + 7
+    assert value(metrics, "stromboli_domains_total", outcome="tried") == 1 + 1 + 0
 
 
 def test_the_newer_text_is_spoken_too() -> None:

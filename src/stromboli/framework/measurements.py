@@ -15,6 +15,9 @@ class Measurements:
         self.seconds: dict[tuple[str, ...], float] = defaultdict(float)
         #: (seconds since the cycle began, tasks) of every committed statement.
         self.tasks: list[tuple[float, int]] = []
+        #: Domains of the network that were left out by their sums, and those that were tried.
+        self.domains_passed_over = 0
+        self.domains_tried = 0
         self.began = stopwatch()
 
     @contextmanager

@@ -10,6 +10,7 @@ from stromboli.framework.session import Session
 from stromboli.operations.histograms import MILLISECONDS, SECONDS
 
 _MOMENTS = {"open": "OnSessionOpen", "close": "OnSessionClose"}
+_PASSED_OVER, _TRIED = "passed-over", "tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,14 @@ class CycleMetrics:
         self._cycles = Counter("stromboli_cycles", "cycles by how they ended", ("result",), registry=registry)
         for result in ("completed", "plugin", "books", "error"):
             self._cycles.labels(result)
+        self._domains = Counter(
+            "stromboli_domains",
+            "domains of the network, by what the search did with them",
+            ("outcome",),
+            registry=registry,
+        )
+        for outcome in (_PASSED_OVER, _TRIED):
+            self._domains.labels(outcome)
         self._victims = Gauge("volcano_pod_preemption_victims", "evicted in the last cycle", registry=registry)
         self._preemptions = Gauge(
             "volcano_total_preemption_attempts", "cycles that evicted somebody; only grows", registry=registry
@@ -60,6 +69,8 @@ class CycleMetrics:
                 self._plugin.labels(what[1], what[2]).observe(seconds)
                 self._plugin_ms.labels(what[1], _MOMENTS.get(what[2], what[2])).observe(seconds * 1000)
         self._cycles.labels("completed").inc()
+        self._domains.labels(_PASSED_OVER).inc(session.measurements.domains_passed_over)
+        self._domains.labels(_TRIED).inc(session.measurements.domains_tried)
         self._victims.set(len(session.decisions.evictions))
         self._preemptions.inc(bool(session.decisions.evictions))
 

@@ -90,6 +90,7 @@ class DomainSearch:
         tree = group[0].tree
         room = None if tree is None else self._session.domain_room.tasks_that_fit(tree, tasks)
         look = Look(group, room, group if room is None else self._roomy(group, room, account.needed))
+        self._session.measurements.domains_passed_over += len(group) - len(look.roomy)
         account.tree = tree or account.tree
         account.looks.append(look)
         return look
@@ -107,6 +108,7 @@ class DomainSearch:
         while left:
             scores = look.scores = self._session.domain_scores(subject, left)
             best = min(left, key=lambda domain: (-scores[domain.name], domain.name))
+            self._session.measurements.domains_tried += 1
             yield best, scores[best.name]
             left.remove(best)
 
@@ -137,6 +139,7 @@ class DomainSearch:
         best: Plan | None = None
         for domain in sorted(look.roomy, key=lambda domain: domain.name):
             parts: list[SearchAccount] = []
+            self._session.measurements.domains_tried += 1
             score = self._place_sub_jobs(statement, tasks, domain, parts)
             if not self._can_start(statement):
                 look.failed[domain.name] = next((part for part in parts if part.taken is None), None)

@@ -66,6 +66,7 @@ class Domains:
         ranked: list[Ranked] = []
         for number in range(len(groups) - 1, -1, -1):
             roomy = [each for each in groups[number] if _inside(places, each).sum() >= needed]
+            self._session.measurements.domains_passed_over += len(groups[number]) - len(roomy)
             scores = self._session.domain_scores(subject, roomy) if roomy else {}
             ordered = sorted(roomy, key=lambda domain: (-scores[domain.name], domain.name))
             ranked += [Ranked(domain, (number, -scores[domain.name], domain.name)) for domain in ordered]
@@ -110,6 +111,7 @@ def serve_in_cheapest(
         if not most:
             break
         attempt.domain = domain
+        session.measurements.domains_tried += 1
         if serve():
             most -= 1
             part = attempt.since(mark)
