@@ -48,6 +48,7 @@ REQUIRED = [
           topology(), gang(2, cpu=2, notes=asking(RACK)), binds="--"),
     close("where no node has the labels, a required level holds the job", nodes(2, 2), topology(),
           gang(1, notes=asking(RACK)), binds="-",
+          reasons={"gang": ["no domain takes the 1 pod it needs: no node is in any; tiers above 1 are not allowed"]},
           warnings=["Topology net: no node has all of its labels; nothing is placed by it"]),
     close("each job has the network that it names", WORLD, topology("flat", BLOCK),
           gang(3, cpu=2, name="one", notes=asking(BLOCK, network="flat")),

@@ -156,6 +156,10 @@ def _not_looked_at(account: SearchAccount, place: int) -> Outcome:
     name, tier = tree.name(place), tree.tiers[place]
     if allowed is not None and tier > allowed:
         return Outcome(name, tier, Verdict.NOT_ALLOWED, f"tier {tier} is not allowed")
+    if account.topology is not None and tier < tree.tier_names.get(account.topology.first_tier_name, 0):
+        return Outcome(
+            name, tier, Verdict.LEFT_OUT, f"closer than {account.topology.first_tier_name}, which is preferred"
+        )
     if account.taken is not None and tier > account.taken.tier:
         return Outcome(name, tier, Verdict.NOT_NEEDED, "a closer one was found")
     return Outcome(name, tier, Verdict.LEFT_OUT, _left_out(account))
@@ -192,6 +196,8 @@ def why_nowhere(account: SearchAccount) -> str:
 
 
 def _none_on_offer(account: SearchAccount) -> str:
+    if not account.tree:
+        return "no node is in any"
     if account.has_mates:
         return "its pods are further apart already"
     return "each has less than the job's minResources in sum" if account.has_minimum else "no plugin offers any"

@@ -325,8 +325,10 @@ CODES: dict[Code, CodeFacts] = {
         (Cure.QUEUE_CHANGED, Cure.JOB_CHANGED),
     ),
     Code.UNKNOWN_TIER: CodeFacts(
-        "The job names a tier of the network that no HyperNode has.", Remedy.CHANGE_REQUEST,
-        "Correct `highestTierName`, or describe the network by HyperNodes.", (Cure.JOB_CHANGED, Cure.NODE_CHANGED),
+        "The job names a tier of the network that no HyperNode has, or a Topology or a level that there is not.",
+        Remedy.CHANGE_REQUEST,
+        "Correct `highestTierName` or the annotations `kai.scheduler/topology...`, or describe the network by "
+        "HyperNodes or a Topology.", (Cure.JOB_CHANGED, Cure.NODE_CHANGED),
     ),
     Code.NO_DOMAIN: CodeFacts(
         "No part of the network that the job may be in has what the job needs.", Remedy.WAIT,

@@ -74,6 +74,10 @@ class Snapshot:
     #: Volumes and storage to give out, and what is in use.
     volumes: VolumeState = field(default_factory=VolumeState)
 
+    def network_of(self, job: Job) -> HyperNodeTree:
+        """The tree that a job's wishes speak of."""
+        return self.topologies.get(job.spec.network, self.hyper_nodes)
+
     @property
     def size(self) -> int:
         """The length of the resource axis when the snapshot was taken."""

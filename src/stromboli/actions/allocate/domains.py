@@ -66,12 +66,12 @@ class DomainSearch:
 
     def _account(self) -> SearchAccount:
         session, job = self._session, self._job
-        needed, tree = session.tasks_until_ready(job), session.snapshot.hyper_nodes
+        needed, tree = session.tasks_until_ready(job), session.snapshot.network_of(job)
         spec, has_mates = job.spec, bool(job.ready_count)
         return SearchAccount(tree, "", spec.topology, needed, has_mates, CLUSTER, bool(spec.min_resources))
 
     def _account_of(self, sub_job: SubJob, root: Domain) -> SearchAccount:
-        needed, tree = needed_by(self._session, sub_job), root.tree or self._session.snapshot.hyper_nodes
+        needed, tree = needed_by(self._session, sub_job), self._session.snapshot.network_of(self._job)
         topology = sub_job.policy.topology if sub_job.policy else None
         return SearchAccount(tree, sub_job.key, topology, needed, bool(sub_job.ready_count), root)
 
