@@ -57,6 +57,15 @@ def test_only_what_is_meant_for_the_scheduler_is_copied() -> None:
     assert group.spec.queue == "research"
 
 
+def test_wishes_for_levels_of_the_network_are_copied() -> None:
+    inherited = {"kai.scheduler/topology": "net", "kai.scheduler/topology-required-placement": "rack", "kai.io/x": "y"}
+    group = group_for(pod(annotations={"kai.scheduler/topology-required-placement": "block"}), inherited)
+    assert group.metadata.annotations == {
+        "kai.scheduler/topology": "net",
+        "kai.scheduler/topology-required-placement": "block",
+    }
+
+
 MINIMUMS = [
     ("nothing said", {}, {}, 1),
     ("the pod says", {"scheduling.volcano.sh/group-min-member": "3"}, {}, 3),

@@ -23,6 +23,14 @@ def parts(*values: str, size: int = 2, **facts: Any) -> list[Any]:
     return gang_of(*members, policies=[{"name": "p", "subGroupSize": size, "matchLabelKeys": ["part"]}], **facts)
 
 
+def owned(*names: str, notes: dict[str, str]) -> list[Any]:
+    """Pods of one job that say themselves what they want."""
+    made = [pod(2, name=name, annotations=notes) for name in names]
+    for each in made:
+        each["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "job", "uid": "job", "controller": True}]
+    return made
+
+
 REQUIRED = [
     close("a job stays in one rack", WORLD, gang(2, cpu=2, notes=asking(RACK)), binds="ab"),
     close("one that fits into no rack waits", WORLD, gang(3, cpu=2, notes=asking(RACK)), binds="---"),
@@ -54,6 +62,7 @@ REQUIRED = [
           gang(3, cpu=2, name="one", notes=asking(BLOCK, network="flat")),
           gang(2, cpu=2, name="two", notes=asking(RACK)), binds="abc ef"),
     close("who asks for no level goes anywhere", WORLD, gang(5, cpu=2, notes=asking(None)), binds="abcde"),
+    close("pods of one owner, without a group", WORLD, owned("x", "y", "z", notes=asking(RACK)), binds="ab-"),
     close("the minimum must be close, the rest joins it there", WORLD, gang(3, cpu=2, minimum=2, notes=asking(RACK)),
           binds="ab-"),
 ]  # fmt: skip

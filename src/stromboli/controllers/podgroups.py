@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from stromboli import kube
+from stromboli.cache import level_wishes
 from stromboli.cache.jobs import GROUP_NAME, job_key_of, queue_told
 from stromboli.cache.requests import pod_request
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
@@ -18,6 +19,8 @@ from stromboli.model.resources import PODS, ResourceAxis
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
+#: Where in the network to be, in KAI's words.
+_LEVELS = (level_wishes.TOPOLOGY, level_wishes.REQUIRED, level_wishes.PREFERRED)
 
 
 def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:
@@ -40,7 +43,7 @@ def group_name(pod: kube.Pod) -> str:
 
 def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube.PodGroup:
     """The group of a plain pod; `inherited` are the annotations of its owner, which the pod's own overrule."""
-    annotations = _volcanic(inherited or {}) | _volcanic(pod.metadata.annotations or {})
+    annotations = _addressed(inherited or {}) | _addressed(pod.metadata.annotations or {})
     labels = pod.metadata.labels or {}
     minimum = _count(annotations.get(MIN_MEMBER))
     return kube.PodGroup(
@@ -50,7 +53,7 @@ def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube
             uid=group_name(pod),
             creation_timestamp=pod.metadata.creation_timestamp,
             annotations=annotations,
-            labels=_volcanic(labels) or None,
+            labels=_addressed(labels) or None,
             owner_references=_owners(pod),
         ),
         spec=PodGroupSpec(
@@ -63,9 +66,10 @@ def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube
     )
 
 
-def _volcanic(entries: Mapping[str, str]) -> dict[str, str]:
+def _addressed(entries: Mapping[str, str]) -> dict[str, str]:
     """What is addressed to the scheduler, among all that is written on a pod; not which group it belongs to."""
-    return {key: value for key, value in entries.items() if key.partition("/")[0].endswith("volcano.sh") and "/" in key}
+    volcanic = (key for key in entries if key.partition("/")[0].endswith("volcano.sh") and "/" in key)
+    return {key: entries[key] for key in (*volcanic, *_LEVELS) if key in entries}
 
 
 def _owners(pod: kube.Pod) -> list[OwnerReference]:
