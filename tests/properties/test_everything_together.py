@@ -60,8 +60,9 @@ def first_tier() -> list[str | Manifest]:
 
 def second_tier(shares: str) -> list[str | Manifest]:
     return [
-        "overcommit", "drf", shares, "predicates", "nodeorder", "binpack", "resource-strategy-fit", "numa-aware",
+        "overcommit", shares, "predicates", "nodeorder", "binpack", "resource-strategy-fit", "numa-aware",
         "network-topology-aware", "task-topology", "usage", "resourcequota",
+        plugin("drf", enablePreemptable=False),
         plugin("nodegroup", {"strict": False}),
         plugin("rescheduling", {"strategies": BALANCE}),
         plugin("deviceshare", {"deviceshare.VGPUEnable": True, "deviceshare.ScheduleWeight": 1}),
