@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stromboli.actions.allocate.domains import DomainSearch
-from stromboli.actions.allocate.placing import Placing
-from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.domain_accounts import Look, SearchAccount
 from stromboli.framework.domain_sums import DomainSums
@@ -36,7 +36,7 @@ class TryingAll(DomainSearch):
     def _place_in_best(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look) -> bool:
         plans: dict[str, Plan] = {}
         for domain in look.domains:
-            Placing(self._session, statement, self._job, within=domain.inside).run(Worksheet(tasks))
+            self._place_inside(statement, tasks, domain, account.needed)
             if self._can_start(statement):
                 plans[domain.name] = statement.save()
             statement.rollback(0)
@@ -98,6 +98,48 @@ def test_hard_wishes_are_kept(world: list[Manifest]) -> None:
         rows = [index[plan.binds[task.key]] for task in job.tasks.values() if task.key in plan.binds]
         if wish is not None and wish.hard and wish.highest_tier is not None and rows:
             assert tree.tiers[tree.around_nodes(rows)] <= wish.highest_tier
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[list[Manifest], list[list[int]], int]:
+    """Racks of one block with holes of several sizes, the holes, and a job of one class that no rack can hold."""
+    holes = draw(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=2, max_size=6))
+    assume(sum(map(sum, holes)) > max(map(sum, holes)))
+    count = draw(st.integers(max(map(sum, holes)) + 1, sum(map(sum, holes))))
+    letters = iter("abcdefghijklmnopqr")
+    groups = ["".join(next(letters) for _ in rack) for rack in holes]
+    used = draw(st.integers(0, 2))
+    sizes = zip("".join(groups), (hole + used for rack in holes for hole in rack), strict=True)
+    world: list[Any] = [node(name, size) for name, size in sizes]
+    world += [*racks(*groups), block("block", 2, *(f"rack-{number}" for number in range(len(groups))))]
+    world += [running("".join(groups), cpu=used)] if used else []
+    wish = draw(st.sampled_from((HARD_BLOCK, SOFT)))
+    return [*world, *gang(count, name="job", topology=wish)], holes, count
+
+
+def test_as_few_racks_are_used_as_the_true_optimum(record_property: Callable[[str, object], None]) -> None:
+    beyond: Counter[int] = Counter()
+
+    @examples(120)
+    @given(crowds())
+    def check(crowd: tuple[list[Manifest], list[list[int]], int]) -> None:
+        world, holes, count = crowd
+        plan = Case("", world, binds="", conf=AWARE).plan()
+        tree, index = plan.session.snapshot.hyper_nodes, plan.session.nodes.index
+        used = {int(tree.lowest[index[place]]) for key, place in plan.binds.items() if key.startswith("default/job")}
+        assert len(plan.binds) == count
+        room = [sum(rack) for rack in holes]
+        fewest = min(
+            number
+            for number in range(1, len(room) + 1)
+            if any(sum(some) >= count for some in combinations(room, number))
+        )
+        beyond[len(used) - fewest] += 1
+        assert len(used) <= fewest + 1
+
+    check()
+    record_property("worlds in which it was optimal", f"{beyond[0]} of {beyond.total()}")
+    assert beyond[0] == beyond.total(), "where there is one class, the room of racks is known exactly"
 
 
 @st.composite

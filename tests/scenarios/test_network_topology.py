@@ -193,7 +193,35 @@ MISTAKES = [
           warnings=["PodGroup default/gang: networkTopology has no effect: no configured plugin knows domains"]),
 ]  # fmt: skip
 
-CASES = HARD + TIER_NAMES + SOFTLY + AT_HOME + SUB_GROUPS + MEMBERS + MISTAKES
+FEW_PARTS = [
+    close("as few racks as possible: the largest is filled", network(2, "a", "b", "cd"), gang(3, cpu=2, topology=SOFT),
+          binds="cda"),
+    close("the rest goes where it leaves least", network(2, "abc", "de", "f", "ghi"), gang(4, cpu=2, topology=SOFT),
+          binds="abcf"),
+    close("a rack in use takes the rest, an empty one stays whole", network(4, "ab", "cd", "ef"), running("cd", cpu=2),
+          gang(5, cpu=2, topology=SOFT), binds="aabbc"),
+    close("inside of a block, too", [*network(2, "a", "b", "cd", "efgh"),
+          block("block-0", 2, "rack-0", "rack-1", "rack-2"), block("block-1", 2, "rack-3")],
+          running("ef", cpu=2), gang(3, cpu=2, topology=HARD_BLOCK), binds="cda"),
+    close("few blocks first, then few racks in the last one", [*network(2, "a", "bc", "d", "e", "fg", "h"),
+          block("block-0", 2, "rack-0", "rack-1", "rack-2"), block("block-1", 2, "rack-3", "rack-4", "rack-5")],
+          gang(6, cpu=2, topology=SOFT), binds="abcdfg"),
+    close("another role joins the first", network(4, "a", "b", "cd"),
+          gang_of(*(pod(4) for _ in range(2)), *(pod(2, role="small") for _ in range(2)), topology=SOFT), binds="cdaa"),
+    close("mates are joined before a rack is begun", [*network(2, "abc", "de", "fgh"),
+          block("block-0", 2, "rack-0", "rack-1", "rack-2")],
+          gang_of(pod(2, nodeName="d"), *(pod(2) for _ in range(4)), minimum=5, topology=HARD_BLOCK, phase="Running"),
+          binds="eabc"),
+    close("a node in no rack comes last", [node("A", 2), *network(2, "b", "cd"), node("e", 2)],
+          gang(4, cpu=2, topology=SOFT), binds="cdbA"),
+    close("what is idle now comes before a large rack that is being left", network(2, "a", "b", "cd"),
+          running("cd", cpu=2, releasing=True), gang(2, cpu=2, topology=SOFT), binds="CD"),
+    close("rules about nodes may stand against it", network(2, "a", "b", "cd"),
+          running("c", cpu=0, name="port", ports=[{"containerPort": 80, "hostPort": 80}]),
+          gang(3, cpu=2, ports=[{"containerPort": 80, "hostPort": 80}], topology=SOFT), binds="dab"),
+]  # fmt: skip
+
+CASES = FEW_PARTS + HARD + TIER_NAMES + SOFTLY + AT_HOME + SUB_GROUPS + MEMBERS + MISTAKES
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

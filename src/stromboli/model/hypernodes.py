@@ -49,6 +49,9 @@ class HyperNodeTree:
         }
         #: For each domain itself and those around it, the nearest first.
         self.around: Sequence[Sequence[int]] = self._chains()
+        self._parts: dict[int, list[int]] = {}
+        for place, chain in enumerate(self.around[: self.top]):
+            self._parts.setdefault(chain[1], []).append(place)
         self._rows = self._nodes_of_all()
         self._members = np.concatenate(self._rows)
         self._ends = np.cumsum([0, *(len(rows) for rows in self._rows)])
@@ -119,6 +122,10 @@ class HyperNodeTree:
             if self.tiers[place] == tier:
                 found[self._rows[place]] = place
         return found
+
+    def parts(self, place: int) -> Sequence[int]:
+        """The domains right below a domain."""
+        return self._parts.get(place, ())
 
     def within(self, place: int) -> list[int]:
         """The domain and those in it, low tiers first."""

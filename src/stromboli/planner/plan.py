@@ -36,7 +36,7 @@ class CyclePlan:
     #: By job, why no room was made for it.
     refusals: dict[str, list[ClaimRefusal]] = field(default_factory=dict)
     #: By job, its searches for a domain.
-    searches: dict[str, list[SearchAccount]] = field(default_factory=dict)
+    searches: dict[str, list[SearchAccount]] = field(default_factory=dict, repr=False)
 
     @property
     def evictions(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stromboli.actions.allocate.dealing import Dealing
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.domain_accounts import Look, SearchAccount, add_account, why_nowhere
@@ -20,6 +21,7 @@ from stromboli.framework.sub_jobs import needed_by, sub_jobs_by_need
 from stromboli.model.books import Amount
 from stromboli.model.hypernodes import TOP
 from stromboli.model.job import Job, SubJob, valid_in
+from stromboli.model.nodes import Mask
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task
 
@@ -112,6 +114,28 @@ class DomainSearch:
             yield best, scores[best.name]
             left.remove(best)
 
+    def _place_inside(
+        self, statement: Statement, tasks: Sequence[Task], domain: Domain, needed: int, sub_job: SubJob | None = None
+    ) -> TaskRefusal | None:
+        """Place tasks in few parts of a domain, if that is enough to start, else wherever there is room in it. The
+        last task that found no node.
+        """
+        session, job, mark = self._session, self._job, len(statement.operations)
+
+        def place(some: Sequence[Task], inside: Mask | None) -> TaskRefusal | None:
+            placing = Placing(session, statement, job, sub_job, inside)
+            placing.run(Worksheet(some))
+            return placing.refused
+
+        if domain.tree is not None and domain.place is not None:
+            mates = job.tasks.values() if sub_job is None else sub_job.tasks
+            if Dealing(session, domain.tree, place).deal(domain.place, tasks[:needed], mates):
+                ready = session.job_ready(job) if sub_job is None else session.sub_job_ready(job, sub_job)
+                if ready:
+                    return None
+                statement.rollback(mark)
+        return place(tasks, domain.inside)
+
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     def _place_in_best(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look) -> bool:
@@ -119,12 +143,11 @@ class DomainSearch:
         if self._job.spec.policies:
             return self._place_where_sub_jobs_are_best(statement, tasks, account, look)
         for domain, score in self._by_score(self._job, look):
-            placing = Placing(self._session, statement, self._job, within=domain.inside)
-            placing.run(Worksheet(tasks))
+            refused = self._place_inside(statement, tasks, domain, account.needed)
             if self._can_start(statement):
                 account.take(domain, score)
                 return True
-            look.failed[domain.name] = placing.refused
+            look.failed[domain.name] = refused
             statement.rollback(0)
         return False
 
@@ -185,13 +208,12 @@ class DomainSearch:
         for group in session.gradient_for_sub_job(sub_job, account.root):
             look = self._look(account, group, tasks)
             for domain, score in self._by_score(sub_job, look):
-                placing = Placing(session, statement, self._job, sub_job, domain.inside)
-                placing.run(Worksheet(tasks))
+                refused = self._place_inside(statement, tasks, domain, account.needed, sub_job)
                 if len(statement.operations) > mark and self._sub_job_can_start(sub_job):
                     account.take(domain, score)
                     account.placed = sum(len(each.entry.tasks) for each in statement.operations[mark:])
                     return
-                look.failed[domain.name] = placing.refused
+                look.failed[domain.name] = refused
                 statement.rollback(mark)
         valid = valid_in(sub_job.counts)
         if valid < sub_job.min_available:
