@@ -16,6 +16,7 @@ from stromboli.actions import ACTIONS
 from stromboli.cache.jobs import QUEUE_NAMES
 from stromboli.cli import main
 from stromboli.cli.ignored_flags import IGNORED
+from stromboli.controllers import hypernode_controller
 from stromboli.controllers.podgroups import MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER
 from stromboli.controllers.queue_state import CLOSED_BY_PARENT
 from stromboli.embedded.standins.pod_life import EXIT_CODE, RUN_SECONDS, START_SECONDS, STOP_SECONDS
@@ -205,7 +206,8 @@ def test_labels_and_annotations_are_told(page: str, key: str) -> None:
 
 def test_reasons_of_events_are_told() -> None:
     told = set(re.findall(r"^\| [\w ]+ \| (?:Normal|Warning) \| `(\w+)` \|", read("statuses.md"), re.MULTILINE))
-    assert told == set(re.findall(r'reason="(\w+)"', inspect.getsource(announcer)))
+    sources = inspect.getsource(announcer) + inspect.getsource(hypernode_controller)
+    assert told == set(re.findall(r'reason="(\w+)"', sources))
 
 
 # -- the site and its links -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How the network is described: discovered from labels of nodes, by the command that people use."""
+"""How the network is described: discovered from labels of nodes, and told what is wrong with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from stromboli.kube.objects.catalogue import HYPER_NODES, NODES
+from stromboli.kube.objects.catalogue import EVENTS, HYPER_NODES, NODES
 from stromboli.kube.objects.topology import HyperNode
 from testbed.plane import ADMINISTRATOR
 from tests.e2e.cluster import Cluster
@@ -65,3 +65,42 @@ async def test_the_network_is_discovered_and_followed(cluster: Cluster) -> None:
     assert await discover(cluster) == "1 made, 1 changed, 1 removed, 2 as they should be."
     names = {each.key for each in await hyper_nodes(cluster)}
     assert names == {"mine", "spine.s0", "leaf.s0.l0", "leaf.s0.l2", "leaf.none.l0"}
+
+
+async def until_told(cluster: Cluster, name: str, status: str, nodes: int) -> str:
+    """Wait for the condition and the count of a HyperNode; answers the message."""
+    message = ""
+
+    async def reached() -> bool:
+        nonlocal message
+        told = (await cluster.client.get(HYPER_NODES, name)).status
+        conditions = {each.type: each for each in told.conditions or ()}
+        if "Valid" not in conditions or (conditions["Valid"].status, told.node_count) != (status, nodes):
+            return False
+        message = conditions["Valid"].message or ""
+        return True
+
+    await cluster.until(reached, f"{name} has {nodes} nodes and is valid: {status}")
+    return message
+
+
+async def test_a_hypernode_says_what_is_wrong_with_it(cluster: Cluster) -> None:
+    """It names a HyperNode that is not there; somebody makes that, removes it, and is told again."""
+    leaf = {"type": "Node", "selector": {"labelMatch": {"matchLabels": {LEAF: "l0"}}}}
+    spine = {"type": "HyperNode", "selector": {"exactMatch": {"name": "leaf"}}}
+    await label(cluster, {LEAF: "l0"}, {LEAF: "l0"})
+    body = {"metadata": {"name": "spine"}, "spec": {"tier": 2, "members": [spine]}}
+    made = await cluster.client.create(HYPER_NODES, body)
+    for _ in range(2):
+        message = await until_told(cluster, "spine", "False", 0)
+        assert "spec.members[0].selector.exactMatch.name: there is no HyperNode 'leaf' yet" in message
+        await cluster.client.create(HYPER_NODES, {"metadata": {"name": "leaf"}, "spec": {"tier": 1, "members": [leaf]}})
+        assert await until_told(cluster, "spine", "True", 2) == ""
+        await cluster.client.delete(HYPER_NODES, "leaf")
+
+    async def told_twice() -> bool:
+        events = [each for each in (await cluster.client.list(EVENTS)).items if each.regarding.uid == made.metadata.uid]
+        counts = {each.reason: each.series.count if each.series else 1 for each in events}
+        return counts.keys() == {"Faulty", "Understood"} and counts["Faulty"] != 1
+
+    await cluster.until(told_twice, "what is wrong again is counted")

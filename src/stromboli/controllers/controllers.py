@@ -4,33 +4,51 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.controllers.group_controller import GroupController
+from stromboli.controllers.hypernode_controller import HyperNodeController
 from stromboli.controllers.queue_controller import QueueController
-from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS, NATIVE_POD_GROUPS, POD_GROUPS, QUEUES
+from stromboli.kube.objects.catalogue import (
+    EARLY_NATIVE_POD_GROUPS,
+    HYPER_NODES,
+    NATIVE_POD_GROUPS,
+    NODES,
+    POD_GROUPS,
+    QUEUES,
+)
+from stromboli.kube.telling.recorder import EventRecorder
 from stromboli.kube.watching.informer import Informer
 
 if TYPE_CHECKING:
     from stromboli.kube.access.client import Client
 
+TOLD_AGAIN = 2.0
+"""How soon it is told that something happened again, in seconds: what controllers tell happens seldom."""
+
 
 class Controllers:
-    """Groups for plain pods, the queues everybody expects, and what queues say of themselves."""
+    """Groups for plain pods, the queues everybody expects, and what queues and HyperNodes say of themselves."""
 
     def __init__(self, client: Client, scheduler_names: Sequence[str], default_queue: str = DEFAULT_QUEUE) -> None:
-        self._pod_groups = Informer(client, POD_GROUPS)
-        self._queues = Informer(client, QUEUES)
-        self.groups = GroupController(client, self._pod_groups, scheduler_names, default_queue)
+        pod_groups = Informer(client, POD_GROUPS)
+        queues = Informer(client, QUEUES)
+        self.groups = GroupController(client, pod_groups, scheduler_names, default_queue)
         served_somewhere = (NATIVE_POD_GROUPS, EARLY_NATIVE_POD_GROUPS)
-        self._native_groups = [Informer(client, resource, optional=True) for resource in served_somewhere]
-        self.queues = QueueController(client, self._queues, self._pod_groups, default_queue, self._native_groups)
+        native_groups = [Informer(client, resource, optional=True) for resource in served_somewhere]
+        self.queues = QueueController(client, queues, pod_groups, default_queue, native_groups)
+        hyper_nodes, nodes = Informer(client, HYPER_NODES, optional=True), Informer(client, NODES)
+        self._recorder = EventRecorder(client, "stromboli-controller", repeat_seconds=TOLD_AGAIN)
+        self.hyper_nodes = HyperNodeController(client, hyper_nodes, nodes, self._recorder)
+        self._informers: list[Informer[Any]] = [
+            pod_groups, queues, *native_groups, hyper_nodes, nodes,
+        ]  # fmt: skip
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for part in (self._pod_groups, self._queues, self.groups, self.queues):
-                tasks.create_task(part.run())
-            for informer in self._native_groups:
+            for informer in self._informers:
                 tasks.create_task(informer.run())
+            for part in (self.groups, self.queues, self.hyper_nodes, self._recorder):
+                tasks.create_task(part.run())

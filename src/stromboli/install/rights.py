@@ -13,10 +13,12 @@ from typing import Any
 from stromboli.kube.objects.catalogue import (
     CLAIMS,
     EVENTS,
+    HYPER_NODES,
     JOBS,
     LEASES,
     NATIVE_POD_GROUPS,
     NODE_METRICS,
+    NODES,
     POD_GROUPS,
     PODS,
     QUEUES,
@@ -88,6 +90,11 @@ _CONTROLLER = (
         "the queues that everybody expects are made; queues close with their parent",
     ),
     Right(QUEUES.group, "queues/status", ("patch",), "queues say whether they take work, and what waits in them"),
+    *_followed((HYPER_NODES, NODES), "it is known which nodes are in which HyperNode"),
+    Right(
+        HYPER_NODES.group, "hypernodes/status", ("patch",), "HyperNodes say how many nodes they have, and what is wrong"
+    ),
+    Right(EVENTS.group, "events", ("create", "patch"), "what is wrong with HyperNodes is told, and counted"),
     Right(REPLICA_SETS.group, "replicasets", ("get",), _OWNERS),
     Right(STATEFUL_SETS.group, "statefulsets", ("get",), _OWNERS),
     Right(STATEFUL_SETS.group, "daemonsets", ("get",), _OWNERS),
