@@ -7,6 +7,7 @@ from both when a snapshot is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from stromboli import kube
 from stromboli.cache.bookkeeping import Bookkeeping, Membership
@@ -43,6 +44,14 @@ SCHEDULER_NAMES = ("stromboli", "volcano")
 SLACK = (5_000, 500, 32)
 
 
+class _Book(Protocol):
+    """Keeps what objects of one kind say."""
+
+    def apply(self, given: Any, /) -> None: ...
+
+    def remove(self, key: str, /) -> None: ...
+
+
 class Cluster:
     """The mirror of a cluster."""
 
@@ -76,6 +85,12 @@ class Cluster:
         self.processors = NumaBook()
         self.hyper_nodes = HyperNodeBook()
         self.topologies = TopologyBook()
+        self._of_one_kind: dict[type[TopLevel], _Book] = {
+            PodDisruptionBudget: self.budgets,
+            kube.NodeMetrics: self.usage,
+            HyperNode: self.hyper_nodes,
+            Topology: self.topologies,
+        }
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions, self.volumes,
             seed=self.seed, default_queue=self.default_queue,
@@ -102,14 +117,8 @@ class Cluster:
             self._apply_group(as_group(given))
         elif isinstance(given, kube.Namespace):
             self.reading.apply_namespace(given)
-        elif isinstance(given, PodDisruptionBudget):
-            self.budgets.apply(given)
-        elif isinstance(given, kube.NodeMetrics):
-            self.usage.apply(given)
-        elif isinstance(given, HyperNode):
-            self.hyper_nodes.apply(given)
-        elif isinstance(given, Topology):
-            self.topologies.apply(given)
+        elif (book := self._of_one_kind.get(type(given))) is not None:
+            book.apply(given)
         elif isinstance(given, Numatopology):
             self.structure.set_processors(given.key, self.processors.apply(given))
         elif not self.volumes.apply(given):
@@ -125,14 +134,8 @@ class Cluster:
             self._forget_group(as_group(given).key)
         elif isinstance(given, kube.Namespace):
             self.reading.remove_namespace(given.key)
-        elif isinstance(given, PodDisruptionBudget):
-            self.budgets.remove(given.key)
-        elif isinstance(given, kube.NodeMetrics):
-            self.usage.remove(given.key)
-        elif isinstance(given, HyperNode):
-            self.hyper_nodes.remove(given.key)
-        elif isinstance(given, Topology):
-            self.topologies.remove(given.key)
+        elif (book := self._of_one_kind.get(type(given))) is not None:
+            book.remove(given.key)
         elif isinstance(given, Numatopology):
             self.processors.remove(given.key)
             self.structure.set_processors(given.key, None)
