@@ -6,7 +6,7 @@ A domain has one domain around it at most, of a higher tier; who claims another'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import re2  # type: ignore[import-untyped]
 
@@ -16,6 +16,8 @@ from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberS
 from stromboli.kube.objects.topology import HyperNode as WireHyperNode
 from stromboli.model.hypernodes import TOP, HyperNode, HyperNodeTree
 from stromboli.model.nodes import NodeTable
+from stromboli.model.selectors import LabelSelector as Selector
+from stromboli.model.selectors import Requirement
 
 #: Longer than any sensible pattern for names. Patterns are matched in linear time.
 LONGEST_PATTERN = 1024
@@ -64,6 +66,8 @@ class _Making:
         self._faults: dict[str, list[str]] = {}
         self._parents: dict[str, str] = {}
         self._rows: dict[str, set[int]] = {}
+        #: By label and value, the rows of the nodes that have it.
+        self._by_label: dict[str, dict[str | None, list[int]]] = {}
 
     def faults(self) -> dict[str, tuple[str, ...]]:
         return {name: tuple(faults) for name, faults in self._faults.items()}
@@ -140,8 +144,21 @@ class _Making:
                 compiled = _compiled(pattern or "")
                 return [row for row, name in enumerate(self._table.names) if compiled.search(name)]
             case LabelSelector() as labels:
-                chosen = selector_of(labels, ".selector.labelMatch")
-                return [row for row, node in enumerate(self._table.nodes) if chosen.matches(node.labels)]
+                return self._labelled(selector_of(labels, ".selector.labelMatch"))
+
+    def _labelled(self, chosen: Selector) -> list[int]:
+        """Only nodes that have one of the values that are asked for are looked at closer."""
+        wanted = [requirement for requirement in chosen.requirements if requirement.operator == "In"]
+        candidates = min((self._having(each) for each in wanted), key=len, default=range(len(self._table)))
+        return [row for row in candidates if chosen.matches(self._table.nodes[row].labels)]
+
+    def _having(self, requirement: Requirement) -> Sequence[int]:
+        rows = self._by_label.get(requirement.key)
+        if rows is None:
+            rows = self._by_label[requirement.key] = {}
+            for row, node in enumerate(self._table.nodes):
+                rows.setdefault(node.labels.get(requirement.key), []).append(row)
+        return [row for value in set(requirement.values) for row in rows.get(value, ())]
 
     def _named(self, name: str) -> list[int]:
         row = self._table.index.get(name)
