@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stromboli.framework.configuration import parse_configuration
+from stromboli.framework.plugin import Domain, Plugin
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
+from stromboli.model.job import Job
 from stromboli.planner.domains import search_as_plain
 from stromboli.planner.explanation import explain_job
 from stromboli.planner.world import World
@@ -123,6 +126,23 @@ def test_searches_are_told(story: Told) -> None:
     considered = {each["domain"]: f"{each['verdict']}: {each['why']}" for each in told[-1]["considered"]}
     expected = {TOP if name == "cluster" else name.replace("_", "-"): why for name, why in story.why.items()}
     assert {name: considered.get(name) for name in expected} == expected
+
+
+class Halves(Plugin):
+    """Makes up its domains anew whenever it is asked."""
+
+    name = "halves"
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> list[list[Domain]]:
+        return [[Domain("left", 1, np.array([True, True, False, False]))]]
+
+
+def test_those_who_join_others_are_counted() -> None:
+    conf = configuration("gang", "predicates", "halves")
+    world = [*nodes(4, 4), *gang(3, minimum=1, topology=HARD_RACK)]
+    plan = Case("", world, binds="", conf=conf, extensions=[Halves]).plan()
+    told = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
+    assert [each["placed"] for each in told] == [{"domain": "left", "tier": 1, "score": 0.0, "pods": 3}]
 
 
 def test_for_programs() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stromboli.framework.domain_accounts import SearchAccount
+from stromboli.framework.domain_accounts import SearchAccounts
 from stromboli.model.reasons import Reason
 
 
@@ -92,7 +92,7 @@ class Accounts:
     #: By job.
     refusals: dict[str, list[ClaimRefusal]] = field(default_factory=dict)
     #: By job, its searches for a domain.
-    searches: dict[str, list[SearchAccount]] = field(default_factory=dict)
+    searches: dict[str, SearchAccounts] = field(default_factory=dict)
 
     def refuse(self, job: str, refusal: ClaimRefusal) -> None:
         known = self.refusals.setdefault(job, [])

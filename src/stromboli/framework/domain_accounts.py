@@ -6,7 +6,7 @@ search, only where somebody wants to know.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -77,21 +77,29 @@ class SearchAccount:
         """Whether it was about domains of a tree at all."""
         return not any(domain.place is None for look in self.looks for domain in look.domains)
 
-    def take(self, domain: Domain, score: float, parts: Sequence[SearchAccount] = ()) -> None:
+    def take(self, domain: Domain, score: float, parts: Iterable[SearchAccount] = ()) -> None:
         self.taken, self.score, self.parts = domain, score, list(parts)
 
 
-def add_account(known: list[SearchAccount], account: SearchAccount) -> None:
-    """Keep an account. Tasks that join others in their domain one by one are counted; of searches in vain only the last
-    one matters.
+class SearchAccounts:
+    """The searches of a job, or of its parts.
+
+    Tasks that join others in their domain one by one are counted; of searches in vain only the last one matters.
     """
-    same = next((each for each in known if each.sub_job == account.sub_job and each.taken == account.taken), None)
-    if same is None:
-        known.append(account)
-    elif account.taken is not None:
-        same.placed += account.placed
-    else:
-        known[known.index(same)] = account
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], SearchAccount] = {}
+
+    def __iter__(self) -> Iterator[SearchAccount]:
+        return iter(self._known.values())
+
+    def add(self, account: SearchAccount) -> None:
+        key = account.sub_job, account.taken.name if account.taken else ""
+        same = self._known.get(key)
+        if same is None or account.taken is None:
+            self._known[key] = account
+        else:
+            same.placed += account.placed
 
 
 @dataclass(frozen=True, slots=True)

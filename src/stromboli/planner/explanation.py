@@ -84,7 +84,7 @@ class Explanation:
     #: Why the last cycle made no room for it.
     refused: list[ClaimRefusal] = field(default_factory=list)
     #: Where it looked for a domain, and what became of each.
-    searches: list[SearchAccount] = field(default_factory=list)
+    searches: Sequence[SearchAccount] = ()
 
 
 def explain_job(plan: Plan, key: str) -> Explanation:
@@ -103,7 +103,7 @@ def explain_job(plan: Plan, key: str) -> Explanation:
         lost=_lost(plan, key),
         gained=[account for account in plan.accounts if account.claimant == key],
         refused=plan.refusals.get(key, []),
-        searches=plan.searches.get(key, []),
+        searches=plan.searches_of(key),
     )
 
 

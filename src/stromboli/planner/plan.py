@@ -100,16 +100,14 @@ class Plan:
         """The claims that the last cycle refused."""
         return self.cycles[-1].refusals if self.cycles else {}
 
-    @property
-    def searches(self) -> dict[str, list[SearchAccount]]:
-        """By job, its searches for a domain in the last cycle that had any."""
-        return {job: searches for cycle in self.cycles for job, searches in cycle.searches.items()}
+    def searches_of(self, job: str) -> Sequence[SearchAccount]:
+        """Its searches for a domain in the last cycle that had any."""
+        return next((cycle.searches[job] for cycle in reversed(self.cycles) if job in cycle.searches), ())
 
     @property
     def told(self) -> list[str]:
         """The jobs that there is something to tell about: those that wait, and those that looked for a domain."""
-        searches = self.searches
-        return [key for key, group in self.groups.items() if group.waiting or key in searches]
+        return [key for key, group in self.groups.items() if group.waiting or self.searches_of(key)]
 
     @property
     def pipelined(self) -> dict[str, str]:
@@ -161,7 +159,7 @@ def decisions_of(session: Session) -> CyclePlan:
         dict(sorted(pipelined.items())),
         accounts_of(session),
         refusals_of(session),
-        session.accounts.searches if session.accounts else {},
+        {job: list(found) for job, found in session.accounts.searches.items()} if session.accounts else {},
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from stromboli.actions.allocate.dealing import Dealing
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
-from stromboli.framework.domain_accounts import Look, SearchAccount, add_account, why_nowhere
+from stromboli.framework.domain_accounts import Look, SearchAccount, SearchAccounts, why_nowhere
 from stromboli.framework.plugin import Domain
 from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
@@ -81,7 +81,7 @@ class DomainSearch:
         """Say why no domain would do, unless it is not the fault of domains; keep the account if that is asked for."""
         session, job = self._session, self._job
         if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
-            add_account(session.accounts.searches.setdefault(job.key, []), account)
+            session.accounts.searches.setdefault(job.key, SearchAccounts()).add(account)
         if account.taken is None and (cause := _cause(account)) is not None:
             session.refusal_of(job).replace(Reason(Code.NO_DOMAIN, why_nowhere(cause)))
 
@@ -161,7 +161,7 @@ class DomainSearch:
         """Where its sub-jobs end up decides how good a domain is, so all domains are tried."""
         best: Plan | None = None
         for domain in sorted(look.roomy, key=lambda domain: domain.name):
-            parts: list[SearchAccount] = []
+            parts = SearchAccounts()
             self._session.measurements.domains_tried += 1
             score = self._place_sub_jobs(statement, tasks, domain, parts)
             if not self._can_start(statement):
@@ -180,7 +180,7 @@ class DomainSearch:
     # -- sub-jobs -----------------------------------------------------------------------------------------------
 
     def _place_sub_jobs(
-        self, statement: Statement, tasks: Sequence[Task], domain: Domain, parts: list[SearchAccount]
+        self, statement: Statement, tasks: Sequence[Task], domain: Domain, parts: SearchAccounts
     ) -> float:
         """Place sub-jobs until the job can start; the answer is the sum of the scores of their domains."""
         by_sub_job: dict[str, list[Task]] = {}
@@ -194,7 +194,7 @@ class DomainSearch:
                 if waiting:
                     part = self._account_of(sub_job, domain)
                     self._place_sub_job(statement, sub_job, waiting, part)
-                    add_account(parts, part)
+                    parts.add(part)
                     total += part.score
                 if statement.operations and self._session.job_ready(self._job):
                     return total
