@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.builders import gang, gang_of, node, nodes, pod, running
-from tests.scenarios.case import Case, configuration
+from tests.scenarios.builders import gang, gang_of, node, nodes, pod, priority_class, running
+from tests.scenarios.case import Case, configuration, plugin
 from tests.scenarios.levels import BLOCK, HOST, RACK, WORLD, asking, at, in_racks, topology
 from tests.scenarios.networks import HARD_RACK, racks
 
@@ -175,7 +175,33 @@ MISTAKES = [
           warnings=["PodGroup default/gang: Topology 'net' has no effect: no configured plugin knows domains"]),
 ]  # fmt: skip
 
-CASES = REQUIRED + PREFERRED + AT_HOME + PARTS + MISTAKES
+
+def pressing(name: str, *world: Any, of: str, **more: Any) -> Case:
+    """Somebody who may take the place of others asks for a level."""
+    plugins = ("priority", plugin("gang", enablePreemptable=False), "conformance", "predicates")
+    conf = configuration(*plugins, "network-topology-aware", actions=f"enqueue, allocate, {of}")
+    return close(name, priority_class("high", 100), priority_class("low", 10), world, conf=conf, **more)
+
+
+def low(places: str) -> list[Any]:
+    return [running(place, 2, name=f"on-{place}", priority="low", minimum=1) for place in places]
+
+
+ROOM = [
+    pressing("preempt makes room in one rack", WORLD, low("acdfgh"), running("be", 2, name="equal", priority="high"),
+             gang(2, 2, priority="high", notes=asking(RACK)), of="preempt", binds="CD",
+             evicts=["on-c-task-0", "on-d-task-0"]),
+    pressing("gangpreempt does, too", WORLD, low("acdfgh"), running("be", 2, name="equal", priority="high"),
+             gang(2, 2, priority="high", notes=asking(RACK)), of="gangpreempt", binds="CD",
+             evicts=["on-c-task-0", "on-d-task-0"]),
+    pressing("nobody goes for a gang that is too large for a rack", WORLD, low("abcdefgh"),
+             gang(3, 2, priority="high", notes=asking(RACK)), of="preempt", binds="---"),
+    pressing("pods are moved to make a rack free", WORLD, running("a", 2, name="one"), running("c", 2, name="two"),
+             running("e", 2, name="three"), running("g", 2, name="four"), gang(2, 2, notes=asking(RACK)),
+             of="consolidate", binds="BA", evicts=["one-task-0"]),
+]  # fmt: skip
+
+CASES = REQUIRED + PREFERRED + AT_HOME + PARTS + MISTAKES + ROOM
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
