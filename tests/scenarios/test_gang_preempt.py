@@ -74,6 +74,8 @@ AT_ONCE = [
     preempts("where there is room nobody goes", nodes(1, 4), job("ab", "pair"), urgent(), binds="cd"),
     preempts("nobody goes when the whole gang finds no room", nodes(1, 2), job("ab", "pair"), urgent(3), binds="---",
              codes={"urgent": ["EvictionInVain", "InsufficientResource"]}),
+    preempts("nobody goes when no node has the room, enough as it is on all together", nodes(2, 2), job("aabb", "four"),
+             urgent(1, cpu=4), binds="-", codes={"urgent": ["EvictionInVain", "InsufficientResource"]}),
     preempts("nobody goes in another queue", nodes(1, 2), queue("other"), job("ab", "pair", queue="other"), urgent(),
              binds="--"),
     preempts("a gang waits whose members never preempt", nodes(1, 2), job("ab", "pair"),

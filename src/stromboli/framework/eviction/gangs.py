@@ -142,7 +142,9 @@ class GangClaims:
         will_do = partial(self._will_do, attempt, mark, tasks, gangs)
         number = None if least is None else fewest(least, len(gangs), will_do)
         if number is None:
-            attempt.refusal = attempt.refusal or self._failures.refusal(attempt.stuck or tasks[0])
+            stuck = attempt.stuck or tasks[0]
+            attempt.return_to(mark)  # whoever was let go in vain is there again, and is spoken of
+            attempt.refusal = attempt.refusal or self._failures.refusal(stuck)
             return False
         will_do(number)
         if attempt.places:
