@@ -25,6 +25,7 @@ def terms_of(session: Session, question: str) -> Terms:
         statuses=(TaskStatus.BOUND, TaskStatus.RUNNING),
         lawful=session.preemptable,
         reaches=reaches,
+        own_queue=question == "preemptable",
         truce=Truce(session, "0s"),
         may_claim=lambda _: None,
     )
