@@ -97,6 +97,11 @@ GIVEN_UP = [
         gang(1, cpu=2, name="other"), conf=configuration("gang", "capacity", "predicates"), binds="- a",
     ),
     Case(
+        "members with a promise are served before one of their role that finds no node",
+        nodes(1, 2), gang_of(pod(8, role="ps"), *(pod(role="ps", nominated=name) for name in "ab"), minimum=2),
+        binds="-ab",
+    ),
+    Case(
         "a gated pod keeps nothing",
         nodes(2, 1), gang(1, cpu=2, name="promised", nominated="a", gated=True), gang(1, cpu=2, name="other"),
         binds="- a",

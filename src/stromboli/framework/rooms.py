@@ -39,6 +39,10 @@ class HeldRooms:
     def __bool__(self) -> bool:
         return bool(self._held)
 
+    def are_kept_for(self, job: Job) -> bool:
+        """Whether some of them are the job's own."""
+        return job.key in self._held
+
     def _promised_to(self, job: Job) -> Iterator[Room]:
         if job.phase == "Pending":
             return

@@ -72,6 +72,8 @@ class Allocate(Action):
             return
         worksheet = worksheets[job.key]
         try:
+            if session.rooms.are_kept_for(job):
+                worksheet.put_promised_first()
             with session.turn_of(job):
                 again = self._attempt(session, job, worksheet) if reserving is None else reserving.serve(job, worksheet)
         except BrokenBooks:

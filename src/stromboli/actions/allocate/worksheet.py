@@ -45,6 +45,13 @@ class Worksheet:
         self._position = end
         return tasks[start:end]
 
+    def put_promised_first(self) -> None:
+        """Serve those first who were promised a room: after a member that finds none, a job may not come to them, and
+        others would have been evicted for nothing.
+        """
+        self._tasks = sorted(self.rest, key=lambda task: not task.nominated_node)
+        self._position = 0
+
     @property
     def rest(self) -> Sequence[Task]:
         return self._tasks[self._position :]
