@@ -10,6 +10,7 @@ import click
 
 from stromboli.cli.connection_options import connection_options, connector, log_options
 from stromboli.cli.election_options import election_of, election_options
+from stromboli.cli.hypernodes import read_keys
 from stromboli.cli.output import Failure
 from stromboli.cli.settings import setting
 
@@ -17,6 +18,7 @@ _EPILOG = """\b
 Examples:
   stromboli controller --kubeconfig ~/.kube/config
   stromboli controller --leader-elect=false --log-format json
+  stromboli controller --discover-hypernodes zone,block,rack
 
 \b
 Exit codes:
@@ -40,6 +42,10 @@ LEADERSHIP_LOST = 4
     "--healthz-address", default="127.0.0.1:11252", metavar="HOST:PORT",
     help="/healthz, /livez and /readyz; empty for none.",
 )  # fmt: skip
+@setting(
+    "--discover-hypernodes", default="", metavar="KEYS",
+    help="Keep HyperNodes up to date with these labels of nodes, as `stromboli hypernodes discover --keys` has them.",
+)  # fmt: skip
 @election_options("stromboli-controller")
 @log_options
 def controller(**options: Any) -> None:
@@ -55,6 +61,7 @@ def controller(**options: Any) -> None:
         default_queue=options["default_queue"],
         election=election_of(options, connect().namespace),
         health_address=options["healthz_address"],
+        discovery_keys=read_keys(options["discover_hypernodes"], "--discover-hypernodes"),
     )
     set_up_logs(form=options["log_format"], level=options["log_level"])
     try:

@@ -80,7 +80,9 @@ def discover(
     """
     if paths and applies:
         raise click.UsageError("--apply reads the nodes of the cluster itself; leave -f out.")
-    read = _keys(keys)
+    if not keys:
+        raise click.BadParameter("name at least one label", param_hint="--keys")
+    read = read_keys(keys, "--keys")
     if paths:
         found = _read(paths)
         _echo(found, read, output)
@@ -93,13 +95,14 @@ def discover(
         _echo(found, read, output)
 
 
-def _keys(text: str) -> tuple[Key, ...]:
+def read_keys(text: str, option: str) -> tuple[Key, ...]:
+    """The keys that an option names; none where it is empty."""
     from stromboli.controllers.discovery_keys import UnusableKeys, parse_keys
 
     try:
-        return parse_keys(text)
+        return parse_keys(text) if text else ()
     except UnusableKeys as error:
-        raise click.BadParameter(str(error), param_hint="--keys") from error
+        raise click.BadParameter(str(error), param_hint=option) from error
 
 
 def _read(paths: Sequence[str]) -> Found:

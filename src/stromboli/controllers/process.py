@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from stromboli.controllers.controllers import Controllers
+from stromboli.controllers.discovery_keys import Key
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.connection import Connection
 from stromboli.operations.endpoints import Endpoints
@@ -31,6 +32,8 @@ class ControllerSettings:
     default_queue: str = "default"
     election: Election | None = None
     health_address: str = ""
+    #: Labels of nodes from which HyperNodes are made; none for nobody wants that.
+    discovery_keys: Sequence[Key] = ()
 
 
 async def run_controllers(settings: ControllerSettings) -> None:
@@ -69,7 +72,7 @@ async def _work_when_elected(
 
 async def _work(settings: ControllerSettings, stop: asyncio.Event, may_write: Callable[[], bool] | None = None) -> None:
     async with Client(settings.connect(), may_write=may_write) as client:
-        controllers = Controllers(client, settings.scheduler_names, settings.default_queue)
+        controllers = Controllers(client, settings.scheduler_names, settings.default_queue, settings.discovery_keys)
         await _until_first(controllers.run(), stop.wait())
 
 

@@ -1,0 +1,63 @@
+"""Keeps the HyperNodes that follow from labels of nodes up to date, as long as somebody wants that."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stromboli.controllers.discovered import hyper_nodes_of
+from stromboli.controllers.discovery import changes_to, write
+from stromboli.controllers.discovery_keys import Key
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.watching.informer import Informer
+from stromboli.kube.watching.work_queue import WorkQueue
+
+if TYPE_CHECKING:
+    from stromboli.kube.access.client import Client
+
+LOOKED_AT_WITHIN = 0.5
+"""How late a change may be followed, in seconds: nodes that join together are looked at together."""
+
+#: The only thing that there is to look at.
+_NETWORK = "network"
+
+_log = logging.getLogger(__name__)
+
+
+class DiscoveryController:
+    def __init__(
+        self, client: Client, hyper_nodes: Informer[HyperNode], nodes: Informer[Node], keys: Sequence[Key]
+    ) -> None:
+        self._client = client
+        self._hyper_nodes, self._nodes, self._keys = hyper_nodes, nodes, keys
+        self._found_nothing = False
+        self.work: WorkQueue[str] = WorkQueue(self._look, name="discovery", workers=1)
+        hyper_nodes.listen(self._hyper_node_changed)
+        nodes.listen(self._node_changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self._hyper_nodes.synced.wait()
+        await self._nodes.synced.wait()
+        self.work.add(_NETWORK)
+        await self.work.run()
+
+    def _hyper_node_changed(self, old: HyperNode | None, new: HyperNode | None) -> None:
+        if old is None or new is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels:
+            self.work.add_after(_NETWORK, LOOKED_AT_WITHIN)
+
+    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        if old is None or new is None or old.metadata.labels != new.metadata.labels:
+            self.work.add_after(_NETWORK, LOOKED_AT_WITHIN)
+
+    async def _look(self, _: str) -> None:
+        """Where nothing is found, what is there stays: more likely a label was mistyped than the network is gone."""
+        found = hyper_nodes_of((node.metadata.labels or {} for node in self._nodes.objects.values()), self._keys)
+        if found:
+            await write(self._client, changes_to(self._hyper_nodes.objects.values(), found))
+        elif not self._found_nothing:
+            labels = ", ".join(key.label for key in self._keys)
+            _log.warning("no node has any of the labels %s: no HyperNodes are discovered", labels)
+        self._found_nothing = not found
