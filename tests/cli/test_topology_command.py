@@ -12,6 +12,8 @@ from tests.cli.conftest import Run
 from tests.cli.test_command import on_terminal
 from tests.cli.test_replay_command import a_dump
 from tests.scenarios.builders import foreign, gang, node, nodes, running
+from tests.scenarios.levels import in_racks
+from tests.scenarios.levels import topology as level_topology
 from tests.scenarios.networks import TREE, block, hyper_node, labelled, named, racks
 
 BUSY = [*TREE, *running("aab", name="train"), *running("a", 0, name="idle"), foreign("e"), *gang(4, name="waits")]
@@ -53,6 +55,36 @@ def test_the_tree_for_programs(run: Run) -> None:
         "ownNodes": ["a", "b"], "capacity": {"cpu": "4", "memory": "128Gi"}, "used": {"cpu": "3", "pods": "4"},
         "free": {"cpu": "1", "memory": "128Gi"}, "jobs": {"default/train": 3, "default/idle": 1},
     }  # fmt: skip
+
+
+BY_LABELS = """\
+DOMAIN     TIER                   NODES  FREE NODES  CPU USED  MEMORY USED  FREE                 JOBS
+cluster    -                          4           3       2/8      0/256Gi  cpu 6, memory 256Gi  default/train ×1
+  b0       2 (example.com/block)      3           2       2/6      0/192Gi  cpu 4, memory 192Gi  default/train ×1
+    b0/r0  1 (example.com/rack)       2           1       2/4      0/128Gi  cpu 2, memory 128Gi  default/train ×1
+    b0/r1  1 (example.com/rack)       1           1       0/2       0/64Gi  cpu 2, memory 64Gi   -
+
+3 domains of 4 nodes; 1 node is in none.
+"""
+
+
+def test_a_network_that_labels_tell(run: Run) -> None:
+    world = [*in_racks(2, "ab c"), node("z", 2), level_topology("net"), *running("a", 2, name="train")]
+    result = run("topology", world, "--topology", "net")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, BY_LABELS, "")
+
+
+def test_a_topology_whose_labels_nobody_has(run: Run) -> None:
+    result = run("topology", [*nodes(2, 2), level_topology("net")], "--topology", "net")
+    assert result.exit_code == 0
+    assert result.stdout.endswith("No node has all labels of Topology net.\n")
+    assert "Topology net: no node has all of its labels; nothing is placed by it" in result.stderr
+
+
+def test_a_topology_that_is_not_there(run: Run) -> None:
+    result = run("topology", [*in_racks(2, "ab"), level_topology("net")], "--topology", "other")
+    assert result.exit_code == 1
+    assert "there is no Topology 'other' that makes sense; there are: net" in result.stderr
 
 
 DAEMON = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent"}]}

@@ -93,6 +93,7 @@ def tree_of(levels: Sequence[str], table: NodeTable) -> HyperNodeTree:
         HyperNode(
             name=SEPARATOR.join(path),
             tier=len(levels) - len(path) + 1,
+            tier_name=levels[len(path) - 1],
             parent=SEPARATOR.join(path[:-1]),
             rows=tuple(members.get(path, ())),
         )

@@ -18,6 +18,7 @@ _EPILOG = """\b
 Examples:
   stromboli topology -f cluster/
   kubectl get nodes,pods,podgroups.scheduling.volcano.sh,hypernodes -A -o yaml | stromboli topology -f -
+  stromboli topology -f cluster/ --topology datacenter
   stromboli topology -f cluster/ -o json | jq '.domains[] | select(.freeNodes >= 4) | .name'
 
 \b
@@ -31,20 +32,30 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @PATHS
 @click.option(
+    "--topology",
+    "name",
+    metavar="NAME",
+    default="",
+    help="The network that labels of nodes tell by this Topology, instead of the one of HyperNodes.",
+)
+@click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
     help="For people, or for programs.",
 )  # fmt: skip
-def topology(paths: Sequence[str], output: str) -> None:
+def topology(paths: Sequence[str], name: str, output: str) -> None:
     """Show the domains of the network, and what is free in them.
 
-    HyperNodes, nodes and pods are read from the given files and shown as they stand: nothing is decided about pods that
-    wait. What is wrong with a HyperNode is told on the standard error.
+    HyperNodes, Topologies, nodes and pods are read from the given files and shown as they stand: nothing is decided
+    about pods that wait. What is wrong with a HyperNode or a Topology is told on the standard error.
     """
     from stromboli.cli.topology_text import echo_topology
-    from stromboli.planner.topology import topology_as_plain, topology_of
+    from stromboli.planner.topology import UnknownTopology, topology_as_plain, topology_of
 
     world, warnings = _world(paths)
-    found = topology_of(world.snapshot(), world.pods())
+    try:
+        found = topology_of(world.snapshot(), world.pods(), name)
+    except UnknownTopology as error:
+        raise Failure(error) from error
     if output == "json":
         report = topology_as_plain(found)
         echo_json({**report, "warnings": [*warnings, *report["warnings"]]})

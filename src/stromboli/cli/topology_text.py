@@ -71,6 +71,8 @@ def _jobs(jobs: Mapping[str, int]) -> str:
 
 def _closing(topology: Topology) -> str:
     cluster = topology.domains[0]
+    if len(topology.domains) == 1 and topology.name:
+        return f"No node has all labels of Topology {topology.name}."
     if len(topology.domains) == 1:
         return "No HyperNode describes the network; stromboli hypernodes discover proposes some from labels of nodes."
     outside = len(cluster.own_nodes)

@@ -11,6 +11,7 @@ import numpy as np
 from stromboli import kube
 from stromboli.cache.nodes import MANY_PODS
 from stromboli.model.books import Block
+from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.nodes import Mask
 from stromboli.model.resources import PODS
 from stromboli.model.snapshot import Snapshot
@@ -49,21 +50,39 @@ class Topology:
     #: Resources that nodes have, in the order in which they are told.
     resources: Sequence[str]
     warnings: Sequence[str]
+    #: The Topology that tells them; empty for HyperNodes.
+    name: str = ""
 
 
-def topology_of(snapshot: Snapshot, pods: Iterable[kube.Pod]) -> Topology:
-    """The domains of a cluster in which nothing has been decided yet; `pods` are all that have a place in it."""
-    look = _Look(snapshot, pods)
+class UnknownTopology(ValueError):
+    """A Topology is named that is not there."""
+
+
+def topology_of(snapshot: Snapshot, pods: Iterable[kube.Pod], name: str = "") -> Topology:
+    """The domains of a cluster in which nothing has been decided yet; `pods` are all that have a place in it.
+
+    They are those of HyperNodes, or of the named Topology. Raises UnknownTopology.
+    """
+    look = _Look(snapshot, pods, _tree_of(snapshot, name))
     warnings = list(snapshot.warnings) if len(snapshot.nodes) else [NO_NODES, *snapshot.warnings]
-    return Topology([look.domain(place) for place in look.in_order()], look.resources(), warnings)
+    return Topology([look.domain(place) for place in look.in_order()], look.resources(), warnings, name)
+
+
+def _tree_of(snapshot: Snapshot, name: str) -> HyperNodeTree:
+    if not name:
+        return snapshot.hyper_nodes
+    if name not in snapshot.topologies:
+        known = ", ".join(sorted(snapshot.topologies)) or "none"
+        raise UnknownTopology(f"there is no Topology {name!r} that makes sense; there are: {known}")
+    return snapshot.topologies[name]
 
 
 class _Look:
     """One look at a snapshot: sums over all domains are taken once."""
 
-    def __init__(self, snapshot: Snapshot, pods: Iterable[kube.Pod]) -> None:
+    def __init__(self, snapshot: Snapshot, pods: Iterable[kube.Pod], tree: HyperNodeTree) -> None:
         self._snapshot = snapshot
-        self._tree = snapshot.hyper_nodes
+        self._tree = tree
         layout, books, size = snapshot.layout, snapshot.books, snapshot.layout.resources
         takes_pods = snapshot.nodes.where(lambda node: node.ready and not node.unschedulable)
         idle = np.maximum(books[layout.idle : layout.idle + size], 0)

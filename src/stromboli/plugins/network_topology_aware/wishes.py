@@ -34,6 +34,8 @@ class Wishes:
     def of_sub_job(self, job: Job, sub_job: SubJob) -> Reach | None:
         """A soft wish allows what the job allows."""
         topology = sub_job.policy.topology if sub_job.policy else None
+        if topology is None:
+            return None
         of_job = self.of_job(job)
         return self._reach(topology, self._tree.tiers[self._tree.top] if of_job is None else of_job.highest)
 
