@@ -29,7 +29,7 @@ HARD = {"mode": "hard", "highestTierAllowed": 1}
 SOFT = {"mode": "soft"}
 ROLES = ("driver", "worker", "worker")
 NO_DOMAIN = "no nodes that are close enough to each other have the room, whoever leaves"
-NOT_OFFERED = "no domain takes the 1 pod it needs: no plugin offers any"
+NOT_OFFERED = "no domain takes the 1 pod it needs: no node is in any"
 NO_GANGS = {"allowWholeBundle": False}
 
 

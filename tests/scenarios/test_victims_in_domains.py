@@ -127,7 +127,7 @@ BETWEEN_JOBS = [
         "nobody goes where no domain is allowed",
         low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=Nowhere,
         codes={"urgent": ["NoDomainFits", "EvictionInVain"]},
-        reasons={"urgent": ["no domain takes the 1 pod it needs: no plugin offers any",
+        reasons={"urgent": ["no domain takes the 1 pod it needs: no node is in any",
                             "preempt: no nodes that are close enough to each other have the room, whoever leaves"]},
     ),
     within(
