@@ -13,7 +13,7 @@ from stromboli.cli import main
 from tests.cli.conftest import Run
 from tests.scenarios.builders import foreign, gang, group, node, nodes, pod, priority_class, queue, running
 from tests.scenarios.case import configuration
-from tests.scenarios.networks import SOFT, TREE
+from tests.scenarios.networks import HARD_RACK, SOFT, TREE, network
 
 CROWDED = [
     *nodes(4, 2, labels={"zone": "x"}), node("gpu", 16, gpu=4, taints=["gpu=true:NoSchedule"]),
@@ -125,6 +125,14 @@ def test_where_a_job_was_placed_in_the_network(run: Run, tmp_path: Path) -> None
     report = json.loads(run("plan", world, "--explain", "--conf", str(conf), "-o", "json").stdout)
     assert report["explanations"]["default/gang"]["domains"][0]["placed"]["domain"] == "block-0"
     assert "default/old" not in report["explanations"], "there is nothing to tell about it"
+
+
+def test_a_job_that_no_rack_can_hold_may_give_way(run: Run, tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(AWARE)
+    result = run("explain", [*network(2, "ab", "cd"), *gang(3, cpu=2, topology=HARD_RACK)], "gang", "--conf", str(conf))
+    assert "    NoDomainFits (wait): no domain takes the 3 pods it needs" in result.stdout
+    assert "    or let PodGroup default/gang spread over the network (networkTopology.mode: soft)\n" in result.stdout
 
 
 def test_a_job_that_runs_with_some_pods_waiting(run: Run) -> None:

@@ -24,6 +24,7 @@ from stromboli.planner.candidates.membership import (
 from stromboli.planner.candidates.minimum_resources import overstated_minimum_resources, smaller_minimum_resources
 from stromboli.planner.candidates.placement import (
     more_tolerations,
+    without_hard_topology,
     without_node_affinity,
     without_node_selectors,
     without_pod_affinity,
@@ -51,6 +52,7 @@ _FAMILIES = (
     without_node_affinity,
     without_pod_affinity,
     without_spreading,
+    without_hard_topology,
     uncordoned_nodes,
     higher_priority,
     larger_capability,

@@ -118,6 +118,16 @@ def without_spreading(situation: Situation) -> Iterator[Candidate]:
         yield single("relax-spreading", f"let {pods} spread unevenly (whenUnsatisfiable: ScheduleAnyway)", *edits)
 
 
+def without_hard_topology(situation: Situation) -> Iterator[Candidate]:
+    """Nodes that lie close together as a wish instead of a must."""
+    group, topology = situation.group, situation.job.spec.topology
+    if group is None or group.spec.network_topology is None or topology is None or not topology.hard:
+        return
+    sentence = f"let PodGroup {group.key} spread over the network (networkTopology.mode: soft)"
+    given = group.spec.network_topology.mode
+    yield single("relax-topology", sentence, edit(group, ("spec", "networkTopology", "mode"), given, "soft"))
+
+
 def _strict(member: Member) -> bool:
     constraints = member.pod.spec.topology_spread_constraints or ()
     return any(constraint.when_unsatisfiable != "ScheduleAnyway" for constraint in constraints)
