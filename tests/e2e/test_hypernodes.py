@@ -5,14 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from stromboli.controllers.controllers import Controllers
+from stromboli.controllers.discovery_keys import parse_keys
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.kubeconfig import load_kubeconfig
+from stromboli.kube.applying import Applier
 from stromboli.kube.objects.catalogue import EVENTS, HYPER_NODES, NODES
 from stromboli.kube.objects.topology import HyperNode
 from testbed.plane import ADMINISTRATOR
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import NAMES, Cluster
+from tests.standins.living import running
 
 LEAF, SPINE = "story.example.com/leaf", "story.example.com/spine"
 
@@ -104,3 +113,31 @@ async def test_a_hypernode_says_what_is_wrong_with_it(cluster: Cluster) -> None:
         return counts.keys() == {"Faulty", "Understood"} and counts["Faulty"] != 1
 
     await cluster.until(told_twice, "what is wrong again is counted")
+
+
+def documented_role() -> list[dict[str, Any]]:
+    """The rights for discovery, as the page tells people to give them."""
+    page = (Path(__file__).parents[2] / "docs" / "controllers.md").read_text(encoding="utf-8")
+    text = page.partition("### Discovering HyperNodes")[2].partition("```yaml\n")[2].partition("```")[0]
+    return list(yaml.safe_load_all(text))
+
+
+async def test_controllers_discover_with_the_rights_that_the_page_tells(cluster: Cluster) -> None:
+    """A domain is made, follows its nodes, and goes when they say something else."""
+    if cluster.plane.kind == "real":
+        await Applier(cluster.client).apply(documented_role())
+    keys = parse_keys(f"{SPINE},{LEAF}")
+    await label(cluster, {LEAF: "l0", SPINE: "s0"}, {LEAF: "l1", SPINE: "s0"})
+
+    def there_are(*names: str) -> Callable[[], Awaitable[bool]]:
+        async def reached() -> bool:
+            return {each.key for each in await hyper_nodes(cluster)} == set(names)
+
+        return reached
+
+    connection = load_kubeconfig(str(cluster.plane.kubeconfig_of("controller")))
+    async with Client(connection) as client, running(Controllers(client, NAMES, discovery_keys=keys)):
+        await cluster.until(there_are("spine.s0", "leaf.s0.l0", "leaf.s0.l1"), "domains are made")
+        await label(cluster, {}, {LEAF: "l2"})
+        await cluster.until(there_are("spine.s0", "leaf.s0.l0", "leaf.s0.l2"), "domains are changed and removed")
+        await until_told(cluster, "spine.s0", "True", 2)
