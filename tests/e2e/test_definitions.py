@@ -18,6 +18,7 @@ from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import crd_documents, install_crds
 from stromboli.kube.objects.catalogue import CRDS
 from testbed.plane import ControlPlane
+from tests.sweeping import sweep
 
 Document = dict[str, Any]
 
@@ -35,6 +36,7 @@ RULES = pytest.mark.only("real", because="the embedded server does not evaluate 
 async def client(plane: ControlPlane) -> AsyncIterator[Client]:
     async with Client(load_kubeconfig(str(plane.kubeconfig))) as connected:
         await install_crds(connected)
+        await sweep(connected, "default")
         yield connected
 
 
