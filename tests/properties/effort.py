@@ -21,6 +21,6 @@ settings.register_profile(
 
 
 def examples(number: int) -> settings:
-    """Settings for a property that is tried on so many examples with an effort of 1, and on fewer in an ordinary run."""
+    """Settings for a property that is tried on so many examples with an effort of 1, on fewer in an ordinary run."""
     tried = number * EFFORT if EFFORT else max(10, number * 6 // 10)
     return settings(settings.get_profile("properties"), max_examples=tried)
