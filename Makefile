@@ -20,9 +20,10 @@ demo: setup  ## start a cluster, submit example gangs, show what happens to them
 	@$(BIN)/stromboli up --nodes 4 -f examples/demo --watch --for 25s
 
 test: setup  ## run the tests
-	@$(BIN)/pytest -n 2 --dist worksteal
+	@$(BIN)/pytest -n 2 --dist worksteal --ignore=tests/e2e
 
-e2e: setup  ## run the stories against a real API server, which is built with Go the first time
+e2e: setup  ## run the stories, also against a real API server, which is built with Go the first time
+	@$(BIN)/pytest -n 2 --dist loadfile tests/e2e
 	@$(BIN)/python -m testbed.assets
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest -n 2 --dist loadfile $(E2E_FLAGS) tests/embedded tests/kubectl tests/living
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest $(E2E_FLAGS) tests/e2e

@@ -458,6 +458,8 @@ class Reference:
 
     def _attempt_with_rooms(self, job: Job, waiting: list[Task]) -> bool:
         """A job may take its own rooms and those of less important jobs of its queue; what it leaves is kept on."""
+        if any(holder is job for holder, _, _ in self.rooms):  # those with a promise come first
+            waiting.sort(key=lambda task: not task.pod.status.nominated_node_name)
         opened = [r for r in self.rooms if r[0] is job or (r[0].queue == job.queue and r[0].priority < job.priority)]
         self.rooms = [room for room in self.rooms if room not in opened]
         for _, task, node in opened:
