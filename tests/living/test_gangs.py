@@ -71,6 +71,7 @@ async def test_plain_pods_get_groups_named_after_their_owners() -> None:
         assert await world.group(f"podgroup-{single.metadata.uid}")
         assert await world.group(f"podgroup-{uid}")
         await check(world)
+        await world.delete(CONFIG_MAPS, "owner")
 
 
 async def test_a_group_without_pods_is_let_in_so_that_operators_create_them() -> None:
