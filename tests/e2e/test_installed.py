@@ -172,7 +172,10 @@ CAN: list[tuple[str, str, bool]] = [
     (CONTROLLER, "create pods --subresource=binding --namespace default", False),
     (CONTROLLER, "create pods --subresource=eviction --namespace default", False),
     (CONTROLLER, "delete podgroups.scheduling.volcano.sh --namespace default", False),
-    (CONTROLLER, "list nodes", False),
+    (CONTROLLER, "list nodes", True),
+    (CONTROLLER, "patch nodes", False),
+    (CONTROLLER, "patch hypernodes.topology.volcano.sh --subresource=status", True),
+    (CONTROLLER, "patch hypernodes.topology.volcano.sh", False),
 ]
 
 
