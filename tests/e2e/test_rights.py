@@ -14,7 +14,7 @@ Use = tuple[str, str, str, str]
 
 #: What is asked for and granted by people alone: shared devices are described in a ConfigMap that may be read, or not.
 FOR_PEOPLE_TO_GRANT = {("scheduler", "watch", "", "configmaps"), ("scheduler", "list", "", "configmaps")}
-#: What is used only where a server for measurements is installed beside the API server, as it is nowhere here; the calls
+#: What is used only where a server for measurements stands beside the API server, as it does nowhere here; the calls
 #: themselves are told in tests/outside.
 OF_OTHER_SERVERS = ("metrics.k8s.io", "custom.metrics.k8s.io")
 
