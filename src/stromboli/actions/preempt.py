@@ -45,8 +45,8 @@ class Preempt(Action):
     )
 
     def execute(self, session: Session) -> None:
-        starving = [job for job in session.waiting if job.phase != "Pending" and session.job_starving(job)]
-        if not starving or not len(session.nodes):
+        starving = session.starving()
+        if not starving:
             return
         truce = Truce(session, self.given[THRASHING_WINDOW.key])
         between = Claims(session, self._terms(session, truce, lambda claimant, victim: victim.key != claimant.key))

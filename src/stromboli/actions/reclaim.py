@@ -7,7 +7,6 @@ from stromboli.framework.arguments import PREDICATE_ERROR_CACHE
 from stromboli.framework.eviction import THRASHING_WINDOW, Claims, Terms, Truce
 from stromboli.framework.session import Session
 from stromboli.framework.turns import Turns
-from stromboli.model.job import Job
 from stromboli.model.reasons import Reason
 from stromboli.model.task import Task, TaskStatus
 
@@ -17,23 +16,14 @@ class Reclaim(Action):
     arguments = (PREDICATE_ERROR_CACHE, THRASHING_WINDOW)
 
     def execute(self, session: Session) -> None:
-        starving = [job for job in session.waiting if job.phase != "Pending" and session.job_starving(job)]
-        if not starving or not len(session.nodes):
+        starving = session.starving()
+        if not starving:
             return
         claims = Claims(session, _terms(session, Truce(session, self.given[THRASHING_WINDOW.key])))
-        turns = Turns(session, starving)
-        while (queue := turns.next_queue()) is not None:
-            if session.is_overused(queue):
-                continue
-            job = turns.next_job(queue)
-            if job is not None:
-                self._serve(session, job, claims)
-            turns.return_queue(queue)
-
-    def _serve(self, session: Session, job: Job, claims: Claims) -> None:
-        with session.blaming(job):
-            if session.job_starving(job):
-                claims.claim(job, session.pending(job))
+        for job in Turns(session, starving).one_by_one():
+            with session.blaming(job):
+                if session.job_starving(job):
+                    claims.claim(job, session.pending(job))
 
 
 def _terms(session: Session, truce: Truce) -> Terms:

@@ -57,7 +57,7 @@ class ClaimWrites:
             if found.metadata.deletion_timestamp is not None:
                 raise StepFailed(f"volume {volume} is being deleted")
             notes = {} if by_name else {"metadata": {"annotations": {BOUND_BY_CONTROLLER: "yes"}}}
-            return {**notes, "spec": {"claimRef": _reference(claim)}}
+            return {**notes, "spec": {"claimRef": claim.reference}}
 
         await self._write(VOLUMES, volume, "", change)
 
@@ -126,14 +126,3 @@ class ClaimWrites:
                 if not (outrun or is_worth_repeating(error)) or not await self._patience.wait(attempt, error, began):
                     raise
                 attempt += 1
-
-
-def _reference(claim: PersistentVolumeClaim) -> dict[str, str]:
-    metadata = claim.metadata
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "namespace": metadata.namespace,
-        "name": metadata.name,
-        "uid": metadata.uid,
-    }

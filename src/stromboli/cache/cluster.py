@@ -31,6 +31,7 @@ from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
+from stromboli.model.aftermath import Aftermath
 from stromboli.model.job import Counts, role_ready, surely_ready
 from stromboli.model.numa import Holdings
 from stromboli.model.reservation import Reservation
@@ -298,6 +299,12 @@ class Cluster:
         if uid in marked:
             marked.discard(uid)
             self._touch(uid)
+
+    def remember(self, aftermath: Aftermath) -> None:
+        """What the last cycle leaves to the next ones."""
+        self.reserve(aftermath.reservations)
+        self.promise(aftermath.promises)
+        self.takings.note(aftermath.takings)
 
     def reserve(self, reservations: Mapping[str, Reservation]) -> None:
         """What the last cycle promised to jobs that wait; what an earlier one promised is void."""

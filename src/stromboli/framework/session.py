@@ -23,6 +23,7 @@ from stromboli.framework.rooms import HeldRooms
 from stromboli.framework.search import NodeSearch
 from stromboli.framework.statement import Statement
 from stromboli.framework.status import JobStatus, status_of
+from stromboli.model.aftermath import Aftermath
 from stromboli.model.job import Job
 from stromboli.model.ledger import BrokenBooks, Entry, Ledger
 from stromboli.model.nodes import Node
@@ -226,7 +227,11 @@ class Session(questions.Questions):
         tasks = (task for job in jobs if job.pipelined_count for task in job.tasks.values())
         return [task for task in tasks if codes[task.row] == pipelined]
 
-    def takings(self) -> list[Taking]:
+    def aftermath(self) -> Aftermath:
+        """What the next cycles have to know of this one."""
+        return Aftermath(self.promises(), self.decisions.reservations, self._takings())
+
+    def _takings(self) -> list[Taking]:
         """Which jobs had to make room for which others in this cycle."""
         takings = {(each.claimant, each.task.job): None for each in self.decisions.evictions if each.claimant}
         return [self._taking(claimant, victim) for claimant, victim in takings if claimant != victim]
@@ -256,6 +261,12 @@ class Session(questions.Questions):
         ]
         self.sort_tasks(tasks)
         return tasks
+
+    def starving(self) -> list[Job]:
+        """The jobs that may take room from others, where there is any room at all."""
+        if not len(self.nodes):
+            return []
+        return [job for job in self.waiting if job.phase != "Pending" and self.job_starving(job)]
 
     def victims_in_order(self, victims: Sequence[Task], claimant: Job) -> list[Task]:
         """Who is evicted first: queues that lose first, then jobs that are served last, then tasks that are

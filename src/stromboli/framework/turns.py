@@ -8,7 +8,7 @@ large, and it is enough to look again at the queue that seems to be the best.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from stromboli.model.job import Job
@@ -93,6 +93,15 @@ class Turns:
         """Take the best job of a queue. It is out of line until `return_job`."""
         line = self._lines[queue.name]
         return heapq.heappop(line)[1] if line else None
+
+    def one_by_one(self) -> Iterator[Job]:
+        """One job for each turn of its queue; queues that have had all they may have are passed over."""
+        while (queue := self.next_queue()) is not None:
+            if not self._session.is_overused(queue):
+                job = self.next_job(queue)
+                if job is not None:
+                    yield job
+                self.return_queue(queue)
 
     def return_job(self, job: Job) -> None:
         key = self._key_of_job(job)

@@ -88,12 +88,10 @@ class World:
         """Make true what a cycle decided."""
         for key, status in session.statuses.items():
             self._cluster.set_phase(key, status.phase)
-        self._cluster.reserve(session.decisions.reservations)
         for statement in session.decisions.binds:
             for bind in statement:
                 self._run(bind)
-        self._cluster.promise(session.promises())
-        self._cluster.takings.note(session.takings())
+        self._cluster.remember(session.aftermath())
         for eviction in session.decisions.evictions:
             self._cluster.remove(self._cluster.pod(eviction.task.uid))
         self._release()

@@ -181,9 +181,7 @@ class VirtualCluster:
         """Make true what a cycle decided: who starts, and who is gone."""
         for key, status in session.statuses.items():
             self._set_phase(key, status.phase)
-        self.cluster.reserve(session.decisions.reservations)
-        self.cluster.promise(session.promises())
-        self.cluster.takings.note(session.takings())
+        self.cluster.remember(session.aftermath())
         started = [self._bind(bind) for statement in session.decisions.binds for bind in statement]
         return started, [self._evict(eviction.task.uid) for eviction in session.decisions.evictions]
 

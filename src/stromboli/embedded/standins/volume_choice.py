@@ -71,7 +71,7 @@ def provisioned(claim: PersistentVolumeClaim, storage_class: StorageClass) -> di
     body: dict[str, Any] = {
         "capacity": {"storage": requests.get("storage", "1Gi")},
         "accessModes": spec.access_modes or ["ReadWriteOnce"],
-        "claimRef": reference(claim),
+        "claimRef": claim.reference,
         "storageClassName": storage_class.metadata.name,
         "volumeMode": spec.volume_mode or "Filesystem",
         "persistentVolumeReclaimPolicy": storage_class.reclaim_policy or "Delete",
@@ -82,17 +82,6 @@ def provisioned(claim: PersistentVolumeClaim, storage_class: StorageClass) -> di
         body["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
     annotations = {PROVISIONED_BY: storage_class.provisioner, BOUND_BY_CONTROLLER: "yes"}
     return {"metadata": {"name": name, "labels": {SIMULATED: "true"}, "annotations": annotations}, "spec": body}
-
-
-def reference(claim: PersistentVolumeClaim) -> dict[str, Any]:
-    metadata = claim.metadata
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "namespace": metadata.namespace,
-        "name": metadata.name,
-        "uid": metadata.uid,
-    }
 
 
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -17,7 +17,6 @@ from stromboli.embedded.standins.volume_choice import (
     is_promised,
     may_provision,
     provisioned,
-    reference,
 )
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.objects.catalogue import CLAIMS, STORAGE_CLASSES, VOLUMES
@@ -127,7 +126,7 @@ class VolumeController:
         metadata: dict[str, Any] = {"resourceVersion": volume.metadata.resource_version}
         if volume.spec.claim_ref is None:
             metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
-        body = {"metadata": metadata, "spec": {"claimRef": reference(claim)}}
+        body = {"metadata": metadata, "spec": {"claimRef": claim.reference}}
         return await self._client.patch(VOLUMES, volume.metadata.name, body)
 
     async def _write_claim(self, claim: PersistentVolumeClaim, changes: dict[str, Any]) -> None:

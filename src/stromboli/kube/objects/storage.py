@@ -53,6 +53,18 @@ class PersistentVolumeClaim(TopLevel):
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
 
     @property
+    def reference(self) -> dict[str, str]:
+        """How a volume names the claim that it belongs to."""
+        metadata = self.metadata
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": metadata.namespace,
+            "name": metadata.name,
+            "uid": metadata.uid,
+        }
+
+    @property
     def is_bound(self) -> bool:
         """Whether claim and volume belong together for good."""
         complete = self.status.phase == "Bound" or BIND_COMPLETED in (self.metadata.annotations or {})
