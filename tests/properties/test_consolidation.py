@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli import kube
 from stromboli.actions import ACTIONS
 from stromboli.framework.accounts import Accounts
 from stromboli.framework.configuration import parse_configuration
@@ -26,6 +24,7 @@ from stromboli.plugins import PLUGINS
 from tests.properties.effort import examples
 from tests.scenarios.builders import Manifest, budget, gang_of, node, pod, priority_class, queue
 from tests.scenarios.case import BUILT_IN, configuration, objects
+from tests.scenarios.comebacks import cycle_with_comebacks
 
 PRIORITIES = {"low": 10, "high": 100}
 DISKS = ("ssd", "hdd")
@@ -263,21 +262,5 @@ def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObj
 def test_it_comes_to_rest(cluster: Cluster) -> None:
     """Whoever has to move is made again, and waits for a place like everybody else."""
     world = world_of(cluster)
-    moved = []
-    for cycle in range(12):
-        session = world.decide()
-        moved.append(len(session.decisions.evictions))
-        back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
-        world.realise(session)
-        for each in back:
-            world._cluster.apply(made_again(each, cycle))
+    moved = [len(cycle_with_comebacks(world, cycle).decisions.evictions) for cycle in range(12)]
     assert not any(moved[-4:]), f"moved by cycle: {moved}"
-
-
-def made_again(old: kube.Pod, cycle: int) -> kube.Pod:
-    return msgspec.structs.replace(
-        old,
-        metadata=msgspec.structs.replace(old.metadata, uid=f"{old.metadata.uid}-{cycle}"),
-        spec=msgspec.structs.replace(old.spec, node_name=None),
-        status=msgspec.structs.replace(old.status, phase="Pending"),
-    )

@@ -24,8 +24,8 @@ from tests.properties.effort import examples
 from tests.properties.test_victims import Contest, contests
 from tests.scenarios.builders import Manifest
 from tests.scenarios.case import configuration, objects, plugin
+from tests.scenarios.comebacks import cycle_with_comebacks
 from tests.scenarios.probes import Halves
-from tests.scenarios.test_truce import anew
 
 REGISTRY = Registry(PLUGINS, [*ACTIONS, Halves])
 HARD = {"mode": "hard", "highestTierAllowed": 1}
@@ -184,12 +184,5 @@ def _in_one_half(manifest: Manifest) -> Manifest:
 def test_it_comes_to_rest(contest: Contest) -> None:
     """Whoever is evicted comes back and waits; after some cycles nobody is evicted any more."""
     world = World(objects(contest.manifests), Program(parse_configuration(contest.conf, REGISTRY), REGISTRY))
-    evicted = []
-    for cycle in range(30):
-        session = world.decide()
-        evicted.append(len(session.decisions.evictions))
-        back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
-        world.realise(session)
-        for each in back:
-            world._cluster.apply(anew(each, cycle))
+    evicted = [len(cycle_with_comebacks(world, cycle).decisions.evictions) for cycle in range(30)]
     assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"

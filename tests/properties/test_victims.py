@@ -6,12 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli import kube
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
@@ -21,6 +19,7 @@ from stromboli.planner.world import World
 from tests.properties.effort import examples
 from tests.scenarios.builders import Manifest, gang_of, manifest, node, pod, priority_class, queue
 from tests.scenarios.case import BUILT_IN, configuration, objects, plugin
+from tests.scenarios.comebacks import cycle_with_comebacks
 
 PRIORITIES = {"low": 10, "middle": 50, "high": 100}
 LABELS = ("red", "blue", None)
@@ -233,21 +232,5 @@ def test_it_comes_to_rest(contest: Contest) -> None:
     that: no truce keeps claimants off.
     """
     world = world_of(replace(contest, conf=contest.conf + WITHOUT_TRUCE))
-    evicted = []
-    for _ in range(50):
-        session = world.decide()
-        evicted.append(len(session.decisions.evictions))
-        back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
-        world.realise(session)
-        for each in back:
-            world._cluster.apply(_anew(each, len(evicted)))
+    evicted = [len(cycle_with_comebacks(world, cycle).decisions.evictions) for cycle in range(50)]
     assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"
-
-
-def _anew(old: kube.Pod, cycle: int) -> kube.Pod:
-    return msgspec.structs.replace(
-        old,
-        metadata=msgspec.structs.replace(old.metadata, uid=f"{old.metadata.uid}-{cycle}"),
-        spec=msgspec.structs.replace(old.spec, node_name=None),
-        status=msgspec.structs.replace(old.status, phase="Pending"),
-    )

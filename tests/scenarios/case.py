@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import yaml
@@ -113,6 +114,12 @@ class Case:
         registry = Registry(PLUGINS, [*ACTIONS, *self.extensions]) if self.extensions else BUILT_IN
         program = Program(parse_configuration(conf or self.conf, registry), registry)
         return make_plan(objects(self.manifests), program, cycles=self.cycles, scheduler_names=SCHEDULER_NAMES)
+
+    def backwards(self) -> Case:
+        """The same case with its objects in reverse order."""
+        twin = copy(self)
+        twin.manifests = self.manifests[::-1]
+        return twin
 
     def binds(self, plan: Plan) -> str:
         return "".join(_letter(plan, key_of(pod)) for pod in self.manifests if _wants_a_node(pod))

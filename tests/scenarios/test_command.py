@@ -83,9 +83,7 @@ def test_the_table_tells_why(run: Run) -> None:
 def test_the_plan_does_not_depend_on_the_order_of_the_objects(run: Run) -> None:
     for case in CASES:
         forwards = json.loads(run(case, "-o", "json").stdout)
-        case.manifests.reverse()
-        backwards = json.loads(run(case, "-o", "json").stdout)
-        case.manifests.reverse()
+        backwards = json.loads(run(case.backwards(), "-o", "json").stdout)
         assert backwards == forwards
 
 

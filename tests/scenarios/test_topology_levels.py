@@ -212,6 +212,5 @@ def test_levels_of_labels(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
-    decided = case.binds(case.plan())
-    case.manifests.reverse()
-    assert case.binds(case.plan())[::-1] == decided
+    turned = case.backwards()
+    assert turned.binds(turned.plan())[::-1] == case.binds(case.plan())

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
 import pytest
 
-from stromboli import kube
 from stromboli.actions import ACTIONS
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.configuration_errors import ConfigurationError
@@ -21,6 +19,7 @@ from stromboli.planner.world import World
 from stromboli.plugins import PLUGINS
 from tests.scenarios.builders import Manifest, gang, nodes, priority_class, queue, running
 from tests.scenarios.case import configuration, flattened, objects, plugin
+from tests.scenarios.comebacks import cycle_with_comebacks
 
 
 class Anybody(Plugin):
@@ -128,25 +127,11 @@ def played(story: Story) -> list[str]:
     world = World(objects(story.manifests()), story.program)
     evicted = []
     for cycle in range(len(story.evicted)):
-        session = world.decide()
+        session = cycle_with_comebacks(world, cycle)
         tasks = [eviction.task for eviction in session.decisions.evictions]
-        back = [anew(world._cluster.pod(task.uid), cycle) for task in tasks]
-        world.realise(session)
-        for each in back:
-            world._cluster.apply(each)
         world._now += story.step
         evicted.append(" ".join(task.job.partition("/")[2] for task in tasks))
     return evicted
-
-
-def anew(old: kube.Pod, cycle: int) -> kube.Pod:
-    """The pod that its owner makes in place of one that was evicted."""
-    return msgspec.structs.replace(
-        old,
-        metadata=msgspec.structs.replace(old.metadata, uid=f"{old.metadata.uid}-{cycle}"),
-        spec=msgspec.structs.replace(old.spec, node_name=None),
-        status=kube.PodStatus(phase="Pending"),
-    )
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
