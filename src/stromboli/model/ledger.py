@@ -6,7 +6,7 @@ exactly what it overwrites in an `Entry`, and undo puts that back: an old state 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -270,7 +270,7 @@ class Ledger:
         for dimension, amount in task.task_class.request:
             self.held[dimension, row] += sign * amount
         for number in task.task_class.feeds:
-            self._own_tally(number)[row] += sign
+            self.own_tally(number)[row] += sign
 
     def set_aside(self, room: Block, sign: int = 1) -> None:
         """Keep room free on many nodes at once, by resource and node, for jobs that will start later; or, with -1, give
@@ -283,47 +283,7 @@ class Ledger:
         self.log.add(np.flatnonzero(room.any(axis=0)).tolist())
         self.freed += sign < 0
 
-    @contextmanager
-    def imagining(
-        self, idle: Block, absent: Iterable[tuple[TaskClass, Index]], released: Mapping[str, Amounts]
-    ) -> Iterator[None]:
-        """The books of a later time: so much is idle, so many tasks of each class are gone from each node, and queues
-        have given back so much. What is done within must be undone within.
-        """
-        changing, layout, freed = self.books[: self.layout.changing], self.layout, self.freed
-        saved = changing.copy()
-        columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
-        sums = [(queue.allocated, queue.allocated[:]) for queue in self.queues.values()]
-        for task_class, counts in absent:
-            effect = self.effect(task_class, TaskStatus.ALLOCATED)
-            changing[: layout.releasing] -= effect[: layout.releasing, None] * counts
-            for number in task_class.feeds:
-                column = self._own_tally(number)
-                columns.append((column, column.copy()))
-                column -= counts.astype(np.int32)
-        for name, amounts in released.items():
-            self._give_back(name, amounts)
-        changing[: len(idle)] = idle
-        changing[layout.releasing :] = 0
-        self._start_over()
-        try:
-            yield
-        finally:
-            changing[:] = saved
-            for column, before in reversed(columns):
-                column[:] = before
-            for allocated, earlier in sums:
-                allocated[:] = earlier
-            self._start_over()
-            self.freed = freed
-
-    def _give_back(self, name: str, amounts: Amounts) -> None:
-        books = self.queues.get(name)
-        for queue in books.chain if books else ():
-            for dimension, amount in enumerate(amounts):
-                queue.allocated[dimension] -= amount
-
-    def _start_over(self) -> None:
+    def start_over(self) -> None:
         """Whatever was known of any node may be wrong now."""
         self.log.add(range(len(self.nodes)))
         self.freed += 1
@@ -474,7 +434,7 @@ class Ledger:
 
     def _feed(self, entry: Entry, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
         for number in task_class.feeds:
-            column = self._own_tally(number)
+            column = self.own_tally(number)
             for row in rows:
                 count = int(column[row])
                 entry.saved_tallies.append((column, row, count))
@@ -503,7 +463,8 @@ class Ledger:
             else:
                 self.volumes.restore(task, row, entry.saved_volumes)
 
-    def _own_tally(self, number: int) -> NDArray[np.int32]:
+    def own_tally(self, number: int) -> NDArray[np.int32]:
+        """Pods counted per node for a term, to be written to."""
         if number not in self._own_tallies:
             known = self._tallies.get(number)
             column = np.zeros(len(self.nodes), dtype=np.int32) if known is None else known.copy()

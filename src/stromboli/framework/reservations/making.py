@@ -14,6 +14,7 @@ from stromboli.framework.reservations.calendar import Booking, Calendar
 from stromboli.framework.statement import Plan
 from stromboli.model.books import Block
 from stromboli.model.job import Job
+from stromboli.model.later import imagining
 from stromboli.model.task import Task
 from stromboli.model.task_class import TaskClass
 
@@ -98,7 +99,7 @@ class Making:
         calendar, session = self._calendar, self._session
         free = idle + calendar.change(moment, moment + self._run_time)
         endings = calendar.endings
-        later = session.ledger.imagining(free, endings.absent_by(moment), endings.released_by(moment))
+        later = imagining(session.ledger, free, endings.absent_by(moment), endings.released_by(moment))
         with later, self._unspoken():
             plan = self._plan()
         if plan is None:
