@@ -91,16 +91,18 @@ class JobController:
             return None
         if finished(job) is not None:
             return await self._expire(job)
-        counts = self._record(job.metadata.uid).counts(job, self._pods.of(job.metadata.uid))
+        pods = list(self._pods.of(job.metadata.uid))
+        counts = self._record(job.metadata.uid).counts(job, pods)
         end = ending(job, counts, self._clock())
         if changes := status_changes(job, counts, end, self._clock()):
             await write_status(self._client, JOBS, job, changes)
-        return await self._proceed(job, counts, end)
+        return await self._proceed(job, list(filter(is_active, pods)), counts, end)
 
-    async def _proceed(self, job: Job, counts: Counts, end: Ending | None) -> float | None:
-        """Deletes and makes pods; answers when to look again, should nothing happen until then."""
+    async def _proceed(self, job: Job, active: list[Pod], counts: Counts, end: Ending | None) -> float | None:
+        """Deletes and makes pods; answers when to look again, should nothing happen until then. The active pods and the
+        counts are of one moment: a pod that ended in between would be missing from both and be made once more.
+        """
         record, now = self._record(job.metadata.uid), self._clock()
-        active = filter(is_active, self._pods.of(job.metadata.uid))
         step = plan(job, active, counts, is_ending=end is not None)
         for pod in step.delete:
             record.dismiss(pod.metadata.uid)
