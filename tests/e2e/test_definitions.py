@@ -27,6 +27,7 @@ _PLACES = {
     "Queue": ("scheduling.volcano.sh/v1beta1", "queues"),
     "HyperNode": ("topology.volcano.sh/v1alpha1", "hypernodes"),
     "Numatopology": ("nodeinfo.volcano.sh/v1alpha1", "numatopologies"),
+    "BindRequest": ("scheduling.stromboli.dev/v1alpha1", "namespaces/default/bindrequests"),
 }
 
 RULES = pytest.mark.only("real", because="the embedded server does not evaluate rules in CEL")
@@ -52,6 +53,14 @@ async def create(client: Client, kind: str, document: Document) -> Document:
 
 def member(type: str, **selector: Any) -> Document:  # noqa: A002 - as the field is called
     return {"type": type, "selector": selector}
+
+
+def bind_request(*pods: Document, **spec: Any) -> Document:
+    return {"spec": {"scheduler": "stromboli", "pods": list(pods), **spec}}
+
+
+def bound(**others: Any) -> Document:
+    return {"podName": "a", "podUID": "u1", "selectedNode": "n1", **others}
 
 
 def hypernode(*members: Document, tier: int = 1) -> Document:
@@ -137,6 +146,28 @@ ACCEPTED: list[tuple[str, str, Document]] = [
         {"spec": {"capability": {"cpu": "1"}, "deserved": {"memory": "1Gi"}, "guarantee": {"resource": {"pods": 9}}}},
     ),
     ("a queue of node groups", "Queue", {"spec": {"affinity": {"nodeGroupAffinity": {}}, "dequeueStrategy": "fifo"}}),
+    ("a decision about one pod", "BindRequest", bind_request(bound())),
+    (
+        "a decision with devices",
+        "BindRequest",
+        bind_request(
+            bound(
+                selectedGPUGroups=["g1"],
+                receivedResourceType="Fraction",
+                receivedGPU={"count": 1, "portionMilli": 500},
+                resourceClaimAllocations=[{"name": "gpu", "allocation": {"devices": {"results": [{"pool": "a"}]}}}],
+                annotations={"example.com/devices": "0"},
+                labels={"example.com/pool": "a"},
+            ),
+            podGroup="ring",
+            podGroupUID="u0",
+            epoch=3,
+            minMember=0,
+            part=2,
+            parts=3,
+            size=1,
+        ),
+    ),
     ("a hypernode of named nodes", "HyperNode", hypernode(member("Node", exactMatch={"name": "a"}))),
     ("a hypernode of matching nodes", "HyperNode", hypernode(member("Node", regexMatch={"pattern": "^a-[0-9]+$"}))),
     ("a hypernode of labelled nodes", "HyperNode", hypernode(member("Node", labelMatch={"matchLabels": {"a": "b"}}))),
@@ -263,6 +294,20 @@ REFUSED: list[tuple[str, str, Document, str]] = [
     ("a parent in capitals", "Queue", group(parent="Root"), "spec.parent in body should match"),
     ("a capability in words", "Queue", group(capability={"cpu": "all"}), "spec.capability.cpu in body should match"),
     ("a strategy that does not exist", "Queue", group(dequeueStrategy="lifo"), 'supported values: "fifo", "traverse"'),
+    ("a decision about nobody", "BindRequest", bind_request(), "spec.pods in body should have at least 1"),
+    ("a decision by nobody", "BindRequest", bind_request(bound(), scheduler=""), "spec.scheduler in body should be"),
+    (
+        "a decision about any pod of that name",
+        "BindRequest",
+        bind_request({"podName": "a", "selectedNode": "n1"}),
+        "spec.pods[0].podUID: Required value",
+    ),
+    (
+        "more than a whole device",
+        "BindRequest",
+        bind_request(bound(receivedGPU={"count": 1, "portionMilli": 1001})),
+        "receivedGPU.portionMilli in body should be less than or equal to 1000",
+    ),
     ("a hypernode without a tier", "HyperNode", {"spec": {}}, "spec.tier: Required value"),
     (
         "a hypernode of nobody",
@@ -385,6 +430,7 @@ SHORT_NAMES = {
     "queues": ("scheduling.volcano.sh/v1beta1", ["q", "queue-v1beta1"]),
     "hypernodes": ("topology.volcano.sh/v1alpha1", ["hn"]),
     "numatopologies": ("nodeinfo.volcano.sh/v1alpha1", ["numatopo"]),
+    "bindrequests": ("scheduling.stromboli.dev/v1alpha1", ["br"]),
 }
 
 
@@ -393,7 +439,7 @@ async def test_kinds_have_short_names_and_a_category(client: Client, plural: str
     version, names = SHORT_NAMES[plural]
     answer = msgspec.json.decode(await client.request("GET", f"/apis/{version}"))
     (found,) = [each for each in answer["resources"] if each["name"] == plural]
-    assert (found["shortNames"], found["categories"]) == (names, ["volcano"])
+    assert (found["shortNames"], found["categories"]) == (names, ["volcano" if "volcano" in version else "stromboli"])
 
 
 STATUS_PARTS = {"podgroups": False, "queues": True}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stromboli.kube.crds import crd_documents
-from stromboli.kube.objects.catalogue import HYPER_NODES, NUMA_TOPOLOGIES, POD_GROUPS, QUEUES
+from stromboli.kube.objects.catalogue import BIND_REQUESTS, HYPER_NODES, NUMA_TOPOLOGIES, POD_GROUPS, QUEUES
 from stromboli.kube.objects.resources import Resource
 
 DEFINITIONS = {document["metadata"]["name"]: document for document in crd_documents()}
@@ -16,7 +16,10 @@ def version(resource: Resource[Any]) -> dict[str, Any]:
     return DEFINITIONS[resource.name]["spec"]["versions"][0]
 
 
-@pytest.mark.parametrize("resource", [POD_GROUPS, QUEUES, HYPER_NODES, NUMA_TOPOLOGIES], ids=lambda one: one.kind)
+OURS = [POD_GROUPS, QUEUES, HYPER_NODES, NUMA_TOPOLOGIES, BIND_REQUESTS]
+
+
+@pytest.mark.parametrize("resource", OURS, ids=lambda one: one.kind)
 def test_the_catalogue_and_the_definitions_agree(resource: Resource[Any]) -> None:
     spec = DEFINITIONS[resource.name]["spec"]
     assert (spec["group"], spec["names"]["kind"], spec["names"]["plural"]) == (
@@ -33,6 +36,7 @@ NAMES = [
     (QUEUES, ["q", "queue-v1beta1"], ["PARENT", "STATE", "WEIGHT", "PENDING", "INQUEUE", "RUNNING", "AGE"], True),
     (HYPER_NODES, ["hn"], ["Tier", "TierName", "NodeCount", "Age"], True),
     (NUMA_TOPOLOGIES, ["numatopo"], ["Policy", "Age"], False),
+    (BIND_REQUESTS, ["br"], ["Pod group", "Pods", "Phase", "Attempts", "Reason", "Age"], True),
 ]
 
 

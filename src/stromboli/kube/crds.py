@@ -1,4 +1,4 @@
-"""The definitions of Volcano's kinds, and how a server learns them.
+"""The definitions of Volcano's kinds and of our own, and how a server learns them.
 
 The definitions lie beside this module as the YAML files that an administrator would apply. They keep Volcano's
 names, versions and printed columns; what Volcano's webhook refuses is refused by the schema where a schema can.
@@ -32,7 +32,7 @@ def crd_documents() -> list[dict[str, Any]]:
 
 
 async def install_crds(client: Client) -> None:
-    """Teach a server Volcano's kinds and wait until it serves them. What others installed before is left alone."""
+    """Teach a server these kinds and wait until it serves them. What others installed before is left alone."""
     documents = crd_documents()
     for document in documents:
         await _install(client, document)

@@ -1,6 +1,7 @@
 """The resources that are used here, each in the version it is asked for in."""
 
 from stromboli.kube.objects import native
+from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from stromboli.kube.objects.cluster import (
     ConfigMap,
@@ -62,6 +63,7 @@ QUEUES = Resource(Queue, "v1beta1", "queues")
 HYPER_NODES = Resource(HyperNode, "v1alpha1", "hypernodes")
 TOPOLOGIES = Resource(Topology, "v1alpha1", "topologies")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
+BIND_REQUESTS = Resource(BindRequest, "v1alpha1", "bindrequests")
 
 #: Kubernetes' own groups, in the versions that may be served; a server that has both tells the same twice.
 NATIVE_POD_GROUPS = Resource(native.PodGroup, "v1beta1", "podgroups")
