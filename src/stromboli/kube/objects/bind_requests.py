@@ -45,6 +45,13 @@ class ClaimAllocation(Wire):
     allocation: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+class ChosenVolume(Wire):
+    """What was chosen for a claim of the pod: a volume that is there, or, without a name, one that is to be made."""
+
+    claim: str = ""
+    volume: str = ""
+
+
 class BoundPod(Wire):
     """One member: this very pod goes to this node, with these things."""
 
@@ -55,6 +62,9 @@ class BoundPod(Wire):
     received_resource_type: str = ""
     received_gpu: ReceivedGPU | None = msgspec.field(default=None, name="receivedGPU")
     resource_claim_allocations: list[ClaimAllocation] = msgspec.field(default_factory=list)
+    #: What must be ready before the pod is bound, and how long that may take, in seconds.
+    volumes: list[ChosenVolume] = msgspec.field(default_factory=list)
+    volume_seconds: Int32 = 600
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     labels: dict[str, str] = msgspec.field(default_factory=dict)
 
