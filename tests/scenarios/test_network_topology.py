@@ -165,7 +165,8 @@ MISTAKES = [
           warnings=[f"HyperNode odd: spec.members[0].type: 'Rack' is not known; write Node or HyperNode; {LEFT_OUT}"]),
     close("no tier", [*network(2, "ab"), hyper_node("odd", None, *named("a"))], gang(2, cpu=2, topology=HARD_RACK),
           binds="ab",
-          warnings=["HyperNode odd: spec.tier must be a number that is not negative; the domain is left out"]),
+          warnings=["HyperNode odd: spec.tier: must be a number that is not negative; write 0 or more; the domain is "
+                    "left out"]),
     close("two parents: the first by name keeps it", [*network(2, "ab", "cd"), block("x", 2, "rack-0", "rack-1"),
           block("y", 2, "rack-1")], gang(4, cpu=2, topology=HARD_BLOCK), binds="abcd", warnings=[
               f"HyperNode y: spec.members[0].selector.exactMatch.name: rack-1 is a member of x already; {LEFT_OUT}",
@@ -187,7 +188,8 @@ MISTAKES = [
           warnings=["HyperNode y: spec.tierName 't' is that of tier 1 at x, not of 2"]),
     close("the name of the cluster itself", [*network(2, "ab"), hyper_node("<cluster-top-hypernode>", 1, *named("a"))],
           gang(2, cpu=2, topology=HARD_RACK), binds="ab",
-          warnings=["HyperNode <cluster-top-hypernode>: this name is the cluster's own; choose another"]),
+          warnings=["HyperNode <cluster-top-hypernode>: metadata.name: this name is the cluster's own; choose another; "
+                    "the domain is left out"]),
     close("a wish that no plugin hears is told", network(2, "ab"), gang(1, topology=HARD_RACK), binds="a",
           conf=configuration("gang", "predicates"),
           warnings=["PodGroup default/gang: networkTopology has no effect: no configured plugin knows domains"]),

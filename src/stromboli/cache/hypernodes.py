@@ -102,13 +102,10 @@ class _Making:
         return self._objects[name].spec.tier or 0
 
     def _is_sound(self, name: str) -> bool:
-        if name == TOP:
-            self._complain(name, "this name is the cluster's own; choose another")
-        elif self._objects[name].spec.tier is None or self._tier(name) < 0:
-            self._complain(name, "spec.tier must be a number that is not negative; the domain is left out")
-        else:
-            return True
-        return False
+        fault = fault_of(self._objects[name])
+        if fault:
+            self._complain(name, f"{fault}; the domain is left out")
+        return not fault
 
     def _check_tier_names(self, names: list[str]) -> None:
         """A name stands for one tier: that of the first domain that uses it."""
@@ -127,24 +124,22 @@ class _Making:
         for place, member in enumerate(self._objects[name].spec.members or ()):
             field = f"spec.members[{place}]"
             try:
-                if member.type == "Node":
-                    self._rows.setdefault(name, set()).update(self._nodes(member.selector))
-                elif member.type == "HyperNode":
-                    self._adopt(name, self._child(member))
+                chosen = chosen_by(member)
+                if isinstance(chosen, str):
+                    self._adopt(name, chosen)
                 else:
-                    raise ValueError(f".type: {member.type!r} is not known; write Node or HyperNode")
+                    self._rows.setdefault(name, set()).update(self._nodes(chosen))
             except ValueError as error:
                 self._complain(name, f"{field}{error}; the member is left out")
 
-    def _nodes(self, selector: MemberSelector | None) -> list[int]:
-        match _only_choice(selector):
+    def _nodes(self, chosen: ExactMatch | Selector | re2._Regexp) -> list[int]:
+        match chosen:
             case ExactMatch(name=name):
                 return self._named(name or "")
-            case RegexMatch(pattern=pattern):
-                compiled = _compiled(pattern or "")
-                return [row for row, name in enumerate(self._table.names) if compiled.search(name)]
-            case LabelSelector() as labels:
-                return self._labelled(selector_of(labels, ".selector.labelMatch"))
+            case Selector():
+                return self._labelled(chosen)
+            case _:
+                return [row for row, name in enumerate(self._table.names) if chosen.search(name)]
 
     def _labelled(self, chosen: Selector) -> list[int]:
         """Only nodes that have one of the values that are asked for are looked at closer."""
@@ -166,12 +161,6 @@ class _Making:
             raise ValueError(f".selector.exactMatch.name: there is no node {name!r}")
         return [row]
 
-    def _child(self, member: HyperNodeMember) -> str:
-        choice = _only_choice(member.selector)
-        if not isinstance(choice, ExactMatch):
-            raise ValueError(".selector: a member of type HyperNode is chosen by exactMatch alone")
-        return choice.name or ""
-
     def _adopt(self, parent: str, child: str) -> None:
         if child not in self._objects:
             raise ValueError(f".selector.exactMatch.name: there is no HyperNode {child!r} yet")
@@ -181,6 +170,35 @@ class _Making:
         owner = self._parents.setdefault(child, parent)
         if owner != parent:
             raise ValueError(f".selector.exactMatch.name: {child} is a member of {owner} already")
+
+
+def fault_of(hyper_node: WireHyperNode) -> str:
+    """What is wrong with an object whoever its members are; empty for nothing."""
+    if hyper_node.metadata.name == TOP:
+        return "metadata.name: this name is the cluster's own; choose another"
+    tier = hyper_node.spec.tier
+    if tier is None or tier < 0:
+        return "spec.tier: must be a number that is not negative; write 0 or more"
+    return ""
+
+
+def chosen_by(member: HyperNodeMember) -> str | ExactMatch | Selector | re2._Regexp:
+    """Who is meant: the name of a HyperNode, or nodes by name, labels or pattern. Raises ValueError for what can be
+    nobody, with the part of the member in front.
+    """
+    if member.type not in ("Node", "HyperNode"):
+        raise ValueError(f".type: {member.type!r} is not known; write Node or HyperNode")
+    choice = _only_choice(member.selector)
+    if member.type == "HyperNode":
+        if not isinstance(choice, ExactMatch):
+            raise ValueError(".selector: a member of type HyperNode is chosen by exactMatch alone")
+        return choice.name or ""
+    match choice:
+        case RegexMatch(pattern=pattern):
+            return _compiled(pattern or "")
+        case LabelSelector() as labels:
+            return selector_of(labels, ".selector.labelMatch")
+    return choice
 
 
 def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | LabelSelector:

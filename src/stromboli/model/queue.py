@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from stromboli.model.resources import Amounts, Request
 
 ROOT = "root"
+#: Annotations: where a queue stands for hierarchical shares (`root/science/physics`), and what each level weighs.
+HIERARCHY, HIERARCHY_WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 
 
 @dataclass(frozen=True, slots=True)

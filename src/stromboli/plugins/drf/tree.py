@@ -13,11 +13,8 @@ from contextlib import contextmanager
 
 from stromboli.framework.session import Session
 from stromboli.model.job import Job
-from stromboli.model.queue import ROOT, Queue
+from stromboli.model.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
 from stromboli.model.task import Task
-
-HIERARCHY = "volcano.sh/hierarchy"
-WEIGHTS = "volcano.sh/hierarchy-weights"
 
 Key = tuple[tuple[bool, float], ...]
 
@@ -52,7 +49,7 @@ class ShareTree:
     def _plant(self, queue: Queue) -> list[_Node]:
         """The nodes from below the root down to the queue's own."""
         names = [name for name in queue.annotations.get(HIERARCHY, "").split("/") if name]
-        weights = queue.annotations.get(WEIGHTS, "").split("/")
+        weights = queue.annotations.get(HIERARCHY_WEIGHTS, "").split("/")
         if not names:
             names, weights = [ROOT, queue.name], ["1", str(queue.weight)]
         node, path = self._root, []
