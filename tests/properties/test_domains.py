@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from stromboli.actions.allocate.domains import DomainSearch
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.domain_accounts import Look, SearchAccount
-from stromboli.framework.domain_sums import DomainSums
+from stromboli.framework.domain_room import DomainRoom
+from stromboli.framework.domain_sums import BookAmounts, DomainSums
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
@@ -170,18 +171,26 @@ def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None
     case = Case("", world, binds="", conf=AWARE)
     session = _opened(case)
     tree, ledger = session.snapshot.hyper_nodes, session.ledger
-    sums = DomainSums(tree, ledger, lambda index: ledger.books[0] if index is None else ledger.books[0][index])
+    sums, room, search = DomainSums(tree, ledger, BookAmounts(ledger.books, 0)), session.domain_room, session.search
+
+    def check(task: Task) -> None:
+        assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
+        counted_anew = DomainRoom(search, ledger)
+        assert room.idle(tree, task.task_class).tolist() == counted_anew.idle(tree, task.task_class).tolist()
+        assert room.tasks_that_fit(tree, [task]).tolist() == counted_anew.tasks_that_fit(tree, [task]).tolist()
+
     random = np.random.default_rng(seed)
     for job in list(session.jobs.values()):
         for task in session.pending(job):
-            rows = [row for row in range(len(session.nodes)) if session.search.fits_now(task.task_class, row)]
+            check(task)
+            rows = [row for row in range(len(session.nodes)) if search.admits(task, row)]
             if rows:
                 with session.statement() as statement:
-                    statement.allocate([task], [int(random.choice(rows))])
-                    assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
+                    statement.place(task, int(random.choice(rows)))
+                    check(task)
                     if random.random() < 0.5:
                         statement.keep()
-            assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
+            check(task)
 
 
 def _opened(case: Case) -> Session:

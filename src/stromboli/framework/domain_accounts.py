@@ -6,7 +6,7 @@ search, only where somebody wants to know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -41,7 +41,7 @@ class Look:
     #: Those that may hold as many as are needed.
     roomy: Sequence[Domain]
     #: By name, of those that were compared last.
-    scores: dict[str, float] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
     #: By name, what went wrong where it was tried: a task that found no node, or a part of the job no domain.
     failed: dict[str, TaskRefusal | SearchAccount | None] = field(default_factory=dict)
 

@@ -6,9 +6,7 @@ asked, so a domain that has the room may still fail; one that lacks it need not 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,51 +15,70 @@ from stromboli.framework.search import NodeSearch
 from stromboli.model.books import Amount
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.ledger import Ledger
-from stromboli.model.nodes import Index
+from stromboli.model.nodes import Mask
 from stromboli.model.task import Task
 from stromboli.model.task_class import TaskClass
-
-#: The larger or the smaller of two amounts.
-Combine = Callable[[Amount, Amount], Amount]
 
 
 class DomainRoom:
     def __init__(self, search: NodeSearch, ledger: Ledger) -> None:
         self._search = search
         self._ledger = ledger
-        self._rooms: dict[tuple[HyperNodeTree, int, Combine], DomainSums] = {}
+        self._rooms: dict[tuple[HyperNodeTree, int, bool], DomainSums] = {}
 
     def tasks_that_fit(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
         """For each domain of a tree how many of the tasks it holds at most, were each class alone."""
-        numbers = Counter(task.task_class.number for task in tasks)
-        classes = {task.task_class.number: task.task_class for task in tasks}
+        classes: dict[int, list[Task]] = {}
+        for task in tasks:
+            classes.setdefault(task.task_class.number, []).append(task)
         total = np.zeros(len(tree.hyper_nodes), dtype=np.int64)
-        for number, count in numbers.items():
-            total += np.minimum(self._room(tree, classes[number], np.maximum), count)
+        for some in classes.values():
+            total += np.minimum(self._room(tree, some[0].task_class, at_best=True), len(some))
         return total
 
     def idle(self, tree: HyperNodeTree, task_class: TaskClass) -> Amount:
         """For each domain of a tree how many copies it holds right now, beside what is held for others."""
-        return self._room(tree, task_class, np.minimum)
+        return self._room(tree, task_class, at_best=False)
 
-    def _room(self, tree: HyperNodeTree, task_class: TaskClass, combine: Combine) -> Amount:
-        key = tree, task_class.number, combine
+    def _room(self, tree: HyperNodeTree, task_class: TaskClass, *, at_best: bool) -> Amount:
+        key = tree, task_class.number, at_best
         sums = self._rooms.get(key)
         if sums is None:
-            sums = self._rooms[key] = DomainSums(tree, self._ledger, partial(self._copies, task_class, combine))
+            admitted = self._search.view(task_class).static.admitted
+            sums = self._rooms[key] = DomainSums(
+                tree, self._ledger, _Copies(self._ledger, task_class, admitted, at_best)
+            )
         return sums.now()
 
-    def _copies(self, task_class: TaskClass, combine: Combine, index: Index | None) -> Amount:
-        """What nodes hold, by what is idle and what will be, combined: none where a rule about the node itself refuses
-        the class.
-        """
-        books, layout = self._ledger.books, self._ledger.layout
-        where: slice | Index = slice(None) if index is None else index
-        copies: Amount | None = None
-        for dimension, amount in task_class.request:
-            idle = books[dimension][where]
-            later = idle + books[layout.releasing + dimension][where] - books[layout.pipelined + dimension][where]
-            number = combine(idle, later) // amount
-            copies = number if copies is None else np.minimum(copies, number)
-        admitted = self._search.view(task_class).static.admitted[where]
-        return np.where(admitted, np.maximum(copies, 0), 0) if copies is not None else admitted.astype(np.int64)
+
+class _Copies:
+    """How many copies of a class nodes hold: none where a rule about the node itself refuses it."""
+
+    def __init__(self, ledger: Ledger, task_class: TaskClass, admitted: Mask, at_best: bool) -> None:
+        """By the larger of what is idle and what will be, at best; else by the smaller of them."""
+        books, layout = ledger.books, ledger.layout
+        self._admitted = admitted
+        self._at_best = at_best
+        self._asked = [
+            (amount, books[d], books[layout.releasing + d], books[layout.pipelined + d])
+            for d, amount in task_class.request
+        ]
+
+    def of_all(self) -> Amount:
+        combine = np.maximum if self._at_best else np.minimum
+        copies = [
+            combine(idle, idle + releasing - pipelined) // amount for amount, idle, releasing, pipelined in self._asked
+        ]
+        if not copies:
+            return self._admitted.astype(np.int64)
+        return np.where(self._admitted, np.maximum(np.minimum.reduce(copies), 0), 0)
+
+    def of(self, row: int) -> int:
+        if not self._admitted.item(row):
+            return 0
+        fewest: int | None = None
+        for amount, idle, releasing, pipelined in self._asked:
+            now, more = idle.item(row), releasing.item(row) - pipelined.item(row)
+            copies = (now + more if (more > 0) is self._at_best else now) // amount
+            fewest = copies if fewest is None or copies < fewest else fewest
+        return 1 if fewest is None else max(fewest, 0)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from stromboli.framework import combining
+from stromboli.framework.domain_group import DomainScores
 from stromboli.framework.plugin import Allowance, Domain, EvictionContext, PluginFailure, QueueFacts
 from stromboli.framework.program import Program
 from stromboli.model.job import Job, SubJob
@@ -186,15 +189,15 @@ class Questions:
         given = combining.first_answer(self._flat["hyper_node_gradient_for_sub_job"], sub_job, root)
         return given if given is not None else [[root]]
 
-    def domain_scores(self, subject: Job | SubJob, domains: Sequence[Domain]) -> dict[str, float]:
+    def domain_scores(self, subject: Job | SubJob, domains: Sequence[Domain]) -> DomainScores:
         answers = [answer(subject, domains) for answer in self._flat["hyper_node_order"]]
-        if len(answers) == 1 and len(answers[0]) == len(domains):
-            return dict(answers[0])
+        if len(answers) == 1 and isinstance(answers[0], DomainScores):
+            return answers[0]
         scores = {domain.name: 0.0 for domain in domains}
         for given in answers:
             for name, score in given.items():
                 scores[name] += score
-        return scores
+        return DomainScores(domains, np.array([scores[domain.name] for domain in domains]))
 
     # -- what-if ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ nodes of every domain are taken at once: the nodes of all domains stand in one l
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -56,9 +57,6 @@ class HyperNodeTree:
         self._members = np.concatenate(self._rows)
         self._ends = np.cumsum([0, *(len(rows) for rows in self._rows)])
         self._masks: dict[int, Mask] = {}
-        #: Columns that name, for each node, every domain that it is in once; None where a node is in two domains of
-        #: which neither is around the other.
-        self.levels: Sequence[Index] | None = self._levels()
         #: For each node the closest domain that it is in.
         self.lowest: Index = self._closest()
 
@@ -83,18 +81,19 @@ class HyperNodeTree:
             lowest[self._rows[place]] = place
         return lowest
 
-    def _levels(self) -> list[Index] | None:
-        """The domains of a node are a chain: its closest one and those around it. The rest of a shorter chain names a
-        place behind the last one, which nobody reads.
+    @cached_property
+    def domains_of(self) -> Sequence[Sequence[int]]:
+        """For each node all domains that it is in: its closest one and those around it, unless it is in two of which
+        neither is around the other.
         """
-        chains = [self.around[place] for place in self._closest().tolist()]
-        if sum(len(chain) for chain in chains) != len(self._members):
-            return None
-        depth = max((len(chain) for chain in chains), default=1)
-        nowhere = len(self.hyper_nodes)
-        filled = [[*chain, *[nowhere] * (depth - len(chain))] for chain in chains]
-        columns = np.array(filled, dtype=np.int64).reshape(self.nodes, depth)
-        return [np.ascontiguousarray(columns[:, level]) for level in range(depth)]
+        chains = [self.around[place] for place in self.lowest.tolist()]
+        if sum(len(chain) for chain in chains) == len(self._members):
+            return chains
+        found: list[list[int]] = [[] for _ in range(self.nodes)]
+        for place, rows in enumerate(self._rows):
+            for row in rows.tolist():
+                found[row].append(place)
+        return found
 
     def __bool__(self) -> bool:
         """Whether anything is known beyond the cluster itself."""

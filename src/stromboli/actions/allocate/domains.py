@@ -13,6 +13,7 @@ from stromboli.actions.allocate.dealing import Dealing
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.domain_accounts import Look, SearchAccount, SearchAccounts, why_nowhere
+from stromboli.framework.domain_group import DomainGroup
 from stromboli.framework.plugin import Domain
 from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
@@ -91,28 +92,23 @@ class DomainSearch:
         """A look at a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
         tree = group[0].tree
         room = None if tree is None else self._session.domain_room.tasks_that_fit(tree, tasks)
-        look = Look(group, room, group if room is None else self._roomy(group, room, account.needed))
+        look = Look(group, room, group if room is None else _roomy(group, room, account.needed))
         self._session.measurements.domains_passed_over += len(group) - len(look.roomy)
         account.tree = tree or account.tree
         account.looks.append(look)
         return look
 
-    @staticmethod
-    def _roomy(group: Sequence[Domain], room: Amount, needed: int) -> Sequence[Domain]:
-        enough = (room >= needed).tolist()
-        return [domain for domain in group if domain.place is None or enough[domain.place]]
-
     def _by_score(self, subject: Job | SubJob, look: Look) -> Iterator[tuple[Domain, float]]:
         """The best first, by name among equals. Scores may depend on who else is left, so they are asked for again
         whenever one is not taken.
         """
-        left = list(look.roomy)
+        left = look.roomy
         while left:
             scores = look.scores = self._session.domain_scores(subject, left)
-            best = min(left, key=lambda domain: (-scores[domain.name], domain.name))
+            best, score = scores.best()
             self._session.measurements.domains_tried += 1
-            yield best, scores[best.name]
-            left.remove(best)
+            yield best, score
+            left = [domain for domain in left if domain is not best]
 
     def _place_inside(
         self, statement: Statement, tasks: Sequence[Task], domain: Domain, needed: int, sub_job: SubJob | None = None
@@ -160,6 +156,7 @@ class DomainSearch:
     ) -> bool:
         """Where its sub-jobs end up decides how good a domain is, so all domains are tried."""
         best: Plan | None = None
+        scores = look.scores = {}
         for domain in sorted(look.roomy, key=lambda domain: domain.name):
             parts = SearchAccounts()
             self._session.measurements.domains_tried += 1
@@ -170,7 +167,7 @@ class DomainSearch:
                 account.take(domain, score, parts)
                 return True
             else:
-                look.scores[domain.name] = score
+                scores[domain.name] = score
                 if best is None or score > account.score:
                     best = statement.save()
                     account.take(domain, score, parts)
@@ -223,6 +220,13 @@ class DomainSearch:
     def _sub_job_can_start(self, sub_job: SubJob) -> bool:
         session = self._session
         return session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)
+
+
+def _roomy(group: Sequence[Domain], room: Amount, needed: int) -> Sequence[Domain]:
+    enough = room >= needed
+    if isinstance(group, DomainGroup):
+        return group.where(enough)
+    return [domain for domain in group if domain.place is None or enough[domain.place]]
 
 
 def _cause(account: SearchAccount) -> SearchAccount | None:

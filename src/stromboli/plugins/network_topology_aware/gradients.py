@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 import numpy as np
 
-from stromboli.framework.domain_sums import DomainSums
+from stromboli.framework.domain_group import DomainGroup, group_of
+from stromboli.framework.domain_sums import BookAmounts, DomainSums
 from stromboli.framework.plugin import Domain
-from stromboli.model.books import Amount
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Index, Mask
@@ -18,6 +17,8 @@ from stromboli.model.task import ALLOCATED_STATUSES, Task
 from stromboli.plugins.network_topology_aware.wishes import Reach
 
 _PLACED = frozenset(status.value for status in ALLOCATED_STATUSES)
+#: Of however many.
+_ALL: Mask = np.array(True)
 
 
 class Gradients:
@@ -27,7 +28,7 @@ class Gradients:
         self._tree = tree
         self._ledger = ledger
         self._domains: dict[int, Domain] = {}
-        self._groups: dict[tuple[int, int, int], list[list[Domain]]] = {}
+        self._groups: dict[tuple[int, int, int], list[DomainGroup]] = {}
         self._idle: dict[int, tuple[DomainSums, DomainSums]] = {}
 
     def domain(self, place: int) -> Domain:
@@ -41,6 +42,9 @@ class Gradients:
     def place_of(self, domain: Domain) -> int:
         return self._tree.top if domain.place is None else domain.place
 
+    def places_of(self, domains: Iterable[Domain]) -> Index:
+        return np.array([self.place_of(domain) for domain in domains], dtype=np.int64)
+
     def home_of(self, tasks: Iterable[Task]) -> int | None:
         """The smallest domain around what tasks have already; None when they have nothing."""
         ledger = self._ledger
@@ -48,9 +52,7 @@ class Gradients:
         rows.discard(-1)
         return self._tree.around_nodes(rows) if rows else None
 
-    def groups(
-        self, root: Domain, reach: Reach, home: int | None, minimum: Request | None
-    ) -> Sequence[Sequence[Domain]]:
+    def groups(self, root: Domain, reach: Reach, home: int | None, minimum: Request | None) -> Sequence[DomainGroup]:
         """The domains inside `root` within reach. Who has a home stays as near to it as allowed; who has none
         looks at domains that have as much as it needs at least.
         """
@@ -60,11 +62,8 @@ class Gradients:
         groups = self._by_tier(start, min(reach.first, self._tree.tiers[start]), reach.highest)
         if home is not None or not minimum or root.may_be_emptied:
             return groups
-        enough = self._have(minimum).tolist()
-        if all(enough):
-            return groups
-        left = [[domain for domain in group if enough[self.place_of(domain)]] for group in groups]
-        return [group for group in left if group]
+        enough = self._have(minimum)
+        return groups if enough.all() else [left for group in groups if (left := group.where(enough))]
 
     def _start(self, root: int, allowed: int, home: int | None) -> int | None:
         """Where to begin: at the root, or at the highest domain around the home that is allowed, if it is inside."""
@@ -79,41 +78,31 @@ class Gradients:
             return highest
         return root if highest in tree.around[root] else None
 
-    def _by_tier(self, start: int, first: int, highest: int) -> list[list[Domain]]:
+    def _by_tier(self, start: int, first: int, highest: int) -> list[DomainGroup]:
         known = self._groups.get((start, first, highest))
         if known is None:
             tiers: dict[int, list[Domain]] = {}
             for place in self._tree.within(start):
                 if first <= self._tree.tiers[place] <= highest and len(self._tree.rows(place)):
                     tiers.setdefault(self._tree.tiers[place], []).append(self.domain(place))
-            known = self._groups[start, first, highest] = [tiers[tier] for tier in sorted(tiers)]
+            known = self._groups[start, first, highest] = [group_of(tiers[tier]) for tier in sorted(tiers)]
         return known
 
     def _have(self, minimum: Request) -> Mask:
         """Which domains have this much in sum, now or once everything that is being released is gone."""
-        now = np.ones(len(self._tree.hyper_nodes), dtype=np.bool_)
-        later = now.copy()
+        now = later = _ALL
         for dimension, amount in minimum:
             idle, future = self._sums_of(dimension)
-            now &= idle.now() >= amount
-            later &= future.now() >= amount
+            now = now & (idle.now() >= amount)
+            later = later & (future.now() >= amount)
         return now | later
 
     def _sums_of(self, dimension: int) -> tuple[DomainSums, DomainSums]:
         known = self._idle.get(dimension)
         if known is None:
             tree, ledger = self._tree, self._ledger
-            known = self._idle[dimension] = (
-                DomainSums(tree, ledger, partial(_idle, ledger, dimension)),
-                DomainSums(tree, ledger, partial(_future_idle, ledger, dimension)),
-            )
+            books, layout = ledger.books, ledger.layout
+            idle = BookAmounts(books, dimension)
+            future = BookAmounts(books, dimension, layout.releasing + dimension, layout.pipelined + dimension)
+            known = self._idle[dimension] = DomainSums(tree, ledger, idle), DomainSums(tree, ledger, future)
         return known
-
-
-def _idle(ledger: Ledger, dimension: int, index: Index | None) -> Amount:
-    return ledger.all_rows.idle(dimension) if index is None else ledger.all_rows.idle(dimension)[index]
-
-
-def _future_idle(ledger: Ledger, dimension: int, index: Index | None) -> Amount:
-    rows = ledger.all_rows if index is None else ledger.rows(index)
-    return rows.future_idle(dimension)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
 from stromboli.framework.arguments import Arguments
-from stromboli.framework.domain_sums import DomainSums
-from stromboli.model.books import Amount
+from stromboli.framework.domain_sums import BookAmounts, DomainSums
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.ledger import Ledger
-from stromboli.model.nodes import Index, Vector
+from stromboli.model.nodes import Vector
 from stromboli.model.resources import Request, ResourceAxis
 
 PREFIX = "hypernode.binpack"
@@ -36,9 +34,9 @@ class DomainPacking:
         self._weights = {dimension: weight for dimension, weight in found if dimension is not None and weight > 0}
         rows = ledger.all_rows
         self._capacity = {dimension: tree.sums(rows.allocatable(dimension)) for dimension in self._weights}
-        self._used = {
-            dimension: DomainSums(tree, ledger, partial(_used, ledger, dimension)) for dimension in self._weights
-        }
+        self._divisors = {dimension: np.maximum(capacity, 1) for dimension, capacity in self._capacity.items()}
+        books, used = ledger.books, ledger.layout.used
+        self._used = {d: DomainSums(tree, ledger, BookAmounts(books, used + d)) for d in self._weights}
 
     def scores(self, request: Request) -> Vector:
         """For each domain the weighted mean of the parts in use with this much more; 0 where it is more than there is,
@@ -46,17 +44,13 @@ class DomainPacking:
         """
         asked = [(dimension, amount) for dimension, amount in request if dimension in self._weights]
         total = np.zeros(len(self._tree.hyper_nodes))
-        fits = np.ones(len(total), dtype=np.bool_)
+        too_much = np.zeros(len(total), dtype=np.bool_)
         for dimension, amount in asked:
-            used, capacity = self._used[dimension].now() + amount, self._capacity[dimension]
-            fits &= used <= capacity
-            total += self._weights[dimension] * used / np.maximum(capacity, 1)
+            used = self._used[dimension].now() + amount
+            too_much |= used > self._capacity[dimension]
+            total += self._weights[dimension] * used / self._divisors[dimension]
         whole = sum(self._weights[dimension] for dimension, _ in asked)
-        return np.where(fits, total / whole, 0.0) if whole else np.zeros(len(total))
-
-
-def _used(ledger: Ledger, dimension: int, index: Index | None) -> Amount:
-    return ledger.all_rows.used(dimension) if index is None else ledger.all_rows.used(dimension)[index]
+        return np.where(too_much, 0.0, total / whole) if whole else total
 
 
 def sum_of(requests: Sequence[Request]) -> Request:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stromboli.framework.arguments import Argument, Arguments
+from stromboli.framework.domain_group import DomainGroup, DomainScores
 from stromboli.framework.node_rules import NodeScorer
 from stromboli.framework.plugin import Domain, Plugin
 from stromboli.model.job import Job, SubJob
@@ -109,15 +110,15 @@ class NetworkTopologyAware(Plugin):
         tasks = list(sub_job.tasks.values()) if isinstance(sub_job, Job) else sub_job.tasks
         is_pending = self._session.ledger.is_pending
         scores = network.packing.scores(sum_of([task.task_class.request for task in tasks if is_pending(task)]))
-        places = [network.gradients.place_of(domain) for domain in domains]
+        places = domains.places if isinstance(domains, DomainGroup) else network.gradients.places_of(domains)
         points = scores[places]
         if any(not is_pending(task) for task in tasks):
             mates = self._mates(tasks)
             best = points.max(initial=0.0)
-            for number, place in enumerate(places):
+            for number, place in enumerate(places.tolist()):
                 if points[number] == best:
                     points[number] += float(mates[network.tree.rows(place)].sum()) / len(tasks)
-        return dict(zip((domain.name for domain in domains), (points * self._top).tolist(), strict=True))
+        return DomainScores(domains, points * self._top)
 
     def _mates(self, tasks: Sequence[Task]) -> Vector:
         """How many of these tasks stand on each node."""

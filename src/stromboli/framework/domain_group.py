@@ -1,0 +1,70 @@
+"""Domains of one tier of a tree, and scores of domains, as columns.
+
+A gang asks about all racks at once, and thousands of gangs do: what each rack has is looked up by its place, and its
+name only where somebody wants to know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import compress
+
+import numpy as np
+
+from stromboli.framework.plugin import Domain
+from stromboli.model.nodes import Index, Mask, Vector
+
+
+class DomainGroup(tuple[Domain, ...]):
+    """Domains that all have a place in the same tree."""
+
+    #: Their places.
+    places: Index
+
+    def where(self, marked: Mask) -> DomainGroup:
+        """Those whose places are marked."""
+        chosen = marked[self.places]
+        if chosen.all():
+            return self
+        return _grouped(compress(self, chosen.tolist()), self.places[chosen])
+
+
+def group_of(domains: Iterable[Domain]) -> DomainGroup:
+    found = tuple(domains)
+    return _grouped(found, np.array([domain.place for domain in found], dtype=np.int64))
+
+
+def _grouped(domains: Iterable[Domain], places: Index) -> DomainGroup:
+    group = DomainGroup(domains)
+    group.places = places
+    return group
+
+
+class DomainScores(Mapping[str, float]):
+    """The score of each of some domains: the higher, the better."""
+
+    def __init__(self, domains: Sequence[Domain], points: Vector) -> None:
+        self._domains = domains
+        self._points = points
+
+    def best(self) -> tuple[Domain, float]:
+        """The best domain, the first by name among equals, with its score."""
+        points = self._points
+        highest = points.max()
+        equals = (points == highest).nonzero()[0].tolist()
+        best = min((self._domains[place] for place in equals), key=lambda domain: domain.name)
+        return best, float(highest)
+
+    @cached_property
+    def _by_name(self) -> dict[str, float]:
+        return dict(zip((domain.name for domain in self._domains), self._points.tolist(), strict=True))
+
+    def __getitem__(self, name: str) -> float:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._domains)
