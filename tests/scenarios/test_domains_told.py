@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stromboli.cache.homes import HOME
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.plugin import Domain, Plugin
 from stromboli.framework.program import Program
@@ -103,6 +104,13 @@ STORIES = [
     Told("some join the others, the last one cannot", TWO, JOINING,
          says=["2 pods placed in rack-0 (tier 1), score 0.0",
                "no domain takes 1 more pod: rack-0 (tier 1) holds none"], rack_1="LeftOut: the job has pods elsewhere"),
+    Told("it keeps the rack that it was in", ROOMY, running("a", cpu=2),
+         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
+         says=["2 pods placed in rack-1 (tier 1), score 50.0, where it was before or was promised room"],
+         rack_0="LeftOut: the job keeps rack-1, where it was", cluster="TierNotAllowed: tier 2 is not allowed"),
+    Told("the rack that it was in is full", TWO, running("d", cpu=2),
+         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
+         says=["2 pods placed in rack-0 (tier 1), score 100.0"], rack_1="TooLittleRoom: holds at most 1 of 2 pods"),
     Told("less than the least of a job", TWO, gang(2, cpu=2, topology=HARD_RACK, resources={"cpu": 8}),
          says=["no domain takes the 2 pods it needs: each has less than the job's minResources in sum"],
          rack_0="LeftOut: it has less than the job's minResources in sum"),

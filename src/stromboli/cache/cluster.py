@@ -16,6 +16,7 @@ from stromboli.cache.constraints import asks_about_namespaces
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
 from stromboli.cache.devices import assignments_in, backends_in
+from stromboli.cache.homes import HomesBook
 from stromboli.cache.hypernodes import HyperNodeBook
 from stromboli.cache.jobs import DEFAULT_QUEUE, job_key_of, job_spec, same_demands
 from stromboli.cache.native_groups import NativeGroup, as_group
@@ -86,6 +87,7 @@ class Cluster:
         self.processors = NumaBook()
         self.hyper_nodes = HyperNodeBook()
         self.topologies = TopologyBook()
+        self.homes = HomesBook()
         self._of_one_kind: dict[type[TopLevel], _Book] = {
             PodDisruptionBudget: self.budgets,
             kube.NodeMetrics: self.usage,
@@ -156,6 +158,7 @@ class Cluster:
         key, held = group.key, self.decisions.held_phases
         known = self.groups.get(key)
         self.groups[key] = group
+        self.homes.apply(group)
         is_another = known is not None and known.metadata.uid != group.metadata.uid
         if is_another or not (key in held or self._phase_is_ours_alone(group)):
             held.discard(key)
@@ -171,6 +174,7 @@ class Cluster:
 
     def _forget_group(self, key: str) -> None:
         self.groups.pop(key, None)
+        self.homes.remove(key)
         self.decisions.forget_group(key)
         self.books.changes.groups.add(key)
 
@@ -396,6 +400,7 @@ class Cluster:
         hyper_nodes, topologies = self.hyper_nodes.tree(derived.table), self.topologies.trees(derived.table)
         jobs = dict(derived.jobs)
         waiting = tuple(sorted(derived.waiting))
+        self.books.touched.update(self.homes.outdated(jobs, hyper_nodes, topologies))
         touched = tuple(sorted(key for key in self.books.touched - derived.waiting if key in jobs))
         self.books.touched = set()
         for key in waiting:

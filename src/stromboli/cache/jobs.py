@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from stromboli import kube
 from stromboli.cache.constraints import selector_of
+from stromboli.cache.homes import homes_in
 from stromboli.cache.level_wishes import wish_by_levels
 from stromboli.cache.native_groups import NativeGroup, is_native, name_within, native_key, refuse_what_cannot_be_kept
 from stromboli.cache.requests import refuse_many
@@ -113,6 +114,7 @@ def job_spec(
         labels=labels,
         preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
         topology=_topology(spec.network_topology),
+        homes=homes_in(annotations, group.key),
         stale_since=stale_since(group),
     )
     try:

@@ -174,6 +174,8 @@ def _not_looked_at(account: SearchAccount, place: int) -> Outcome:
 
 
 def _left_out(account: SearchAccount) -> str:
+    if account.taken is not None and account.taken.kept:
+        return f"the job keeps {account.taken.name}, where it was"
     if account.has_mates:
         return "the job has pods elsewhere"
     return "it has less than the job's minResources in sum" if account.has_minimum else "no plugin offers it"
@@ -232,6 +234,8 @@ def where(account: SearchAccount) -> str:
     place = tree.top if account.taken.place is None else account.taken.place
     name = CLUSTER_IN_WORDS if place == tree.top else f"{account.taken.name} (tier {account.taken.tier})"
     found = f"{_whose(account)}{_pods(account.placed)} placed in {name}, score {account.score:.1f}"
+    if account.taken.kept:
+        found += ", where it was before or was promised room"
     passed = [look for look in account.looks if look.domains and look.domains[0].tier < account.taken.tier]
     gave_way = "; ".join(_gave_way(account, look) for look in passed)
     return f"{found}; {gave_way}" if gave_way else found

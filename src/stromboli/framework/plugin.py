@@ -68,6 +68,8 @@ class Domain:
     tree: HyperNodeTree | None = None
     #: Whether those who stand inside could be made to leave: then what is free there now does not matter.
     may_be_emptied: bool = False
+    #: Whether the job that looks at it was there before, or was promised room there.
+    kept: bool = False
 
 
 CLUSTER = Domain("<cluster-top-hypernode>", 1)

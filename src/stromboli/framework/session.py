@@ -15,6 +15,7 @@ from typing import Any
 from stromboli.framework import questions
 from stromboli.framework.accounts import Accounts
 from stromboli.framework.domain_room import DomainRoom
+from stromboli.framework.homes import loss_told
 from stromboli.framework.measurements import Measurements, Stopwatch
 from stromboli.framework.plugin import Event, PluginFailure
 from stromboli.framework.program import Program
@@ -160,6 +161,7 @@ class Session(questions.Questions):
         if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
             named = f"Topology {job.spec.network!r}" if job.spec.network else "networkTopology"
             self.warnings.append(f"PodGroup {job.key}: {named} has no effect: no configured plugin knows domains")
+        self.warnings += [f"PodGroup {job.key}: {told}" for told in loss_told(self, job)]
 
     def _fault_of(self, job: Job) -> Reason | None:
         if job.spec.fault:

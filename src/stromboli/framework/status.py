@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from stromboli.framework.homes import homes_told
 from stromboli.framework.waiting import fit_error, places_given_up, reasons_for_waiting
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code, Reason
@@ -111,7 +112,9 @@ def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
 def _condition(session: Session, job: Job, leaving: int) -> Condition | None:
     refusal = session.refusals.get(job.key)
     if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
-        return Condition("Scheduled", "True", READY_REASON, session.uid)
+        wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
+        tell = partial(homes_told, session, job) if wishes else None
+        return Condition("Scheduled", "True", READY_REASON, session.uid, tell)
     if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
         return None
     first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None

@@ -80,6 +80,8 @@ class JobSpec:
     topology: NetworkTopology | None = None
     #: The Topology whose levels the wishes of the job and its sub-jobs name; empty for HyperNodes.
     network: str = ""
+    #: By the key of a sub-job, and by the job's own: the domain it was in when something of it last had a node.
+    homes: Mapping[str, str] = field(default_factory=dict)
     #: Since when it has had fewer members than must run together, as its condition says; 0 when it does not say so.
     stale_since: float = 0.0
     #: What is wrong with the objects of this job, in words; a job with a fault waits and says so.

@@ -32,6 +32,9 @@ class Announcer:
     def group_is_half_bound(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="HalfBound", note=message)
 
+    def group_lost_its_domain(self, group: kube.PodGroup, message: str) -> None:
+        self._recorder.record(reference(group), type="Warning", reason="DomainLost", note=message)
+
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def pod_waits(self, pod: kube.Pod, waits: PodWaits) -> None:

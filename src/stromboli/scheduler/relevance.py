@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stromboli import kube
+from stromboli.cache.homes import without_record
 from stromboli.cache.jobs import same_demands
 from stromboli.cache.native_groups import as_group
 from stromboli.cache.nodes import lasting_annotations
@@ -34,7 +35,8 @@ def matters(entry: TopLevel, before: TopLevel | None) -> bool:
         told = before.metadata.labels != entry.metadata.labels or not says_the_same(before, entry)
         return told or _stage(before) != _stage(entry)
     if isinstance(entry, kube.PodGroup) and isinstance(before, kube.PodGroup):
-        return not same_demands(before, entry) or before.status.phase != entry.status.phase
+        is_same = same_demands(without_record(before), without_record(entry))
+        return not is_same or before.status.phase != entry.status.phase
     if isinstance(entry, native.PodGroup) and isinstance(before, native.PodGroup):
         return not same_demands(as_group(before), as_group(entry)) or before.spec != entry.spec
     if isinstance(entry, kube.Node) and isinstance(before, kube.Node):

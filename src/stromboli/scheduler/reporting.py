@@ -6,7 +6,7 @@ when something about it has changed that people act on; words that merely count 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +14,9 @@ from functools import partial
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
 from stromboli.cache.cluster import Cluster
+from stromboli.cache.homes import record_of
 from stromboli.cache.jobs import STALE, stale_since
+from stromboli.framework.homes import homes_now, loss_told
 from stromboli.framework.session import Session
 from stromboli.framework.status import JobStatus
 from stromboli.framework.waiting import pod_condition
@@ -130,15 +132,17 @@ class Reporting:
 
     def _report_job(self, session: Session, job: Job, status: JobStatus) -> None:
         now = self._clock()
-        mark = _mark(job, status)
+        record = record_of(homes_now(session, job), job.key)
+        mark = (*_mark(job, status), tuple(record.values()))
         told = self._told.get(job.key)
         if told is not None and told.mark == mark and now < told.again:
             return
-        wanted = _wanted(status)
+        wanted = _wanted(status, record)
         message = wanted.condition.message if wanted.condition else ""
         fresh = _Told(mark, now + self._refresh, message)
         if told is None or (told.mark, told.message) != (mark, message):
             self._wish_group(job, wanted)
+            self._announce_losses(session, job)
         else:
             fresh.is_announced = told.is_announced
         stays = told is not None and told.mark == mark
@@ -184,6 +188,10 @@ class Reporting:
                 self._announcer.group_is_ready(group)
         elif before is None or before.message != shortened(condition.message):
             self._announcer.group_waits(group, condition.message)
+
+    def _announce_losses(self, session: Session, job: Job) -> None:
+        for message in loss_told(session, job):
+            self._announcer.group_lost_its_domain(self._cluster.groups[job.key], message)
 
     def report_evictions(self, orders: Sequence[EvictOrder]) -> None:
         """Say on the groups of the victims, and on those in whose favour they go, who goes and why."""
@@ -291,12 +299,12 @@ def _place_held(session: Session, task: Task) -> str:
     return session.ledger.node_name(task) if session.ledger.status_of(task) is TaskStatus.PIPELINED else ""
 
 
-def _wanted(status: JobStatus) -> GroupStatus:
+def _wanted(status: JobStatus, record: Mapping[str, str]) -> GroupStatus:
     condition = None
     if status.conditions:
         first = status.conditions[0]
         condition = GroupCondition(first.type, first.reason, first.message, first.transition_id)
-    return GroupStatus(status.phase, status.running, status.succeeded, status.failed, condition)
+    return GroupStatus(status.phase, status.running, status.succeeded, status.failed, condition, record)
 
 
 def _patch_of_waiting_pod(uid: str, waits: PodWaits, pod: kube.Pod) -> dict[str, object] | None:

@@ -8,13 +8,14 @@ as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
+from stromboli.cache.homes import record_changes
 from stromboli.cache.jobs import STALE, stale_since
 from stromboli.kube.telling.series import shortened
 
@@ -48,6 +49,8 @@ class GroupStatus:
     succeeded: int
     failed: int
     condition: GroupCondition | None = None
+    #: The record of the domains in which the job and its sub-jobs are, as annotations.
+    record: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +68,19 @@ def group_patch(group: kube.PodGroup, wanted: GroupStatus, now: str) -> dict[str
     changes: dict[str, Any] = {}
     if (status.phase or "") != wanted.phase:
         changes["phase"] = wanted.phase
-    for field in ("running", "succeeded", "failed"):
-        if (getattr(status, field) or 0) != getattr(wanted, field):
-            changes[field] = getattr(wanted, field)
+    for count in ("running", "succeeded", "failed"):
+        if (getattr(status, count) or 0) != getattr(wanted, count):
+            changes[count] = getattr(wanted, count)
     conditions = status.conditions or []
     told = _told(conditions, wanted.condition, now)
     if told is not None:
         changes["conditions"] = msgspec.to_builtins(told)
-    if not changes:
+    metadata: dict[str, Any] = {"resourceVersion": group.metadata.resource_version}
+    if record := record_changes(group, wanted.record):
+        metadata["annotations"] = record
+    elif not changes:
         return None
-    return {"metadata": {"resourceVersion": group.metadata.resource_version}, "status": changes}
+    return {"metadata": metadata, "status": changes}
 
 
 def condition_patch(group: kube.PodGroup, wanted: GroupCondition, now: str) -> dict[str, Any] | None:

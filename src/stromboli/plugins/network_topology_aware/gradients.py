@@ -13,10 +13,8 @@ from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Index, Mask
 from stromboli.model.resources import Request
-from stromboli.model.task import ALLOCATED_STATUSES, Task
 from stromboli.plugins.network_topology_aware.wishes import Reach
 
-_PLACED = frozenset(status.value for status in ALLOCATED_STATUSES)
 #: Of however many.
 _ALL: Mask = np.array(True)
 
@@ -44,13 +42,6 @@ class Gradients:
 
     def places_of(self, domains: Iterable[Domain]) -> Index:
         return np.array([self.place_of(domain) for domain in domains], dtype=np.int64)
-
-    def home_of(self, tasks: Iterable[Task]) -> int | None:
-        """The smallest domain around what tasks have already; None when they have nothing."""
-        ledger = self._ledger
-        rows = {ledger.row_of(task) for task in tasks if ledger.codes[task.row] in _PLACED}
-        rows.discard(-1)
-        return self._tree.around_nodes(rows) if rows else None
 
     def groups(self, root: Domain, reach: Reach, home: int | None, minimum: Request | None) -> Sequence[DomainGroup]:
         """The domains inside `root` within reach. Who has a home stays as near to it as allowed; who has none

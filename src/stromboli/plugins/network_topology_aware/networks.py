@@ -9,6 +9,7 @@ from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.job import Job
 from stromboli.plugins.network_topology_aware.gradients import Gradients
 from stromboli.plugins.network_topology_aware.packing import DomainPacking
+from stromboli.plugins.network_topology_aware.staying import Staying
 from stromboli.plugins.network_topology_aware.wishes import UnknownTier, Wishes
 
 
@@ -19,6 +20,7 @@ class Network:
         self.tree = tree
         self.wishes = Wishes(tree, name)
         self.gradients = Gradients(tree, session.ledger)
+        self.staying = Staying(tree, session.ledger, self.gradients, session.nodes.index)
         self.packing = DomainPacking(tree, session.ledger, session.axis, weights)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from stromboli.framework.arguments import Argument, Arguments
 from stromboli.framework.domain_group import DomainGroup, DomainScores
+from stromboli.framework.homes import home_of
 from stromboli.framework.node_rules import NodeScorer
 from stromboli.framework.plugin import Domain, Plugin
 from stromboli.model.job import Job, SubJob
@@ -92,8 +93,8 @@ class NetworkTopologyAware(Plugin):
         reach = network.wishes.of_job(job)
         if reach is None:
             return None
-        home = network.gradients.home_of(job.tasks.values())
-        return network.gradients.groups(root, reach, home, job.spec.min_resources)
+        tasks, last = job.tasks.values(), job.spec.homes.get(job.key, "")
+        return network.staying.groups(root, reach, tasks, last, job.spec.min_resources)
 
     def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
         job = self._session.jobs[sub_job.job]
@@ -101,7 +102,7 @@ class NetworkTopologyAware(Plugin):
         reach = network.wishes.of_sub_job(job, sub_job)
         if reach is None:
             return None
-        return network.gradients.groups(root, reach, network.gradients.home_of(sub_job.tasks), None)
+        return network.staying.groups(root, reach, sub_job.tasks, job.spec.homes.get(sub_job.key, ""))
 
     def hyper_node_order(self, sub_job: Job | SubJob, domains: Sequence[Domain]) -> Mapping[str, float]:
         """The fuller with the tasks that wait, the better; among the fullest, the one with more of the others in it."""
@@ -132,7 +133,7 @@ class NetworkTopologyAware(Plugin):
         job = self._session.jobs[task.job]
         network = self._networks.of_job(job)
         if job.key not in self._homes:
-            self._homes[job.key] = network.gradients.home_of(job.tasks.values())
+            self._homes[job.key] = home_of(network.tree, self._session.ledger, job.tasks.values())
         home = self._homes[job.key]
         if home is None or not (job.spec.topology or any(policy.topology for policy in job.spec.policies)):
             return None
