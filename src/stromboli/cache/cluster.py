@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from stromboli import kube
+from stromboli.cache.bind_requests import RequestBook, Room
 from stromboli.cache.bookkeeping import Bookkeeping, Membership
 from stromboli.cache.budgets import BudgetBook
 from stromboli.cache.constraints import asks_about_namespaces
@@ -29,6 +30,7 @@ from stromboli.cache.topologies import TopologyBook
 from stromboli.cache.usage import UsageBook
 from stromboli.cache.volumes import VolumeBook
 from stromboli.kube.objects import native
+from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
@@ -72,6 +74,7 @@ class Cluster:
         self.default_queue = default_queue
         self.node_selector = node_selector or {}
         self.decisions = Decisions()
+        self.requests = RequestBook()
         self.takings = Takings()
         self.usage = UsageBook()
         self.volumes = VolumeBook(self._labels_of)
@@ -122,6 +125,8 @@ class Cluster:
             self.reading.apply_namespace(given)
         elif (book := self._of_one_kind.get(type(given))) is not None:
             book.apply(given)
+        elif isinstance(given, BindRequest):
+            self._look_at(self.requests.apply(given))
         elif isinstance(given, Numatopology):
             self.structure.set_processors(given.key, self.processors.apply(given))
         elif not self.volumes.apply(given):
@@ -139,6 +144,8 @@ class Cluster:
             self.reading.remove_namespace(given.key)
         elif (book := self._of_one_kind.get(type(given))) is not None:
             book.remove(given.key)
+        elif isinstance(given, BindRequest):
+            self._look_at(self.requests.remove(given.key))
         elif isinstance(given, Numatopology):
             self.processors.remove(given.key)
             self.structure.set_processors(given.key, None)
@@ -180,11 +187,14 @@ class Cluster:
 
     def _apply_pod(self, pod: kube.Pod) -> None:
         uid, records = pod.metadata.uid, self.membership.records
-        if not pod.spec.node_name and (pod.spec.scheduler_name or "") not in self.scheduler_names:
+        if not pod.spec.node_name and self._is_none_of_ours(pod):
             self._forget_pod(uid)
+            self.requests.strangers[uid] = pod
             return
+        self.requests.strangers.pop(uid, None)
         known = records.get(uid)
         if pod.spec.node_name:
+            self.decisions.intended.pop(uid, None)
             expected = self.decisions.forget_assumed(uid) or (known and known.pod.spec.node_name)
             self._placed_by_others += expected != pod.spec.node_name
             self.volumes.settle(uid)
@@ -200,8 +210,38 @@ class Cluster:
                 self.membership.members.setdefault(record.job, set()).add(uid)
         self.volumes.enter(pod)
         self._touch(uid)
+        if not pod.spec.node_name:
+            self._take_room(uid)
+
+    def _is_none_of_ours(self, pod: kube.Pod) -> bool:
+        """Whether a pod that waits is for another scheduler, and has no room yet either."""
+        is_foreign = (pod.spec.scheduler_name or "") not in self.scheduler_names
+        return is_foreign and self.requests.room(pod.metadata.uid) is None
+
+    def _look_at(self, uids: Iterable[str]) -> None:
+        """Bind requests say something else about these pods, which may be known, or not yet."""
+        for uid in uids:
+            pod = self.find_pod(uid) or self.requests.strangers.get(uid)
+            if pod is not None:
+                self._apply_pod(pod)
+
+    def _take_room(self, uid: str) -> None:
+        """A pod that waits has the room that a bind request holds for it, else the one that we decided upon, if any."""
+        decisions, intended = self.decisions, self.decisions.intended.get(uid)
+        room, before = self.requests.room(uid) or intended, decisions.assumed.get(uid)
+        if room is None and before is None:
+            return
+        if room is None or room.node != before:
+            self.volumes.forget(uid)
+            decisions.forget_assumed(uid)
+        if room is not None:
+            self._placed_by_others += room.node not in (before, intended and intended.node)
+            decisions.assume(uid, room)
+            self.volumes.decide(uid, room.node, room.volumes)
+        self._touch(uid)
 
     def _forget_pod(self, uid: str) -> None:
+        self.requests.strangers.pop(uid, None)
         self._leave_job(uid)
         self.membership.records.pop(uid, None)
         self.decisions.forget_pod(uid)
@@ -259,15 +299,13 @@ class Cluster:
         """
         record = self.membership.records.get(uid)
         if record is not None and not record.pod.spec.node_name:
-            self.decisions.assume(uid, node, processors, assignments_in(given or {}))
-            self.volumes.decide(uid, node, volumes)
-            self._touch(uid)
+            self.decisions.intended[uid] = Room(node, processors, assignments_in(given or {}), volumes)
+            self._take_room(uid)
 
     def forget(self, uid: str) -> None:
-        """A pod was not bound after all."""
-        self.volumes.forget(uid)
-        if self.decisions.forget_assumed(uid) is not None:
-            self._touch(uid)
+        """We do not mean to bind a pod any more: it was not bound after all, or a bind request holds its room now."""
+        if self.decisions.intended.pop(uid, None) is not None:
+            self._take_room(uid)
 
     def expect_leaving(self, uid: str) -> None:
         """A pod is being evicted: its room will be free."""
@@ -344,7 +382,7 @@ class Cluster:
         groups = (group.origin if isinstance(group, NativeGroup) else group for group in self.groups.values())
         others = [*self.structure.objects(), *self.reading.namespaces.values(), *self.budgets.objects()]
         others += [*self.processors.objects(), *self.hyper_nodes.objects(), *self.topologies.objects()]
-        return [*others, *self.volumes.objects(), *groups, *self.pods()]
+        return [*others, *self.requests.objects(), *self.volumes.objects(), *groups, *self.pods()]
 
     def pods(self) -> list[kube.Pod]:
         """All pods that count, ours and others'."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli import kube
+from stromboli.cache.bind_requests import Room
 from stromboli.cache.pods import status_of
 from stromboli.model.reservation import Reservation
 from stromboli.model.task import TaskStatus
@@ -18,7 +19,10 @@ from stromboli.model.task import TaskStatus
 
 @dataclass(slots=True)
 class Decisions:
-    #: Pods that are being bound, by uid, with their nodes.
+    #: What we decided ourselves about pods, by uid, until they have their nodes, the attempt is given up, or a bind
+    #: request says it.
+    intended: dict[str, Room] = field(default_factory=dict)
+    #: Pods that are being bound, by uid, with their nodes: by us, or by whoever carries out bind requests.
     assumed: dict[str, str] = field(default_factory=dict)
     #: The processors that pods which are being bound were given, by uid, as it will be written on them.
     processors: dict[str, str] = field(default_factory=dict)
@@ -54,13 +58,14 @@ class Decisions:
         """The node on which a pod was promised a room."""
         return self.promised.get(pod.metadata.uid) or pod.status.nominated_node_name or ""
 
-    def assume(self, uid: str, node: str, processors: str, given: Mapping[str, str]) -> None:
+    def assume(self, uid: str, room: Room) -> None:
         """A pod is being bound, and will say what it was given."""
-        self.assumed[uid] = node
-        if processors:
-            self.processors[uid] = processors
-        if given:
-            self.given[uid] = given
+        self.forget_assumed(uid)
+        self.assumed[uid] = room.node
+        if room.processors:
+            self.processors[uid] = room.processors
+        if room.given:
+            self.given[uid] = room.given
 
     def forget_assumed(self, uid: str) -> str | None:
         """A pod is not being bound any more; answers the node that it was meant for, if any."""
@@ -70,6 +75,7 @@ class Decisions:
 
     def forget_pod(self, uid: str) -> None:
         self.promised.pop(uid, None)
+        self.intended.pop(uid, None)
         self.forget_assumed(uid)
         self.leaving.discard(uid)
         self.resting.discard(uid)

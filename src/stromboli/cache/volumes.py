@@ -102,8 +102,19 @@ class VolumeBook:
         self._free.look_again(*self._promisers.get(key, ()), storage.decided.get(key, ("", ""))[1])
         if not there or claim.is_bound or (before is not None and before.metadata.uid != claim.metadata.uid):
             storage.decided.pop(key, None)
+        elif before is None:
+            self._decide_late(key)
         self._find_promise(key)
         self._touch(key)
+
+    def _decide_late(self, key: str) -> None:
+        """A claim is heard of after what was decided about it, as when a bind request came first."""
+        for uid in self._storage.users.get(key, ()):
+            node, choices = self._choices.get(uid, ("", ()))
+            for choice in choices:
+                if key.endswith(f"/{choice.claim}"):
+                    self._storage.decided[key] = node, choice.volume
+                    self._free.look_again(choice.volume)
 
     def _put_volume(self, volume: PersistentVolume, *, there: bool) -> None:
         name, promised = volume.key, promised_to(volume) if there else ""
