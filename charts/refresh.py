@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stromboli.framework.configuration import DEFAULT_TEXT
 from stromboli.install.rights import USER_RIGHTS, Right
-from stromboli.install.roles import PROCESSES, rights_of, rules
+from stromboli.install.roles import OPTIONAL, PROCESSES, rights_of, rules
 from stromboli.kube.manifests.yaml import dump_documents
 
 CHART = Path(__file__).parent / "stromboli"
@@ -29,7 +29,7 @@ def copies() -> dict[str, str]:
 
 def _rights() -> dict[str, tuple[Right, ...]]:
     by_delete = {"scheduler-evict-by-delete": rights_of("scheduler", evict_by_delete=True)}
-    return {process: rights_of(process) for process in PROCESSES} | by_delete | USER_RIGHTS
+    return {process: rights_of(process) for process in (*PROCESSES, *OPTIONAL)} | by_delete | USER_RIGHTS
 
 
 def refresh() -> None:

@@ -13,8 +13,9 @@ import yaml
 
 ADMINISTRATOR = "administrator"
 NAMESPACE = "stromboli-system"
+_PROCESSES = ("scheduler", "controller", "admission")
 #: The accounts of our processes, by their short names.
-ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in ("scheduler", "controller")}
+ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in _PROCESSES}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stromboli.install.roles import PROCESSES, role_documents
+from stromboli.install.roles import OPTIONAL, PROCESSES, role_documents
 from stromboli.kube.access.client import Client
 from stromboli.kube.applying import Applier
 from testbed.plane import NAMESPACE, ControlPlane
@@ -15,6 +15,6 @@ async def admit(plane: ControlPlane, client: Client) -> None:
     if plane.url in _ADMITTED:
         return
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    roles = [document for process in PROCESSES for document in role_documents(process, NAMESPACE)]
+    roles = [document for process in (*PROCESSES, *OPTIONAL) for document in role_documents(process, NAMESPACE)]
     await Applier(client).apply([namespace, *(roles if plane.kind == "real" else [])])
     _ADMITTED.add(plane.url)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stromboli.install.rights import Right, lease_rights
-from stromboli.install.roles import LEASES, PROCESSES, rights_of
+from stromboli.install.roles import LEASES, OPTIONAL, PROCESSES, rights_of
 from testbed.plane import ASKED_BEFORE, Asked, ControlPlane
 
 Use = tuple[str, str, str, str]
@@ -30,8 +30,9 @@ def asked(plane: ControlPlane) -> set[Asked]:
 
 
 def granted() -> Iterator[tuple[str, Right]]:
-    for process in PROCESSES:
-        for right in (*rights_of(process), *lease_rights(LEASES[process])):
+    for process in (*PROCESSES, *OPTIONAL):
+        leases = lease_rights(LEASES[process]) if process in LEASES else ()
+        for right in (*rights_of(process), *leases):
             yield process, right
 
 

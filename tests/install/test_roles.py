@@ -17,7 +17,7 @@ from stromboli.install.rights import (
     lease_rights,
     scheduler_rights,
 )
-from stromboli.install.roles import PROCESSES, role_documents, user_role_documents
+from stromboli.install.roles import OPTIONAL, PROCESSES, role_documents, user_role_documents
 from stromboli.kube.objects.catalogue import WATCHED
 
 RULES = sorted(path for path in copies() if path.startswith("files/rules/"))
@@ -49,7 +49,7 @@ NEVER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("process", PROCESSES)
+@pytest.mark.parametrize("process", [*PROCESSES, *OPTIONAL])
 @pytest.mark.parametrize("by_delete", [False, True], ids=["by eviction", "by delete"])
 def test_no_process_may_do_harm(process: str, by_delete: bool) -> None:
     granted = set(allowed(role_documents(process, "batch", evict_by_delete=by_delete)))
@@ -60,7 +60,7 @@ def test_no_process_may_do_harm(process: str, by_delete: bool) -> None:
 
 
 def test_only_leases_are_a_matter_of_the_own_namespace() -> None:
-    for process in PROCESSES:
+    for process in (*PROCESSES, *OPTIONAL):
         for kind, resource, verb in allowed(role_documents(process, "batch")):
             assert (kind == "Role") == (resource == "leases.coordination.k8s.io"), f"{kind} with {verb} {resource}"
 
@@ -102,7 +102,7 @@ def test_without_an_election_there_is_no_lease() -> None:
 
 
 def test_a_process_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="no process 'binder'; there are scheduler and controller"):
+    with pytest.raises(ValueError, match="no process 'binder'; there are scheduler, controller, admission"):
         role_documents("binder", "batch")
 
 

@@ -16,11 +16,13 @@ from stromboli.kube.objects.catalogue import (
     HYPER_NODES,
     JOBS,
     LEASES,
+    NAMESPACES,
     NATIVE_POD_GROUPS,
     NODE_METRICS,
     NODES,
     POD_GROUPS,
     PODS,
+    PRIORITY_CLASSES,
     QUEUES,
     REPLICA_SETS,
     STATEFUL_SETS,
@@ -101,6 +103,13 @@ _CONTROLLER = (
     Right(JOBS.group, "jobs", ("get",), _OWNERS),
 )
 
+_ADMISSION = (
+    *_followed((QUEUES, POD_GROUPS, NATIVE_POD_GROUPS), "groups and pods are told whether their queue takes them"),
+    *_followed((NAMESPACES, PRIORITY_CLASSES), "the queue of a namespace, and the default priority class, are known"),
+    Right(QUEUES.group, "queues", ("get",), "a queue is read again before anything is refused because of it"),
+    Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "it is asked who may use a queue"),
+)
+
 
 def scheduler_rights(*, evict_by_delete: bool = False) -> tuple[Right, ...]:
     """Of a scheduler that binds pods itself."""
@@ -109,6 +118,11 @@ def scheduler_rights(*, evict_by_delete: bool = False) -> tuple[Right, ...]:
 
 def controller_rights() -> tuple[Right, ...]:
     return _CONTROLLER
+
+
+def admission_rights() -> tuple[Right, ...]:
+    """It answers; it writes nothing."""
+    return _ADMISSION
 
 
 def lease_rights(lease: str) -> tuple[Right, ...]:

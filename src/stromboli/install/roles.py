@@ -9,12 +9,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stromboli.install.labels import NAME, labels
-from stromboli.install.rights import USER_RIGHTS, Right, controller_rights, lease_rights, scheduler_rights
+from stromboli.install.rights import (
+    USER_RIGHTS,
+    Right,
+    admission_rights,
+    controller_rights,
+    lease_rights,
+    scheduler_rights,
+)
 
 RBAC = "rbac.authorization.k8s.io"
 PROCESSES = ("scheduler", "controller")
+OPTIONAL = ("admission",)
+"""Processes that an installation has only where somebody wants them."""
 LEASES = {"scheduler": "stromboli", "controller": "stromboli-controller"}
-"""The lease that each process holds while it works, unless told otherwise."""
+"""The lease that each process holds while it works, unless told otherwise; of the others, every replica works."""
 
 #: By user role, the roles of Kubernetes that it becomes a part of.
 _PART_OF = {"view": ("view", "edit", "admin"), "edit": ("edit", "admin"), "queues": ()}
@@ -32,11 +41,11 @@ def role_documents(
 ) -> list[Document]:
     """Everything that the service account of a process may do, and the bindings that give it to the account.
 
-    `process` is one of PROCESSES. Without an `account`, it is the one that `stromboli manifests` makes. `lease` is the
-    name of the lease; an empty one means that there is no election.
+    `process` is one of PROCESSES or OPTIONAL. Without an `account`, it is the one that `stromboli manifests` makes.
+    `lease` is the name of the lease; an empty one means that there is no election.
     """
     rights = rights_of(process, evict_by_delete=evict_by_delete)
-    name, lease = f"{NAME}-{process}", LEASES[process] if lease is None else lease
+    name, lease = f"{NAME}-{process}", LEASES.get(process, "") if lease is None else lease
     subject = {"kind": "ServiceAccount", "name": account or name, "namespace": namespace}
     documents = [
         _role("ClusterRole", name, process, rights),
@@ -56,7 +65,9 @@ def rights_of(process: str, *, evict_by_delete: bool = False) -> tuple[Right, ..
         return scheduler_rights(evict_by_delete=evict_by_delete)
     if process == "controller":
         return controller_rights()
-    raise ValueError(f"there is no process {process!r}; there are {' and '.join(PROCESSES)}")
+    if process == "admission":
+        return admission_rights()
+    raise ValueError(f"there is no process {process!r}; there are {', '.join((*PROCESSES, *OPTIONAL))}")
 
 
 def user_role_documents() -> list[Document]:
