@@ -184,6 +184,31 @@ def test_for_programs() -> None:
     }
 
 
+PLACED = [
+    ("a rack", [TWO, gang(2, cpu=2, topology=HARD_RACK)], "placed in rack-0 (tier 1)"),
+    ("a soft wish that gave way", [TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT)],
+     "placed in block-0 (tier 2)"),
+    ("one that gave way altogether", [TWO, gang(3, cpu=2, topology=SOFT)],
+     "placed across the whole cluster: no domain holds all of it"),
+    ("parts", [TREE, parted(HARD_BLOCK)], "placed in block-0 (tier 2); sub-group p-x placed in rack-0 (tier 1); "
+     "sub-group p-y placed in rack-1 (tier 1)"),
+    ("many parts", [network(2, *"abcdefghij"), gang_of(*(pod(2, labels={"part": part}) for part in "abcdefghij"),
+     policies=[{**PARTS[0], "subGroupSize": 1}])],
+     "; ".join(f"sub-group p-{part} placed in rack-{number} (tier 1)" for number, part in enumerate("abcdefgh"))
+     + "; and 2 more"),
+    ("pods that were there before", [TREE, gang_of(pod(2, nodeName="a"), pod(2), minimum=1, topology=SOFT,
+     phase="Running"), running("b", cpu=2)], "placed in block-0 (tier 2)"),
+    ("no wish", [TWO, gang(2, cpu=2)], ""),
+    ("no network", [nodes(2, 2), gang(2, cpu=2, topology=SOFT)], ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "world", "message"), PLACED, ids=[each[0] for each in PLACED])
+def test_a_job_that_has_its_place_says_how_far_apart_it_is(name: str, world: list[Any], message: str) -> None:
+    condition = Case(name, *world, binds="", conf=AWARE).plan().session.statuses["default/gang"].conditions[0]
+    assert (condition.type, condition.message) == ("Scheduled", message)
+
+
 WAITING = [
     ("too small", [TWO, gang(3, cpu=2, topology=HARD_RACK)], AWARE, ["NoDomainFits"],
      "no domain takes the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"),

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stromboli.cache.homes import HOME
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import Node
 from stromboli.kube.objects.meta import TopLevel
@@ -48,6 +49,8 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     "a minimum": (PodGroup, GROUP, {"spec": {"minMember": 3}}, True),
     "a group is let in": (PodGroup, GROUP, {"status": {"phase": "Inqueue"}}, True),
     "a group is told something": (PodGroup, GROUP, {"status": {"running": 1}}, False),
+    "a group is told where it is": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "rack-0"}}}, False),
+    "a group says something else": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "r", "a": "b"}}}, True),
     "a minimum of a native group": (
         native.PodGroup, NATIVE, {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}, True,
     ),

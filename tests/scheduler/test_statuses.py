@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from stromboli.cache.homes import HOME, SUB_GROUP_HOMES, homes_in, record_of
 from stromboli.kube.objects.meta import Condition, ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import PodGroup, PodGroupCondition, Queue
@@ -89,6 +90,42 @@ def test_a_group_is_told(
     told = written.pop("conditions", None)
     assert written == changes
     assert conditions == (told and [f"{each['type']}={each['status']}" for each in told])
+
+
+AT_HOME = {HOME: "rack-0", SUB_GROUP_HOMES: ""}
+
+#: What a group says about where it is, what it should say, and what is written.
+RECORDS: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | None] | None]] = {
+    "it has found a place": (None, AT_HOME, {HOME: "rack-0"}),
+    "it stays there": ({HOME: "rack-0", "note": "theirs"}, AT_HOME, None),
+    "it is elsewhere": ({HOME: "rack-9"}, AT_HOME, {HOME: "rack-0"}),
+    "its place is gone": ({HOME: "rack-9", "note": "theirs"}, {HOME: "", SUB_GROUP_HOMES: ""}, {HOME: None}),
+    "so are those of its parts": (
+        {HOME: "rack-0", SUB_GROUP_HOMES: "{}"},
+        AT_HOME,
+        {SUB_GROUP_HOMES: None},
+    ),
+}
+
+
+@pytest.mark.parametrize(("told", "wanted", "written"), RECORDS.values(), ids=RECORDS)
+def test_a_group_is_told_where_it_is(
+    told: dict[str, str] | None, wanted: dict[str, str], written: dict[str, str | None] | None
+) -> None:
+    group = a_group(phase="Running")
+    group.metadata.annotations = told
+    patch = group_patch(group, GroupStatus("Running", 0, 0, 0, record=wanted), NOW)
+    assert patch == (written and {"metadata": {"resourceVersion": "42", "annotations": written}, "status": {}})
+
+
+def test_a_record_that_is_too_long_is_not_kept() -> None:
+    homes = {f"team/job/part-{number}": "rack-0" for number in range(10)}
+    assert homes_in(record_of({**homes, "team/job": "block-0"}, "team/job"), "team/job") == {
+        **homes,
+        "team/job": "block-0",
+    }
+    many = {f"team/job/part-{number}": "rack-0" for number in range(10_000)}
+    assert record_of({**many, "team/job": "block-0"}, "team/job") == {HOME: "block-0", SUB_GROUP_HOMES: ""}
 
 
 SHORT = PodGroupCondition(type="Stale", status="True", last_transition_time="2023-12-31T23:59:00Z")
