@@ -45,7 +45,7 @@ def test_everything_that_a_cluster_needs_is_there() -> None:
         "ClusterRole": 5,
         "ClusterRoleBinding": 2,
         "ConfigMap": 1,
-        "CustomResourceDefinition": 5,
+        "CustomResourceDefinition": 6,
         "Deployment": 2,
         "Namespace": 1,
         "PodDisruptionBudget": 2,

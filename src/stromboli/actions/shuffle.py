@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from stromboli.framework.action import Action
 from stromboli.framework.plugin import EvictionContext
 from stromboli.framework.session import Session
+from stromboli.framework.shards import is_barred
 from stromboli.framework.waiting import counted
 from stromboli.model.task import Task, TaskStatus
 
@@ -50,7 +51,7 @@ def _running(session: Session) -> Iterator[Task]:
         tasks = [task for task in session.jobs[key].tasks.values() if ledger.codes[task.row] == _RUNNING]
         if len(tasks) > 1:
             tasks.sort(key=session.task_order_key, reverse=True)
-        yield from (task for task in tasks if ledger.row_of(task) >= 0)
+        yield from (task for task in tasks if ledger.row_of(task) >= 0 and not is_barred(session, task))
 
 
 def _let_go(session: Session, named: Sequence[Task]) -> Iterator[Task]:

@@ -13,6 +13,7 @@ from stromboli.framework.action import Action
 from stromboli.framework.arguments import Argument
 from stromboli.framework.plugin import EvictionContext
 from stromboli.framework.session import Session
+from stromboli.framework.shards import is_barred
 from stromboli.framework.statement import Statement
 from stromboli.framework.waiting import counted
 from stromboli.model.durations import duration_or_nothing, parse_duration
@@ -159,7 +160,8 @@ def _release(session: Session, job: Job) -> None:
 
 def _obstacle(session: Session, job: Job, members: list[Task]) -> Reason | None:
     context = EvictionContext(StaleGang.name, job)
-    let_go = session.unguarded(context, members)
+    within_reach = [task for task in members if not is_barred(session, task)]
+    let_go = session.unguarded(context, within_reach)
     kept = len(members) - len(let_go)
     if kept:
         detail = f"{StaleGang.name}: {counted(kept, 'pod')} of {len(members)} may not be evicted"

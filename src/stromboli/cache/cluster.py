@@ -24,6 +24,7 @@ from stromboli.cache.native_groups import NativeGroup, as_group
 from stromboli.cache.numa_book import NumaBook
 from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
+from stromboli.cache.shards import ShardBook
 from stromboli.cache.structure import Structure
 from stromboli.cache.takings import Takings
 from stromboli.cache.topologies import TopologyBook
@@ -33,12 +34,14 @@ from stromboli.kube.objects import native
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.shards import NodeShard
 from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
 from stromboli.model.aftermath import Aftermath
 from stromboli.model.job import Counts, role_ready, surely_ready
 from stromboli.model.numa import Holdings
 from stromboli.model.reservation import Reservation
 from stromboli.model.resources import ResourceAxis
+from stromboli.model.shards import ShardChoice
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.volume_books import VolumeState
 from stromboli.model.volumes import VolumeChoice
@@ -68,11 +71,13 @@ class Cluster:
         seed: int = 0,
         default_queue: str = DEFAULT_QUEUE,
         node_selector: Mapping[str, Collection[str]] | None = None,
+        shard: ShardChoice | None = None,
     ) -> None:
         self.seed = seed
         self.scheduler_names = frozenset(scheduler_names)
         self.default_queue = default_queue
         self.node_selector = node_selector or {}
+        self.shards = ShardBook(shard)
         self.decisions = Decisions()
         self.requests = RequestBook()
         self.takings = Takings()
@@ -84,7 +89,7 @@ class Cluster:
     def _begin(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         """With nothing that is known."""
         self.reading = Reading(class_labels, class_annotations)
-        self.structure = Structure(self.axis, self.node_selector)
+        self.structure = Structure(self.axis, self.node_selector, self.shards)
         self.membership = Membership()
         self.budgets = BudgetBook()
         self.processors = NumaBook()
@@ -96,6 +101,7 @@ class Cluster:
             kube.NodeMetrics: self.usage,
             HyperNode: self.hyper_nodes,
             Topology: self.topologies,
+            NodeShard: self.shards,
         }
         self.books = Bookkeeping(
             self.membership, self.structure, self.reading, self.decisions, self.volumes,
@@ -382,6 +388,7 @@ class Cluster:
         groups = (group.origin if isinstance(group, NativeGroup) else group for group in self.groups.values())
         others = [*self.structure.objects(), *self.reading.namespaces.values(), *self.budgets.objects()]
         others += [*self.processors.objects(), *self.hyper_nodes.objects(), *self.topologies.objects()]
+        others += self.shards.objects()
         return [*others, *self.requests.objects(), *self.volumes.objects(), *groups, *self.pods()]
 
     def pods(self) -> list[kube.Pod]:
@@ -480,6 +487,7 @@ class Cluster:
         """What follows from the objects, brought up to date."""
         if self.reading.is_outdated:
             self._reread_pods()
+        self.structure.reshard()
         self.books.changes.pods |= self.volumes.take_changed()
         return self.books.derived()
 

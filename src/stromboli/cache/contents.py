@@ -12,6 +12,7 @@ from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.reservation import Reservation
+from stromboli.model.shards import ShardChoice
 from stromboli.model.takings import Taking
 from stromboli.model.terms import Counted
 from stromboli.model.usage import Usage
@@ -45,6 +46,9 @@ class Contents:
     default_queue: str = DEFAULT_QUEUE
     #: By label, the values of the nodes that are ours; all nodes are when nothing is said.
     node_selector: Mapping[str, Collection[str]] = field(default_factory=dict)
+    #: The shard that is served, and the nodes that are surely in it, where that is known better than by the objects.
+    shard: ShardChoice | None = None
+    granted: Collection[str] | None = None
     #: By node, what it was measured to use.
     usage: Mapping[str, Usage] = field(default_factory=dict)
     #: By uid, the volumes that were chosen for pods that are being bound.
@@ -70,6 +74,8 @@ def contents_of(cluster: Cluster) -> Contents:
         resources=list(cluster.axis.names),
         default_queue=cluster.default_queue,
         node_selector={label: sorted(values) for label, values in cluster.node_selector.items()},
+        shard=cluster.shards.choice,
+        granted=None if cluster.shards.granted is None else sorted(cluster.shards.granted),
         usage=dict(cluster.usage.figures),
         volumes=cluster.volumes.choices,
     )
@@ -91,7 +97,10 @@ def cluster_with(
         seed=contents.seed,
         default_queue=contents.default_queue,
         node_selector=contents.node_selector,
+        shard=contents.shard,
     )
+    if contents.granted is not None:
+        cluster.shards.grant(contents.granted)
     for name in contents.resources:
         cluster.axis.dimension(name)
     for term in terms:

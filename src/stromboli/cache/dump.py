@@ -22,9 +22,10 @@ import msgspec
 from stromboli import __version__
 from stromboli.cache.contents import Contents
 from stromboli.kube.access.redaction import redact
-from stromboli.kube.objects.catalogue import CONFIG_MAPS, WATCHED
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, NODE_SHARDS, WATCHED
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.reservation import Reservation
+from stromboli.model.shards import ShardChoice
 from stromboli.model.takings import Taking
 from stromboli.model.usage import Usage
 from stromboli.model.volumes import VolumeChoice
@@ -35,7 +36,7 @@ VERSION = 1
 LARGEST = 2 << 30
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_TYPES: dict[str, type[TopLevel]] = {resource.name: resource.type for resource in (*WATCHED, CONFIG_MAPS)}
+_TYPES: dict[str, type[TopLevel]] = {resource.name: resource.type for resource in (*WATCHED, CONFIG_MAPS, NODE_SHARDS)}
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 #: Dumps are written by a scheduler that has other things to do.
 _COMPRESSION = 1
@@ -101,6 +102,8 @@ class _File(msgspec.Struct, rename="camel"):
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
     reservations: dict[str, _Reservation] = msgspec.field(default_factory=dict)
     volumes: dict[str, tuple[VolumeChoice, ...]] = msgspec.field(default_factory=dict)
+    shard: ShardChoice | None = None
+    granted: list[str] | None = None
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -164,6 +167,8 @@ def _file_of(dump: Dump) -> _File:
             for key, each in contents.reservations.items()
         },
         volumes=dict(contents.volumes),
+        shard=contents.shard,
+        granted=None if contents.granted is None else list(contents.granted),
     )
 
 
@@ -218,6 +223,8 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         node_selector=file.node_selector,
         usage=file.usage,
         volumes=file.volumes,
+        shard=file.shard,
+        granted=file.granted,
     )
     return Dump(contents, file.now, file.configuration, file.options, file.decisions, file.made_by)
 

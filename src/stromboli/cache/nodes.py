@@ -7,6 +7,7 @@ from stromboli.cache.constraints import TAINT_EFFECTS, check_choice
 from stromboli.model.nodes import Node, Taint
 from stromboli.model.numa import Processors
 from stromboli.model.resources import CPU, MEMORY, MOST_PER_NODE, PODS, ResourceAxis
+from stromboli.model.shards import Belonging
 
 #: More pods than any node can run: no limit.
 MANY_PODS = 1 << 31
@@ -15,7 +16,7 @@ OVERSUBSCRIPTION = "volcano.sh/oversubscription"
 _PASSING = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/node-handshake", "hami.io/mutex.lock")
 
 
-def node_facts(node: kube.Node, processors: Processors | None = None) -> Node:
+def node_facts(node: kube.Node, processors: Processors | None = None, belonging: Belonging = Belonging.OURS) -> Node:
     spec, status = node.spec, node.status
     ready = [c.status for c in status.conditions or () if c.type == "Ready"]
     return Node(
@@ -27,6 +28,7 @@ def node_facts(node: kube.Node, processors: Processors | None = None) -> Node:
         ready=not ready or ready[-1] == "True",
         images={name: image.size_bytes or 0 for image in status.images or () for name in image.names or ()},
         processors=processors,
+        belonging=belonging,
     )
 
 

@@ -16,6 +16,7 @@ from stromboli.cache.jobs import Priorities
 from stromboli.cache.nodes import allocatable_of, node_facts, same_facts
 from stromboli.cache.queues import misplaced, queue_of, same_promises
 from stromboli.cache.quotas import quota_of
+from stromboli.cache.shards import ShardBook
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.nodes import Node
 from stromboli.model.numa import Processors
@@ -35,9 +36,16 @@ class NodeEntry:
 
 
 class Structure:
-    def __init__(self, axis: ResourceAxis, node_selector: Mapping[str, Collection[str]] | None = None) -> None:
+    def __init__(
+        self,
+        axis: ResourceAxis,
+        node_selector: Mapping[str, Collection[str]] | None = None,
+        shards: ShardBook | None = None,
+    ) -> None:
         self._axis = axis
         self._node_selector = node_selector or {}
+        self._shards = shards or ShardBook()
+        self._sharded_at = self._shards.revision
         self.nodes: dict[str, NodeEntry] = {}
         self.queues: dict[str, Queue] = {}
         self.priorities = Priorities({})
@@ -117,7 +125,8 @@ class Structure:
             self._forget_node(name)
             return
         try:
-            facts = node_facts(node, self._processors.get(name))
+            belonging = self._shards.belonging(name, node.metadata.labels or {})
+            facts = node_facts(node, self._processors.get(name), belonging)
             entry = NodeEntry(facts, allocatable_of(node, self._axis))
         except ValueError as error:
             self._node_faults[name] = f"Node {name}: {error}; the node is left out"
@@ -143,6 +152,17 @@ class Structure:
         if known is not None and known.facts.processors != processors:
             self.nodes[name] = replace(known, facts=replace(known.facts, processors=processors))
             self.revision += 1
+
+    def reshard(self) -> None:
+        """Nodes may have come into our shard, or left it."""
+        if self._sharded_at == self._shards.revision:
+            return
+        self._sharded_at = self._shards.revision
+        for name, known in self.nodes.items():
+            belonging = self._shards.belonging(name, known.facts.labels)
+            if belonging is not known.facts.belonging:
+                self.nodes[name] = replace(known, facts=replace(known.facts, belonging=belonging))
+                self.revision += 1
 
     def _is_ours(self, node: kube.Node) -> bool:
         labels = node.metadata.labels or {}
@@ -217,4 +237,4 @@ class Structure:
         wrong += [f"{fault}; the queue takes no jobs" for fault in self.queue_faults.values()]
         for name, fault in misplaced(self.queues).items():
             wrong.append(f"Queue {name}: {fault}; the queue hangs below the root")
-        return wrong
+        return [*wrong, *self._shards.warnings(self.nodes)]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from stromboli.cli.output import Failure
+from stromboli.cli.shard_options import shard_of, shard_options
 
 if TYPE_CHECKING:
     from stromboli.cache.dump import Dump
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from stromboli.framework.program import Program
     from stromboli.framework.registry import Registry
     from stromboli.kube import KubeObject
+    from stromboli.model.shards import ShardChoice
     from stromboli.planner.advice import Advice
     from stromboli.planner.plan import Plan
     from stromboli.planner.trials import Trials
@@ -62,6 +65,7 @@ _OPTIONS = (
         "--ask-extenders", is_flag=True,
         help="Ask the extenders that the configuration names. Without it nobody is asked, and a warning says so.",
     ),
+    shard_options(partial(click.option, show_default=True)),
 )  # fmt: skip
 
 
@@ -94,6 +98,8 @@ class Scenario:
     has_unread: bool = False
     #: What a scheduler saw, when that is given instead of manifests.
     dump: Dump | None = None
+    #: Which nodes are ours; a dump says that itself.
+    shard: ShardChoice | None = None
 
     def plan(self) -> Plan:
         """Run the cycles; a plugin that breaks ends the command with a sentence."""
@@ -110,6 +116,7 @@ class Scenario:
                 cycles=self.cycles,
                 seed=self.seed,
                 scheduler_names=self.scheduler_names,
+                shard=self.shard,
             )
         except PluginFailure as error:
             raise Failure(error) from error
@@ -139,8 +146,9 @@ class Scenario:
         if self.dump is not None:
             return DumpTrials(self.dump, self.program, cycles=self.cycles)
         return Trials(
-            self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names
-        )
+            self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
+            shard=self.shard,
+        )  # fmt: skip
 
 
 def read_scenario(
@@ -151,13 +159,19 @@ def read_scenario(
     scheduler_names: Sequence[str],
     plugins: Sequence[str],
     ask_extenders: bool = False,
+    shard_mode: str = "none",
+    shard_name: str = "",
+    shard_selector: str = "",
 ) -> Scenario:
     """Read what the options name. Whatever cannot be used ends the command with a sentence."""
     from stromboli.cache.dump import is_dump
     from stromboli.kube.manifests.manifests import ManifestError, read_manifests
     from stromboli.planner.oversights import oversights
 
+    shard = shard_of(shard_mode, shard_name, shard_selector)
     if len(paths) == 1 and is_dump(paths[0]):
+        if shard is not None:
+            raise click.UsageError("A dump says itself which nodes are ours: leave out the options of shards.")
         return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")
@@ -171,8 +185,9 @@ def read_scenario(
     warnings += oversights(manifests.objects, scheduler_names)
     program = _program(configuration, registry, ask_extenders=ask_extenders)
     return Scenario(
-        manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems)
-    )
+        manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems),
+        shard=shard,
+    )  # fmt: skip
 
 
 def read_dumped(

@@ -96,7 +96,9 @@ def _simulation(scenario: Scenario) -> Simulation:
         workload = workload_of(scenario.objects)
     else:
         workload = workload_of(scenario.dump.contents.objects, scenario.dump.now)  # type: ignore[arg-type]
-    return Simulation(workload, scenario.program, scheduler_names=scenario.scheduler_names, seed=scenario.seed)
+    return Simulation(
+        workload, scenario.program, scheduler_names=scenario.scheduler_names, seed=scenario.seed, shard=scenario.shard
+    )
 
 
 def _moment(until: float | str | None, simulation: Simulation) -> float:

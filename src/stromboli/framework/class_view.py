@@ -17,6 +17,7 @@ from stromboli.framework.node_rules import Locality, NodeFilter, NodeScorer
 from stromboli.framework.program import Program
 from stromboli.framework.ranking import Ranking, ranking_of
 from stromboli.framework.refusals import NodeRefusals
+from stromboli.framework.shards import IN_SHARD
 from stromboli.model.books import Rows
 from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Index, Mask, Vector
@@ -176,7 +177,7 @@ def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> S
     rows = ledger.all_rows
     admitted = np.ones(len(rows), dtype=np.bool_)
     refused_by = []
-    for rule in program.filters:
+    for rule in (IN_SHARD, *program.filters):
         if rule.locality is Locality.STATIC and rule.concerns(task_class, ledger):
             refused = admitted & ~rule.admits(task_class, rows, ledger)
             if refused.any():

@@ -35,6 +35,8 @@ class NodeSearch:
         self._views: dict[int, ClassView] = {}
         self._most_views = max(8, _KEPT_BYTES // (8 * max(1, len(ledger.nodes))))
         self._best_node = program.flat["best_node"]
+        #: Nodes that come after all others, if there are any.
+        self._last = ledger.nodes.last
         #: The task for which nodes are being chosen, for rules over the cluster that look beyond its class.
         self.asking: Task | None = None
 
@@ -74,13 +76,25 @@ class NodeSearch:
         More than one only where one by one would choose the same; ask again for the rest. The caller places them at
         once and then calls `settle`.
         """
+        if self._last is None:
+            return self._places(task, wanted, within)
+        return next(filter(None, (self._places(task, wanted, group) for group in self.groups(within))), [])
+
+    def groups(self, within: Mask | None) -> tuple[Mask | None, ...]:
+        """The nodes on offer, cut into those of which all come before the next ones."""
+        if self._last is None:
+            return (within,)
+        groups = (~self._last, self._last) if within is None else (within & ~self._last, within & self._last)
+        return tuple(group for group in groups if group.any())
+
+    def _places(self, task: Task, wanted: int, within: Mask | None) -> list[int]:
         view = self.view(task.task_class)
         ranking = view.refresh()
         if view.reaches_over_cluster or self._best_node:
             row = self._one(view, task, ranking.scores, within)
             return [row] if row >= 0 else []
         if within is not None:
-            return place_copies(view, ranking, wanted, np.flatnonzero(within))
+            return place_copies(view, ranking, wanted, within.nonzero()[0])
         if wanted == 1:
             row = ranking.first()
             return [row] if row >= 0 else []
@@ -101,7 +115,8 @@ class NodeSearch:
         for scorer in view.cluster_scorers:
             admitted = scores > REFUSED
             scores = scores + np.rint(scorer.scores(task.task_class, ledger.later_rows, ledger, admitted) * GRID)
-        return self._choose(task, _inside(scores, within))
+        rows = (self._choose(task, _inside(scores, group)) for group in self.groups(within))
+        return next((row for row in rows if row >= 0), -1)
 
     def _one(self, view: ClassView, task: Task, scores: Vector, within: Mask | None) -> int:
         scores, self.asking = _inside(scores, within), task

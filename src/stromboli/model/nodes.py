@@ -8,6 +8,7 @@ a seed, so that an index is also a tie-breaker that does not depend on the order
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from stromboli.model.numa import Processors
 from stromboli.model.selectors import NodeTerm, Requirement
+from stromboli.model.shards import Belonging
 
 Mask = NDArray[np.bool_]
 Vector = NDArray[np.float64]
@@ -45,6 +47,8 @@ class Node:
     images: Mapping[str, int] = field(default_factory=dict)
     #: How its processors lie, if anybody says so.
     processors: Processors | None = None
+    #: Whether it is in the shard of this scheduler.
+    belonging: Belonging = Belonging.OURS
 
     @property
     def revocable_zone(self) -> str:
@@ -111,6 +115,21 @@ class NodeTable:
     def where(self, test: Callable[[Node], bool]) -> Mask:
         """Which nodes pass a test of their facts, asked one by one."""
         return np.fromiter((test(node) for node in self.nodes), dtype=np.bool_, count=len(self))
+
+    @cached_property
+    def barred(self) -> Mask | None:
+        """The nodes of other shards that nobody here may touch; None where there are none."""
+        return self._where_any(Belonging.BARRED)
+
+    @cached_property
+    def last(self) -> Mask | None:
+        """The nodes of other shards that are used when ours will not do; None where there are none."""
+        return self._where_any(Belonging.LAST)
+
+    def _where_any(self, belonging: Belonging) -> Mask | None:
+        if not any(node.belonging is belonging for node in self.nodes):
+            return None
+        return self.where(lambda node: node.belonging is belonging)
 
     def remember(self, key: Any, make: Callable[["NodeTable"], Any]) -> Any:
         """What `make` answers for this table, made once. The key must name the question and its parameters."""

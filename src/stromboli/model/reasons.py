@@ -37,6 +37,7 @@ class Code(StrEnum):
     START_RESERVED = "StartReserved"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
     NODE_NOT_READY = "NodeNotReady"
+    OUTSIDE_SHARD = "OutsideShard"
     NODE_SELECTOR = "NodeSelectorMismatch"
     NODE_AFFINITY = "NodeAffinityMismatch"
     TAINT = "UntoleratedTaint"
@@ -136,6 +137,11 @@ CODES: dict[Code, CodeFacts] = {
     Code.NODE_NOT_READY: CodeFacts(
         "The node reports that it is not ready.", Remedy.ASK_ADMINISTRATOR, "Repair the node.",
         (Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.OUTSIDE_SHARD: CodeFacts(
+        "The node belongs to the shard of another scheduler, or is still in use by it.", Remedy.ASK_ADMINISTRATOR,
+        "Give the shard of this scheduler more nodes, in `spec.nodesDesired` of its NodeShard or by their labels, or "
+        "name the scheduler whose nodes they are.", (Cure.NODE_ADDED, Cure.NODE_CHANGED),
     ),
     Code.NODE_SELECTOR: CodeFacts(
         "The node's labels do not match the pod's node selector.", Remedy.CHANGE_REQUEST,

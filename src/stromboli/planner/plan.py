@@ -18,6 +18,7 @@ from stromboli.kube import KubeObject
 from stromboli.model.job import Job
 from stromboli.model.reasons import Code, Reason
 from stromboli.model.resources import ResourceAxis
+from stromboli.model.shards import ShardChoice
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import OCCUPYING_STATUSES
 from stromboli.planner.evictions import accounts_of, refusals_of, sentence
@@ -125,10 +126,16 @@ class Plan:
 
 
 def make_plan(
-    objects: Sequence[KubeObject], program: Program, *, cycles: int = 1, seed: int = 0, scheduler_names: Sequence[str]
+    objects: Sequence[KubeObject],
+    program: Program,
+    *,
+    cycles: int = 1,
+    seed: int = 0,
+    scheduler_names: Sequence[str],
+    shard: ShardChoice | None = None,
 ) -> Plan:
     """Run the cycles over manifests and tell what came out of them."""
-    return plan_in(World(objects, program, scheduler_names=scheduler_names, seed=seed), program, cycles)
+    return plan_in(World(objects, program, scheduler_names=scheduler_names, seed=seed, shard=shard), program, cycles)
 
 
 def plan_in(world: World, program: Program, cycles: int = 1) -> Plan:

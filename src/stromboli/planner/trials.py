@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.kube import KubeObject
+from stromboli.model.shards import ShardChoice
 from stromboli.planner.changes import Change
 from stromboli.planner.plan import STARTED
 from stromboli.planner.world import World
@@ -45,6 +46,7 @@ class Trials:
         cycles: int = 1,
         seed: int = 0,
         scheduler_names: Sequence[str],
+        shard: ShardChoice | None = None,
         most_work: int = 400_000,
     ) -> None:
         self.objects = objects
@@ -52,6 +54,7 @@ class Trials:
         self._program = program
         self._cycles = cycles
         self._seed = seed
+        self._shard = shard
         self._work_left = most_work
         self.count = 0
 
@@ -90,4 +93,4 @@ class Trials:
         return {job.key: place for place, job in enumerate(jobs)}
 
     def _world(self, objects: Sequence[KubeObject]) -> World:
-        return World(objects, self._program, scheduler_names=self.scheduler_names, seed=self._seed)
+        return World(objects, self._program, scheduler_names=self.scheduler_names, seed=self._seed, shard=self._shard)

@@ -19,6 +19,7 @@ from stromboli.framework.session import Bind, Session
 from stromboli.framework.status import phase_of
 from stromboli.model.job import Job
 from stromboli.model.moments import date_of
+from stromboli.model.shards import ShardChoice
 from stromboli.model.snapshot import Snapshot
 from stromboli.planner.storage import claims_made_for, fulfil
 
@@ -31,10 +32,13 @@ class World:
         *,
         scheduler_names: Sequence[str] = SCHEDULER_NAMES,
         seed: int = 0,
+        shard: ShardChoice | None = None,
     ) -> None:
         self._program = program
         self._seed = seed
-        self._cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed)
+        self._cluster = Cluster(
+            scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard
+        )
         self._cycle = 0
         #: Groups that no manifest has: made for pods that name none.
         self._made_groups: dict[str, kube.PodGroup] = {}

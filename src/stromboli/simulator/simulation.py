@@ -9,6 +9,7 @@ from math import inf
 from stromboli.cache.cluster import SCHEDULER_NAMES
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
+from stromboli.model.shards import ShardChoice
 from stromboli.simulator.agenda import Agenda, Arrival, Ending, Happening, Wake
 from stromboli.simulator.measurements import Measurements
 from stromboli.simulator.workload import Workload
@@ -40,10 +41,13 @@ class Simulation:
         scheduler_names: Sequence[str] = SCHEDULER_NAMES,
         seed: int = 0,
         pace: Pace | None = None,
+        shard: ShardChoice | None = None,
     ) -> None:
         self._pace = pace or Pace()
         self._agenda = Agenda()
-        self.world = VirtualCluster(program, scheduler_names=scheduler_names, seed=seed, now=workload.start)
+        self.world = VirtualCluster(
+            program, scheduler_names=scheduler_names, seed=seed, now=workload.start, shard=shard
+        )
         self.measurements = Measurements(workload.start)
         #: What cycles had to say about objects.
         self.warnings: dict[str, None] = dict.fromkeys(workload.warnings)

@@ -27,6 +27,7 @@ from stromboli.framework.session import Bind, Session
 from stromboli.kube.objects.kinds import KINDS
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.moments import date_of
+from stromboli.model.shards import ShardChoice
 from stromboli.simulator.workload import arrival_told
 
 T = TypeVar("T", bound=TopLevel)
@@ -57,7 +58,15 @@ class Gone:
 
 
 class VirtualCluster:
-    def __init__(self, program: Program, *, scheduler_names: Sequence[str], seed: int = 0, now: float = 0.0) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        scheduler_names: Sequence[str],
+        seed: int = 0,
+        now: float = 0.0,
+        shard: ShardChoice | None = None,
+    ) -> None:
         self.now = now
         self._program = program
         self._seed = seed
@@ -67,7 +76,7 @@ class VirtualCluster:
         self._collections: dict[type[TopLevel], Collection] = {
             kind: self._serve(group, name, kind) for (group, name), kind in KINDS.items()
         }
-        self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed)
+        self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
         self._mirror = Mirror(self.cluster)
         self._told = self._store.version
         self._pods: dict[str, Entry] = {}

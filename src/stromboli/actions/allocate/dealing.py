@@ -36,6 +36,8 @@ class Dealing:
         tree, ledger = self._tree, self._session.ledger
         if len(tree.parts(domain)) < 2 or any(task.nominated_node for task in tasks):
             return False
+        if ledger.nodes.last is not None:
+            return False  # nodes of our shard come before others, whichever part they are in
         runs = [list(run) for _, run in groupby(tasks, key=lambda task: task.task_class.number)]
         if not all(self._room(run)[domain] > len(run) for run in runs):
             return False

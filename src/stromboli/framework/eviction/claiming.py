@@ -237,44 +237,50 @@ class Claims:
         """Hold a room that nobody has to be evicted for, or make one."""
         allowed = attempt.choice.is_allowed(task)
         only_room = allowed and attempt.choice.has_no_filters(task)
-        ranking = self._ranking(task, attempt.domain, by_victims_alone=not only_room)
-        row = self._free_row(task, ranking, attempt.domain.inside, only_room) if allowed else -1
+        rankings = self._rankings_for(task, attempt.domain, by_victims_alone=not only_room)
+        row = self._free_row(task, rankings, attempt.domain.inside, only_room) if allowed else -1
         if row >= 0:
             attempt.statement.pipeline(task, row)
             return True
         if task.never_preempts:
             return False
-        plan = self._cheapest(attempt, task, ranking, only_room)
-        if plan is None:
-            return False
-        if self._narrator is not None:
-            told = self._narrator.evictions(attempt.choice, task, plan, ranking, attempt.looks)
-            attempt.accounts.update(told)
-        self._carry_out(attempt, task, plan)
-        return True
+        for ranking in rankings:
+            plan = self._cheapest(attempt, task, ranking, only_room)
+            if plan is not None:
+                if self._narrator is not None:
+                    told = self._narrator.evictions(attempt.choice, task, plan, ranking, attempt.looks)
+                    attempt.accounts.update(told)
+                self._carry_out(attempt, task, plan)
+                return True
+        return False
 
-    def _free_row(self, task: Task, ranking: NodeRanking, within: Mask | None, only_room: bool) -> int:
+    def _free_row(self, task: Task, rankings: Sequence[NodeRanking], within: Mask | None, only_room: bool) -> int:
         session, search = self._session, self._session.search
         nominated = session.nodes.index.get(task.nominated_node, -1) if task.nominated_node else -1
         if nominated >= 0 and (within is None or within[nominated]) and search.admits(task, nominated):
             return nominated
         if only_room:
-            first = ranking.first()
-            if first is None or first[0][1] > 0:
+            firsts = [ranking.first() for ranking in rankings]
+            if all(first is None or first[0][1] > 0 for first in firsts):
                 return -1
         rows = search.places(task, 1, within)
         return rows[0] if rows else search.place_later(task, within)
 
-    def _ranking(self, task: Task, domain: Domain, *, by_victims_alone: bool) -> NodeRanking:
+    def _rankings_for(self, task: Task, domain: Domain, *, by_victims_alone: bool) -> list[NodeRanking]:
+        """A ranking for each group of nodes that comes before the next one."""
+        groups = enumerate(self._session.search.groups(domain.inside))
+        return [self._ranking(task, (domain.name, place, by_victims_alone), inside) for place, inside in groups]
+
+    def _ranking(self, task: Task, where: tuple[str, int, bool], inside: Mask | None) -> NodeRanking:
         """The ranking for this kind of claimant. Plugins may tell claimants apart by queue, priorities, class, and what
         their job holds; members of one job ask with what it holds at the time.
         """
         job = self._session.jobs[task.job]
         own = job.key if len(job.tasks) > 1 or self._terms.truce else ""
-        kind = job.queue, job.priority, task.priority, task.task_class.number, own, domain.name, by_victims_alone
+        kind = job.queue, job.priority, task.priority, task.task_class.number, own, *where
         ranking = self._rankings.get(kind)
         if ranking is None:
-            ranking = NodeRanking(self._session, self._pool, task, domain.inside, by_victims_alone=by_victims_alone)
+            ranking = NodeRanking(self._session, self._pool, task, inside, by_victims_alone=where[-1])
             self._rankings[kind] = ranking
         else:
             ranking.refresh()

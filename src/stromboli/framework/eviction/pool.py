@@ -13,6 +13,7 @@ from stromboli.framework.eviction.comparing import Grade
 from stromboli.framework.eviction.standing import Standing, can_spare
 from stromboli.framework.eviction.terms import Terms
 from stromboli.framework.session import Session
+from stromboli.framework.shards import is_barred
 from stromboli.model.job import Job
 from stromboli.model.task import Task
 
@@ -54,8 +55,8 @@ class Pool:
         }
 
     def stands(self, task: Task) -> bool:
-        """Whether the task is on a node, and neither protected by its owner nor already on its way out."""
-        return self._codes[task.row] in self._statuses and task.preemptable
+        """Whether the task is on a node within reach, and neither protected by its owner nor already on its way out."""
+        return self._codes[task.row] in self._statuses and task.preemptable and not is_barred(self._session, task)
 
     def queues_for(self, claimant: Job) -> list[str]:
         """The queues from which the claimant may take something."""

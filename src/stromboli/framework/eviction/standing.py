@@ -30,7 +30,10 @@ class Standing:
         tasks = [task for job in jobs for task in job.tasks.values() if task.preemptable]
         ledger, places = session.ledger, np.fromiter((task.row for task in tasks), np.int64, len(tasks))
         rows, codes = ledger.node_of[places].astype(np.int64), ledger.status[places]
-        standing = np.flatnonzero((rows >= 0) & np.isin(codes, [status.value for status in statuses]))
+        within_reach = (rows >= 0) & np.isin(codes, [status.value for status in statuses])
+        if session.nodes.barred is not None:
+            within_reach &= ~session.nodes.barred[rows]
+        standing = np.flatnonzero(within_reach)
         standing = standing[rows[standing].argsort(kind="stable")]
         self.tasks = [tasks[place] for place in standing.tolist()]
         self.rows: Index = rows[standing]

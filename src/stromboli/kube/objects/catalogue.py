@@ -17,6 +17,7 @@ from stromboli.kube.objects.event import Event
 from stromboli.kube.objects.lease import Lease
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
+from stromboli.kube.objects.shards import NodeShard
 from stromboli.kube.objects.storage import (
     CSIDriver,
     CSINode,
@@ -62,6 +63,7 @@ POD_GROUPS = Resource(PodGroup, "v1beta1", "podgroups")
 QUEUES = Resource(Queue, "v1beta1", "queues")
 HYPER_NODES = Resource(HyperNode, "v1alpha1", "hypernodes")
 TOPOLOGIES = Resource(Topology, "v1alpha1", "topologies")
+NODE_SHARDS = Resource(NodeShard, "v1alpha1", "nodeshards")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
 BIND_REQUESTS = Resource(BindRequest, "v1alpha1", "bindrequests")
 

@@ -21,6 +21,7 @@ from stromboli.kube.objects.cluster import (
     ResourceQuota,
 )
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.shards import NodeShard
 from stromboli.kube.objects.storage import (
     CSIDriver,
     CSINode,
@@ -49,6 +50,7 @@ KubeObject: TypeAlias = (
     | Numatopology
     | HyperNode
     | Topology
+    | NodeShard
     | PersistentVolumeClaim
     | PersistentVolume
     | StorageClass
@@ -61,7 +63,7 @@ KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
     for kind in (
         *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
-        *(ResourceQuota, NodeMetrics, Numatopology, HyperNode, Topology),
+        *(ResourceQuota, NodeMetrics, Numatopology, HyperNode, Topology, NodeShard),
         *(PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode, CSIStorageCapacity),
     )
 }
