@@ -13,6 +13,7 @@ from stromboli import kube
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
 from stromboli.cache.devices_held import DeviceBook
+from stromboli.cache.gpu_shares import gpu_wish_in
 from stromboli.cache.jobs import job_spec, missing_group, queue_name_of
 from stromboli.cache.pods import Counted, PodRecord, task_of
 from stromboli.cache.reading import Reading
@@ -127,13 +128,21 @@ class Bookkeeping:
 
     def _revise(self) -> None:
         """Nodes and queues are where they were, and say something else."""
-        before = self._images
+        before, memory = self._images, self._reading.gpus.largest
         self._derived.revise(self._new_table(), self._offers(), self._queues())
         self._revised_for = self._structure.revision
         if changed := before ^ self._images:
             for uid, record in self._membership.records.items():
                 if not record.pod.spec.node_name and record.facts and not changed.isdisjoint(record.facts.images):
                     self.changes.pods.add(uid)
+        if memory != self._reading.gpus.largest:
+            self.changes.pods.update(self._sharing_by_memory())
+
+    def _sharing_by_memory(self) -> list[str]:
+        """The pods that count as part of the largest GPU."""
+        reading = ((uid, record.facts) for uid, record in self._membership.records.items())
+        wishes = ((uid, gpu_wish_in(facts.devices)) for uid, facts in reading if facts is not None)
+        return [uid for uid, wish in wishes if wish is not None and wish.memory]
 
     def _count_new_terms(self) -> None:
         """Somebody asks about pods of some kind for the first time: those that are of that kind are counted again."""
@@ -148,6 +157,7 @@ class Bookkeeping:
     def _new_table(self) -> NodeTable:
         facts = [entry.facts for entry in self._structure.nodes.values()]
         self._images = frozenset(image for node in facts for image in node.images)
+        self._reading.gpus.look_at(facts)
         return NodeTable(facts, self._seed)
 
     def _offers(self) -> dict[str, Mapping[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from stromboli import kube
+from stromboli.cache.gpu_shares import gpu_wish_of
 from stromboli.cache.jobs import job_key_of
 from stromboli.model.devices import (
     ASCEND_CHIPS,
@@ -49,6 +50,9 @@ def wishes_of(pod: kube.Pod, backends: Collection[Backend]) -> DeviceWishes | No
         _wishes_of_container(container, f"spec.containers[{place}].resources.limits", backends)
         for place, container in enumerate(pod.spec.containers or ())
     )
+    shared = gpu_wish_of(pod) if Backend.GPU_FRACTIONS in backends else None
+    if shared is not None:
+        containers = (*containers, (shared,))
     if not any(containers):
         return None
     apart = (pod.metadata.annotations or {}).get(_GROUP_POLICY) == "spread"
@@ -62,7 +66,7 @@ def _wishes_of_container(
     if resources is None:
         return ()
     asked: Amounts = {**(resources.requests or {}), **(resources.limits or {})}
-    return tuple(wish for backend in Backend if backend in backends for wish in _WISHES[backend](asked, field))
+    return tuple(wish for backend in _WISHES if backend in backends for wish in _WISHES[backend](asked, field))
 
 
 def _gpu_memory(asked: Amounts, field: str) -> list[DeviceWish]:

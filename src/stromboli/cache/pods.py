@@ -12,6 +12,7 @@ from stromboli.cache.classes import PodFacts
 from stromboli.cache.jobs import PREEMPTABLE, Priorities, is_true
 from stromboli.cache.run_times import run_time_of
 from stromboli.cache.times import seconds_of
+from stromboli.model.gpu_shares import DEMANDS
 from stromboli.model.numa import DECISION
 from stromboli.model.task import Task, TaskStatus
 from stromboli.model.task_class import TaskClass
@@ -133,4 +134,6 @@ def _placed_at(pod: kube.Pod) -> float:
 def without_demands(pod: kube.Pod) -> kube.Pod:
     """A pod that runs although what is said about it makes no sense: it counts as one pod that asks for nothing."""
     status = type(pod.status)(phase=pod.status.phase)
-    return kube.Pod(metadata=pod.metadata, spec=type(pod.spec)(node_name=pod.spec.node_name), status=status)
+    said = {key: value for key, value in (pod.metadata.annotations or {}).items() if key not in DEMANDS}
+    metadata = msgspec.structs.replace(pod.metadata, annotations=said)
+    return kube.Pod(metadata=metadata, spec=type(pod.spec)(node_name=pod.spec.node_name), status=status)

@@ -7,10 +7,12 @@ kept what the reading of pods depends on, and what came to be known by it: resou
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from stromboli import kube
 from stromboli.cache.classes import Classifier
 from stromboli.cache.devices import backends_in
+from stromboli.cache.gpu_shares import GpuReading
 from stromboli.cache.pods import PodRecord, without_demands
 from stromboli.model.devices import is_counted_by
 from stromboli.model.resources import ResourceAxis
@@ -23,6 +25,7 @@ class Reading:
     def __init__(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         self.backends = backends_in(class_annotations)
         self.axis = ResourceAxis(is_left_out=lambda name: is_counted_by(name, self.backends))
+        self.gpus = GpuReading(self.axis, class_annotations)
         self.terms = TermRegistry()
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
         self.namespaces: dict[str, kube.Namespace] = {}
@@ -77,6 +80,9 @@ class Reading:
     ) -> TaskClass:
         """The class of a pod; one that makes no sense counts as asking for nothing."""
         facts = record.facts or self.classifier.facts(without_demands(record.pod), self._labels)
+        counted = self.gpus.counted(record.pod, facts.request, facts.devices)
+        if counted is not facts.request:
+            facts = replace(facts, request=counted)
         return self.classifier.class_of(record.pod, facts, images, queue, volumes)
 
     def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
@@ -84,6 +90,7 @@ class Reading:
         if self.classifier.reads(class_labels, class_annotations):
             return False
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
+        self.gpus = GpuReading(self.axis, class_annotations)
         return True
 
     def forget_classes(self, in_use: Collection[int]) -> int:

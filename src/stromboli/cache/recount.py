@@ -74,7 +74,8 @@ class Recount:
         if record.facts is None and not pod.spec.node_name:
             return None
         asking = pod if record.facts is not None else without_demands(pod)
-        request = pod_request(asking, self._cluster.axis)
+        wishes = record.facts.devices if record.facts is not None else None
+        request = self._cluster.reading.gpus.counted(pod, pod_request(asking, self._cluster.axis), wishes)
         row = self.derived.table.index.get(node, -1)
         return _Count(record, self._cluster.decisions.status_of(pod), request, scored_request(asking, request), row)
 

@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from stromboli.model.gpu_shares import GROUPS
+
 
 class Backend(StrEnum):
     """Who keeps the books of a kind of devices."""
@@ -18,6 +20,7 @@ class Backend(StrEnum):
     VGPU = "vgpu"
     ASCEND_HAMI = "ascend-hami"
     ASCEND_MIND_CLUSTER = "ascend-mind-cluster"
+    GPU_FRACTIONS = "gpu-fractions"
 
 
 #: Stands among the annotations that a plugin reads, followed by a back-end: pods are told apart by what their
@@ -43,7 +46,7 @@ ASCEND_CHIPS = (
 _ASCEND = "huawei.com/"
 
 #: The annotations that say what a pod was given.
-ASSIGNMENTS = (GPU_INDEX, VGPU_IDS, NPU_CORE, *(f"hami.io/{chip}-devices-allocated" for chip in ASCEND_CHIPS))
+ASSIGNMENTS = (GROUPS, GPU_INDEX, VGPU_IDS, NPU_CORE, *(f"hami.io/{chip}-devices-allocated" for chip in ASCEND_CHIPS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class DeviceWish:
     cores: int = 0
     #: Which of several kinds a back-end knows.
     chip: str = ""
+    #: Of the device, in thousandths, instead of an amount of its memory.
+    portion: int = 0
 
 
 @dataclass(frozen=True, slots=True)

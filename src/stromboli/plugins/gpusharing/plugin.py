@@ -1,0 +1,78 @@
+"""The plugin: its arguments, and what travels with the binding of a pod that shares GPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stromboli.framework.arguments import Argument, Arguments
+from stromboli.framework.names import quoted
+from stromboli.framework.node_rules import NodeFilter, NodeScorer
+from stromboli.framework.plugin import Event, Plugin
+from stromboli.model.devices import DEVICES, Backend
+from stromboli.model.gpu_shares import DEFAULT_NAMESPACE, RESERVATIONS_IN
+from stromboli.model.task import Task
+from stromboli.plugins.gpusharing.books import ShareBooks
+from stromboli.plugins.gpusharing.choosing import PACK, SPREAD
+from stromboli.plugins.gpusharing.rules import Columns, HasShares, HasWholeGpus, SharedFirst
+
+if TYPE_CHECKING:
+    from stromboli.framework.session import Session
+
+_POLICY, _WEIGHT = "gpusharing.SchedulePolicy", "gpusharing.ScheduleWeight"
+_NAMESPACE = "gpusharing.ReservationNamespace"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
+
+
+def _namespace(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"expected the name of a namespace, such as {DEFAULT_NAMESPACE}, got {quoted(text)}")
+    return text
+
+
+class GpuSharing(Plugin):
+    name = "gpusharing"
+    arguments = (
+        Argument(_POLICY, str, PACK, "Whether shared GPUs are filled up or spared.", choices=(PACK, SPREAD)),
+        Argument(_WEIGHT, float, 10, "Weight of nodes where a pod joins others; 0 for none.", minimum=0),
+        Argument(_NAMESPACE, str, DEFAULT_NAMESPACE, "Namespace of the pods that hold shared GPUs.", form=_namespace),
+    )
+
+    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
+        super().__init__(given, hierarchy)
+        self.books = ShareBooks(given[_POLICY], given[_NAMESPACE])
+        self._columns = Columns(self.books)
+        self.reads_annotations = (DEVICES + Backend.GPU_FRACTIONS, RESERVATIONS_IN + given[_NAMESPACE])
+        self._chooses = False
+
+    def open(self, session: Session) -> None:
+        self.books.open(session)
+        self._columns.open()
+
+    def node_filters(self) -> Sequence[NodeFilter]:
+        """Without a say in where pods go, GPUs cannot be promised: whoever is switched off here hands out none."""
+        self._chooses = True
+        return [HasShares(self._columns), HasWholeGpus(self.books)]
+
+    def node_scorers(self) -> Sequence[NodeScorer]:
+        weight = self.given[_WEIGHT]
+        return [SharedFirst(self._columns, weight)] if weight else []
+
+    def on_allocate(self, event: Event) -> None:
+        if self._chooses:
+            self.books.follow_placement(event)
+
+    def on_deallocate(self, event: Event) -> None:
+        if self._chooses:
+            self.books.follow_removal(event)
+
+    def on_hold(self, task: Task, node: str) -> None:
+        self.on_allocate(Event([task], [node]))
+
+    def on_let_go(self, task: Task, node: str) -> None:
+        self.on_deallocate(Event([task], [node]))
+
+    def bind_context(self, task: Task, context: dict[str, str]) -> None:
+        if self._chooses and self.books.wish_of(task.task_class) is not None:
+            context.update(self.books.received(task).annotations())
