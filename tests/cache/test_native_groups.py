@@ -12,6 +12,7 @@ from stromboli.cache.auditor import audit, view_of
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.contents import cluster_with, contents_of
 from stromboli.cache.dump import Dump, read_dump, write_dump
+from stromboli.cache.level_wishes import REQUIRED, TOPOLOGY
 from stromboli.cache.summary import summary_of
 from stromboli.controllers.queues import standard_queues
 from stromboli.kube.objects import native
@@ -82,9 +83,17 @@ FAULTS = {
     "both policies": (group({**GANG, "basic": {}}), "spec.schedulingPolicy: must be either gang or basic"),
     "a gang of nobody": (group({"gang": {"minCount": 0}}), "minCount: must be at least 1, got 0; write 1 or more"),
     "a gang that does not count": (group({"gang": {}}), "minCount: must be at least 1, got None"),
-    "one rack": (
-        group(GANG, schedulingConstraints={"topology": [{"key": "rack"}]}),
-        "spec.schedulingConstraints.topology: pods cannot be kept within one rack by this version",
+    "a label without a name": (
+        group(GANG, schedulingConstraints={"topology": [{"key": "zone"}, {}]}),
+        "spec.schedulingConstraints.topology[1].key: is missing; make the group again with a label of nodes there",
+    ),
+    "a Topology beside its own labels": (
+        group(
+            GANG,
+            schedulingConstraints={"topology": [{"key": "rack"}]},
+            metadata={"annotations": {TOPOLOGY: "net", REQUIRED: "rack"}},
+        ),
+        "the group has a networkTopology, too; keep one of both",
     ),
 }
 

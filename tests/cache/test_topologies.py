@@ -13,7 +13,7 @@ from stromboli.cache.contents import cluster_with, contents_of
 from stromboli.cache.dump import Dump, read_dump, write_dump
 from stromboli.kube.objects.kinds import KubeObject
 from stromboli.scheduler.relevance import matters
-from tests.scenarios.builders import Manifest, node
+from tests.scenarios.builders import Manifest, manifest, node
 from tests.scenarios.case import objects
 from tests.scenarios.levels import BLOCK, RACK, at, in_racks, topology
 
@@ -46,6 +46,28 @@ RACKS = "b0/r0: ab, b0/r1: c, b0: abc"
 def test_the_order_of_arrival_does_not_matter(order: tuple[int, ...]) -> None:
     documents = [*in_racks(2, "ab c"), topology()]
     assert told(cluster_of(*(documents[place] for place in order))) == RACKS
+
+
+def native_group(name: str, label: str | None) -> KubeObject:
+    constraints = {"topology": [{"key": label}]} if label else {}
+    spec = {"schedulingPolicy": {"basic": {}}, "schedulingConstraints": constraints}
+    return one(manifest("PodGroup", name, "scheduling.k8s.io/v1beta1", "default", spec=spec))
+
+
+def test_labels_that_groups_name_are_followed_as_long_as_one_does() -> None:
+    network = f"labels:{RACK}"
+    cluster = cluster_of(*in_racks(2, "ab c"))
+    cluster.apply(native_group("one", RACK))
+    assert told(cluster, network) == "r0: ab, r1: c"
+    cluster.apply(native_group("two", RACK))
+    cluster.remove(native_group("one", RACK))
+    cluster.apply(one(node("b", 2, labels=at("b0", "r1"))))
+    assert told(cluster, network) == "r0: a, r1: bc"
+    cluster.apply(native_group("two", BLOCK))
+    assert (told(cluster, network), told(cluster, f"labels:{BLOCK}")) == ("nothing is known", "b0: abc")
+    cluster.apply(native_group("two", None))
+    assert told(cluster, f"labels:{BLOCK}") == "nothing is known"
+    assert audit(cluster) == []
 
 
 def test_a_node_that_moves_is_in_its_new_rack() -> None:

@@ -25,8 +25,10 @@ from testbed.fault_proxy import FaultProxy
 from testbed.plane import ControlPlane
 from testbed.proxy_faults import Answer, Match
 from tests.e2e.cluster import Cluster, running_cluster
+from tests.living.world import policy_of
 from tests.planes import fresh_plane
 from tests.priority_classes import until_usable
+from tests.scenarios.case import configuration
 
 FLAGS = (
     "--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true,"
@@ -199,12 +201,36 @@ async def test_how_many_belong_together_may_change(cluster: Cluster) -> None:
     await until_told(cluster, "elastic", "True", "Scheduled")
 
 
+NEAR = {"schedulingConstraints": {"topology": [{"key": "story.example.com/rack"}]}}
+
+
 async def test_what_cannot_be_promised_is_held_and_said(cluster: Cluster) -> None:
-    constraints = {"topology": [{"key": "topology.kubernetes.io/rack"}]}
-    await create_gang(cluster, "near", 2, "1", schedulingConstraints=constraints)
-    words = "pods cannot be kept within one topology.kubernetes.io/rack by this version"
-    await until_told(cluster, "near", "False", "SchedulerError", words)
+    """The policy that holds when nobody configures anything does not know domains."""
+    await create_gang(cluster, "near", 2, "1", **NEAR)
+    words = "pods cannot be kept within one story.example.com/rack: no configured plugin knows domains"
+    await until_told(cluster, "near", "False", "Unschedulable", words)
     assert await cluster.nodes_of("near") == ["", ""]
+
+
+async def test_a_gang_waits_until_enough_nodes_have_one_label_in_common(plane: ControlPlane) -> None:
+    policy = policy_of(configuration("gang", "predicates", "network-topology-aware", actions="enqueue, allocate"))
+    async with running_cluster(plane, policy=policy) as cluster:
+        names = sorted(node.key for node in (await cluster.client.list(NODES)).items)
+
+        async def label(*racks: str | None) -> None:
+            for name, rack in zip(names, racks, strict=True):
+                labels = {"story.example.com/rack": rack}
+                await cluster.client.patch(NODES, name, {"metadata": {"labels": labels}})
+
+        await label("r0", "r1", None)
+        await create_gang(cluster, "near", 2, "3", **NEAR)
+        words = "no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"
+        await until_told(cluster, "near", "False", "Unschedulable", words)
+        await label("r0", "r1", "r1")
+        await until_bound(cluster, "near", 2)
+        assert sorted(await cluster.nodes_of("near")) == names[1:]
+        await until_told(cluster, "near", "True", "Scheduled", "placed in r1 (tier 1)")
+        await label(None, None, None)
 
 
 async def test_our_writes_touch_nothing_of_others(cluster: Cluster) -> None:

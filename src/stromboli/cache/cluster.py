@@ -172,6 +172,7 @@ class Cluster:
         known = self.groups.get(key)
         self.groups[key] = group
         self.homes.apply(group)
+        self.topologies.follow(group)
         is_another = known is not None and known.metadata.uid != group.metadata.uid
         if is_another or not (key in held or self._phase_is_ours_alone(group)):
             held.discard(key)
@@ -188,6 +189,7 @@ class Cluster:
     def _forget_group(self, key: str) -> None:
         self.groups.pop(key, None)
         self.homes.remove(key)
+        self.topologies.forget(key)
         self.decisions.forget_group(key)
         self.books.changes.groups.add(key)
 

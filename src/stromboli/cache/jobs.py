@@ -9,7 +9,14 @@ from stromboli import kube
 from stromboli.cache.constraints import selector_of
 from stromboli.cache.homes import homes_in
 from stromboli.cache.level_wishes import wish_by_levels
-from stromboli.cache.native_groups import NativeGroup, is_native, name_within, native_key, refuse_what_cannot_be_kept
+from stromboli.cache.native_groups import (
+    NativeGroup,
+    is_native,
+    name_within,
+    native_key,
+    network_of,
+    refuse_what_cannot_be_kept,
+)
 from stromboli.cache.requests import refuse_many
 from stromboli.cache.times import seconds_of
 from stromboli.kube.objects import volcano
@@ -114,6 +121,7 @@ def job_spec(
         labels=labels,
         preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
         topology=_topology(spec.network_topology),
+        network=network_of(group),
         homes=homes_in(annotations, group.key),
         stale_since=stale_since(group),
     )

@@ -6,13 +6,12 @@ phase that could be read or written; how far it has come is known from its condi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from stromboli import kube
 from stromboli.kube.objects import native
-from stromboli.kube.objects.volcano import PodGroupCondition, PodGroupSpec, PodGroupStatus
+from stromboli.kube.objects.volcano import NetworkTopology, PodGroupCondition, PodGroupSpec, PodGroupStatus
+from stromboli.model.hypernodes import BY_LABELS
 
 #: What the condition is called that says whether a group was scheduled: of late, and in the first version.
 INITIALLY_SCHEDULED, SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
@@ -46,7 +45,11 @@ def as_group(origin: native.PodGroup) -> NativeGroup:
     """The group in our words. It asks for no room before its pods do, and names its queue in annotations or labels."""
     policy = origin.spec.scheduling_policy
     minimum = policy.gang.min_count if policy is not None and policy.gang is not None else 1
-    spec = PodGroupSpec(min_member=minimum, priority_class_name=origin.spec.priority_class_name)
+    labels = topology_labels(origin)
+    topology = NetworkTopology(mode="hard", highest_tier_name=labels[-1]) if labels else None
+    spec = PodGroupSpec(
+        min_member=minimum, priority_class_name=origin.spec.priority_class_name, network_topology=topology
+    )
     return NativeGroup(metadata=origin.metadata, spec=spec, status=_status(origin), origin=origin)
 
 
@@ -61,16 +64,22 @@ def refuse_what_cannot_be_kept(group: kube.PodGroup) -> None:
     if policy.gang is not None and (policy.gang.min_count or 0) < 1:
         found = policy.gang.min_count
         raise ValueError(f"spec.schedulingPolicy.gang.minCount: must be at least 1, got {found}; write 1 or more")
-    keys = _topology_keys(spec.scheduling_constraints)
-    if keys:
-        raise ValueError(
-            f"spec.schedulingConstraints.topology: pods cannot be kept within one {', '.join(keys)} by this version; "
-            "make the group again without it"
-        )
+    for place, label in enumerate(topology_labels(group.origin)):
+        if not label:
+            field = f"spec.schedulingConstraints.topology[{place}].key"
+            raise ValueError(f"{field}: is missing; make the group again with a label of nodes there")
 
 
-def _topology_keys(constraints: native.SchedulingConstraints | None) -> Sequence[str]:
-    return [entry.key or "" for entry in (constraints.topology or () if constraints else ())]
+def topology_labels(origin: native.PodGroup) -> tuple[str, ...]:
+    """The labels of nodes about which all nodes of the group must agree, each once."""
+    constraints = origin.spec.scheduling_constraints
+    return tuple(dict.fromkeys(entry.key or "" for entry in (constraints.topology or () if constraints else ())))
+
+
+def network_of(group: kube.PodGroup) -> str:
+    """The name of the network that is made of these labels; empty for a group that names none."""
+    labels = topology_labels(group.origin) if isinstance(group, NativeGroup) else ()
+    return f"{BY_LABELS}{','.join(labels)}" if labels else ""
 
 
 def _status(origin: native.PodGroup) -> PodGroupStatus:

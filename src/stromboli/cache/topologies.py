@@ -1,13 +1,17 @@
 """From Topology objects, as KAI has them, to trees of domains: nodes that have equal labels lie close together.
 
 A Topology names labels of nodes, the widest first. Nodes with the same values from the first label on are in one
-domain; a node that lacks one of the labels is in none. An object that makes no sense is left out, and says so.
+domain; a node that lacks one of the labels is in none. An object that makes no sense is left out, and says so. Groups of
+Kubernetes' own name such labels themselves.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from stromboli import kube
+from stromboli.cache.native_groups import NativeGroup, network_of, topology_labels
 from stromboli.kube.objects.topology import Topology
 from stromboli.model.hypernodes import HyperNode, HyperNodeTree
 from stromboli.model.nodes import NodeTable
@@ -25,6 +29,9 @@ class TopologyBook:
 
     def __init__(self) -> None:
         self._objects: dict[str, Topology] = {}
+        #: The labels that groups name themselves, by the keys of the groups; and how many groups name the same.
+        self._of_groups: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._wanted: Counter[tuple[str, tuple[str, ...]]] = Counter()
         self._table: NodeTable | None = None
         self._trees: Mapping[str, HyperNodeTree] = {}
         self._faults: Mapping[str, str] = {}
@@ -38,6 +45,27 @@ class TopologyBook:
     def remove(self, name: str) -> None:
         if self._objects.pop(name, None) is not None:
             self._table = None
+
+    def follow(self, group: kube.PodGroup) -> None:
+        """A group has come or changed; most name no labels."""
+        labels = topology_labels(group.origin) if isinstance(group, NativeGroup) else ()
+        named = (network_of(group), labels) if all(labels) and labels else None
+        if self._of_groups.get(group.key) != named:
+            self.forget(group.key)
+        if named is not None and group.key not in self._of_groups:
+            self._of_groups[group.key] = named
+            if not self._wanted[named]:
+                self._table = None
+            self._wanted[named] += 1
+
+    def forget(self, key: str) -> None:
+        """A group is gone, or names no labels any more."""
+        named = self._of_groups.pop(key, None)
+        if named is not None:
+            self._wanted[named] -= 1
+            if not self._wanted[named]:
+                del self._wanted[named]
+                self._table = None
 
     def objects(self) -> list[Topology]:
         return list(self._objects.values())
@@ -59,6 +87,7 @@ class TopologyBook:
             else:
                 if not trees[name]:
                     faults[name] = "no node has all of its labels; nothing is placed by it"
+        trees |= {network: tree_of(labels, table) for network, labels in self._wanted}
         self._trees, self._faults = trees, faults
 
     def warnings(self) -> list[str]:

@@ -25,6 +25,7 @@ from stromboli.framework.search import NodeSearch
 from stromboli.framework.statement import Statement
 from stromboli.framework.status import JobStatus, status_of
 from stromboli.model.aftermath import Aftermath
+from stromboli.model.hypernodes import BY_LABELS
 from stromboli.model.job import Job
 from stromboli.model.ledger import BrokenBooks, Entry, Ledger
 from stromboli.model.nodes import Node
@@ -168,6 +169,10 @@ class Session(questions.Questions):
             return Reason(Code.INVALID_OBJECT, job.spec.fault)
         if job.queue not in self.queues:
             return Reason(Code.QUEUE_UNKNOWN, f"queue {job.queue!r} does not exist")
+        if job.spec.network.startswith(BY_LABELS) and not self.program.flat["hyper_node_gradient_for_job"]:
+            labels = job.spec.network.removeprefix(BY_LABELS)
+            detail = f"pods cannot be kept within one {labels}: no configured plugin knows domains"
+            return Reason(Code.UNKNOWN_TIER, f"{detail}; add network-topology-aware to the configuration")
         return None
 
     def run(self) -> None:

@@ -15,6 +15,8 @@ from stromboli.model.nodes import Index, Mask
 
 #: The name of the domain that holds all nodes, as Volcano calls it.
 TOP = "<cluster-top-hypernode>"
+#: Begins the name of a network that is made of labels which a group names itself; names of objects have no colon.
+BY_LABELS = "labels:"
 
 
 @dataclass(frozen=True, slots=True)
