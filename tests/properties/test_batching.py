@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.framework import greedy, ranking
+from stromboli.framework import greedy, looking_ahead, ranking
 from stromboli.framework.plugin import Plugin
 from stromboli.framework.program import Program
 from stromboli.framework.ranking import BlockedRanking, Ranking
@@ -19,6 +19,7 @@ from stromboli.framework.search import NodeSearch
 from stromboli.framework.session import Session
 from stromboli.kube import KubeObject
 from stromboli.model.job import Job
+from stromboli.model.nodes import Mask
 from stromboli.model.task import Task
 from stromboli.planner.report import report_of
 from tests.properties import objects
@@ -55,18 +56,23 @@ def pending_classes(session: Session) -> list[list[Task]]:
     return list(found.values())
 
 
-def place(session: Session, tasks: Sequence[Task], most: int) -> Iterator[list[int]]:
+def place(
+    session: Session, tasks: Sequence[Task], most: int, within: Mask | None = None, *, undone: bool = False
+) -> Iterator[list[int]]:
     """Place tasks of one class, at most so many at a time, and tell where each operation put them."""
     statement, placed = session.statement(), 0
     while placed < len(tasks):
-        rows = session.search.places(tasks[placed], min(most, len(tasks) - placed))
+        rows = session.search.places(tasks[placed], min(most, len(tasks) - placed), within)
         if not rows:
             break
         statement.allocate(tasks[placed : placed + len(rows)], rows)
         session.search.settle(tasks[placed].task_class, rows)
         placed += len(rows)
         yield rows
-    statement.keep()
+    if undone:
+        statement.discard()
+    else:
+        statement.keep()
 
 
 def chosen_rows(session: Session, wanted: Sequence[tuple[int, int]], most: int) -> list[list[int]]:
@@ -90,6 +96,52 @@ def test_copies_at_once_are_copies_one_by_one(
     world: list[KubeObject], weighting: str, wanted: list[tuple[int, int]]
 ) -> None:
     compare_batches(world, weighted_program(weighting), wanted)
+
+
+def airy(sizes: Sequence[str]) -> list[KubeObject]:
+    """A few nodes with much room, and two jobs of many equal pods."""
+    nodes = [objects.node(f"node-{number}", {"cpu": size, "pods": "110"}) for number, size in enumerate(sizes)]
+    crowds = [objects.gang(f"crowd-{cpu}", 40, objects.template({"cpu": cpu})) for cpu in ("1", "2")]
+    return [*nodes, *(entry for crowd in crowds for entry in crowd)]
+
+
+#: (which class, how many of it again and again, which half of the nodes or all of them or none, whether it is undone).
+rounds = st.tuples(
+    st.integers(0, 1), st.lists(st.integers(2, 6), min_size=1, max_size=6), st.integers(0, 3), st.booleans()
+)
+Round = tuple[int, list[int], int, bool]
+
+
+def rows_inside(session: Session, wanted: Sequence[Round], most: int) -> list[list[int]]:
+    classes, nodes = pending_classes(session), np.arange(len(session.nodes))
+    chosen = []
+    for number_of_class, numbers, part, undone in wanted:
+        within = (nodes % 2 == part) | (part == 2)
+        for number in numbers:
+            tasks = [task for task in classes[number_of_class] if session.ledger.is_pending(task)]
+            rows = place(session, tasks[:number], most, within, undone=undone)
+            chosen.append([row for each in rows for row in each])
+    return chosen
+
+
+@examples(100)
+@given(
+    st.lists(st.sampled_from(["16", "16", "40"]), min_size=4, max_size=8),
+    st.sampled_from(("spread", "default", "pack")),
+    st.lists(rounds, min_size=1, max_size=5),
+)
+def test_copies_inside_domains_at_once_are_copies_one_by_one(
+    sizes: list[str], weighting: str, wanted: list[Round]
+) -> None:
+    world, program = airy(sizes), weighted_program(weighting)
+    at_once, one_by_one = session_of(world, program), session_of(world, program)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(greedy, "_FEW", 3)
+        patch.setattr(looking_ahead, "_DEPTH", 3)
+        patch.setattr(looking_ahead, "_WIDTH", 2)
+        patch.setattr(ranking, "_FEW", 1)
+        assert rows_inside(at_once, wanted, most=1000) == rows_inside(one_by_one, wanted, most=1)
+    assert at_once.ledger.fingerprint() == one_by_one.ledger.fingerprint()
 
 
 @examples(60)

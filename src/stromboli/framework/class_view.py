@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from stromboli.framework.looking_ahead import Ahead
 from stromboli.framework.node_rules import Locality, NodeFilter, NodeScorer
 from stromboli.framework.program import Program
 from stromboli.framework.ranking import Ranking, ranking_of
@@ -59,8 +60,8 @@ class ClassView:
     """The fresh answers of one class in one cycle."""
 
     __slots__ = (
-        "cluster_filters", "cluster_scorers", "fresh", "ledger", "ranking", "refusal", "request", "room", "room_at",
-        "row_filters", "row_scorers", "static", "task_class",
+        "ahead", "cluster_filters", "cluster_scorers", "fresh", "ledger", "ranking", "refusal", "request", "room",
+        "room_at", "row_filters", "row_scorers", "static", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -78,6 +79,7 @@ class ClassView:
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
         self.ranking: Ranking | None = None
+        self.ahead = Ahead()
         #: How far in the ledger's log the scores are true.
         self.fresh = 0
         #: Copies that found room when the class was last refused, why not more, and the ledger's `freed` at that time.
@@ -96,8 +98,10 @@ class ClassView:
         changed = log.position - self.fresh
         if ranking is None or changed * 3 > len(ledger.nodes):
             ranking = self.ranking = ranking_of(self.evaluate(ledger.roomy_rows))
+            self.ahead.forget_all()
         elif changed:
             index = log.since(self.fresh)
+            self.ahead.forget(index.tolist())
             ranking.replace(index, self.evaluate(ledger.rows(index, certain=True)))
         self.fresh = log.position
         return ranking

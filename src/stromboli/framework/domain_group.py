@@ -24,10 +24,8 @@ class DomainGroup(tuple[Domain, ...]):
 
     def where(self, marked: Mask) -> DomainGroup:
         """Those whose places are marked."""
-        chosen = marked[self.places]
-        if chosen.all():
-            return self
-        return _grouped(compress(self, chosen.tolist()), self.places[chosen])
+        chosen = marked[self.places].tolist()
+        return _grouped(compress(self, chosen), self.places[chosen]) if False in chosen else self
 
 
 def group_of(domains: Iterable[Domain]) -> DomainGroup:
@@ -50,11 +48,12 @@ class DomainScores(Mapping[str, float]):
 
     def best(self) -> tuple[Domain, float]:
         """The best domain, the first by name among equals, with its score."""
-        points = self._points
-        highest = points.max()
-        equals = (points == highest).nonzero()[0].tolist()
-        best = min((self._domains[place] for place in equals), key=lambda domain: domain.name)
-        return best, float(highest)
+        points: list[float] = self._points.tolist()
+        highest = max(points)
+        if points.count(highest) == 1:
+            return self._domains[points.index(highest)], highest
+        equals = (domain for domain, point in zip(self._domains, points, strict=True) if point == highest)
+        return min(equals, key=lambda domain: domain.name), highest
 
     @cached_property
     def _by_name(self) -> dict[str, float]:

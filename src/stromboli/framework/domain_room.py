@@ -31,10 +31,11 @@ class DomainRoom:
         classes: dict[int, list[Task]] = {}
         for task in tasks:
             classes.setdefault(task.task_class.number, []).append(task)
-        total = np.zeros(len(tree.hyper_nodes), dtype=np.int64)
+        total: Amount | None = None
         for some in classes.values():
-            total += np.minimum(self._room(tree, some[0].task_class, at_best=True), len(some))
-        return total
+            fitting = np.minimum(self._room(tree, some[0].task_class, at_best=True), len(some))
+            total = fitting if total is None else total + fitting
+        return np.zeros(len(tree.hyper_nodes), dtype=np.int64) if total is None else total
 
     def idle(self, tree: HyperNodeTree, task_class: TaskClass) -> Amount:
         """For each domain of a tree how many copies it holds right now, beside what is held for others."""

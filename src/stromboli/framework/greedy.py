@@ -19,6 +19,8 @@ from stromboli.model.nodes import Index, Vector
 
 #: Up to this many copies the first look is as deep as it can be needed.
 _SHALLOW = 12
+#: Up to this many copies inside a domain are placed one by one, by what is known of further copies.
+_FEW = 24
 
 
 def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index | None = None) -> list[int]:
@@ -26,6 +28,10 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
 
     The scores are left as they will be once the copies are placed.
     """
+    if inside is not None and not len(inside):
+        return []
+    if inside is not None and wanted <= _FEW:
+        return view.ahead.place(view, ranking, wanted, inside)
     rows = ranking.best(wanted) if inside is None else inside[Ranking(ranking.scores[inside]).best(wanted)]
     if not len(rows):
         return []
@@ -41,6 +47,7 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
             break
         depth *= 4
     ranking.replace(rows, table.take(_starts(len(rows), copies) + taken))
+    view.ahead.forget(rows.tolist())
     return rows[owners].tolist()
 
 

@@ -28,6 +28,8 @@ from stromboli.model.volume_books import Taken, VolumeBooks
 from stromboli.model.volumes import VolumeNeeds
 
 _STATUSES = tuple(TaskStatus)
+#: Up to so many rows are looked at one by one.
+_FEW = 16
 _ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
 
 
@@ -359,6 +361,8 @@ class Ledger:
         books = self.books
         if isinstance(columns, int):
             return self._is_row_overcommitted(task_class, columns, status)
+        if len(columns) <= _FEW:
+            return any(self._is_row_overcommitted(task_class, row, status) for row in columns.tolist())
         asked = self._asked_by(task_class)
         left = books[asked, columns]
         if status is TaskStatus.PIPELINED:
@@ -367,7 +371,7 @@ class Ledger:
         return bool(left.min() < 0)
 
     def _is_row_overcommitted(self, task_class: TaskClass, row: int, status: TaskStatus) -> bool:
-        """The same for one row: asked for every task, so it is done with plain numbers."""
+        """The same for one row: asked for every task or small gang, so it is done with plain numbers."""
         item, layout, later = self.books.item, self.layout, status is TaskStatus.PIPELINED
         for dimension, _ in task_class.request:
             left = item(dimension, row)

@@ -81,12 +81,14 @@ class Gradients:
 
     def _have(self, minimum: Request) -> Mask:
         """Which domains have this much in sum, now or once everything that is being released is gone."""
-        now = later = _ALL
+        now = self._have_enough(minimum, later=False)
+        return now if now.all() else now | self._have_enough(minimum, later=True)
+
+    def _have_enough(self, minimum: Request, *, later: bool) -> Mask:
+        enough = _ALL
         for dimension, amount in minimum:
-            idle, future = self._sums_of(dimension)
-            now = now & (idle.now() >= amount)
-            later = later & (future.now() >= amount)
-        return now | later
+            enough = enough & (self._sums_of(dimension)[later].now() >= amount)
+        return enough
 
     def _sums_of(self, dimension: int) -> tuple[DomainSums, DomainSums]:
         known = self._idle.get(dimension)
