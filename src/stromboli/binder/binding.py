@@ -58,7 +58,12 @@ class Binding:
             try:
                 async with self.pace.turn():
                     await self._client.bind(
-                        order.namespace, order.name, order.uid, order.node, annotations=order.annotations
+                        order.namespace,
+                        order.name,
+                        order.uid,
+                        order.node,
+                        annotations=order.annotations,
+                        labels=order.labels,
                     )
             except RequestFailed as error:
                 if isinstance(error, ApiError) and error.is_conflict:

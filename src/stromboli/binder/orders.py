@@ -21,6 +21,7 @@ class BindOrder:
     annotations: Mapping[str, str] = field(default_factory=dict)
     #: The volumes that must be ready before.
     volumes: VolumeOrder | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -38,6 +39,8 @@ class Commit:
     members: tuple[BindOrder, ...]
     minimum: int
     bound: int = 0
+    #: Tells it from every other commit that there ever was.
+    name: str = ""
 
     @property
     def needed(self) -> int:

@@ -1,0 +1,89 @@
+"""Rooms that are held for members on their way: checked with the cache's own books, by which schedulers decide too.
+
+Who comes first holds. Members of a request that finds its rooms taken hold nothing, so that they are in nobody's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from stromboli.binder.orders import BindOrder
+from stromboli.cache.cluster import Cluster
+from stromboli.model.nodes import Taint
+from stromboli.model.numa import PROCESSORS
+from stromboli.model.tolerations import first_untolerated, tolerates
+
+_CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+_NOT_READY = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
+
+
+class Rooms:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        #: By uid, the decision for which a room is held.
+        self._held: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def reserve(self, decision: str, orders: Sequence[BindOrder]) -> dict[str, str]:
+        """Hold a room for each of them; by uid, why there is none."""
+        refused = {order.uid: self._other_claim(decision, order) for order in orders}
+        refused = {uid: words for uid, words in refused.items() if words}
+        open_orders = [order for order in orders if order.uid not in refused]
+        for order in open_orders:
+            self._hold(decision, order)
+        if all(not self._shortage(order) for order in open_orders):
+            return refused
+        self.release(order.uid for order in open_orders)
+        for order in open_orders:
+            self._hold(decision, order)
+            if words := self._shortage(order):
+                refused[order.uid] = words
+                self.release((order.uid,))
+        return refused
+
+    def release(self, uids: Iterable[str]) -> None:
+        """Give up the rooms of those who are not bound after all; who has been seen on its node keeps it."""
+        for uid in uids:
+            if self._held.pop(uid, None) is not None:
+                self._cluster.forget(uid)
+
+    def settle(self, uids: Iterable[str]) -> None:
+        """These are bound: they take their room until the watches show them, and then for good."""
+        for uid in uids:
+            self._held.pop(uid, None)
+
+    def held_by(self, decision: str) -> list[str]:
+        return [uid for uid, holder in self._held.items() if holder == decision]
+
+    def closed(self, order: BindOrder) -> str:
+        """Why the node takes no such pod just now, in words: it is cordoned, not ready, or repels it."""
+        entry = self._cluster.structure.nodes.get(order.node)
+        if entry is None:
+            return f"node {order.node} cannot be used"
+        self._cluster.derived()
+        counted = self._cluster.books.counted.get(order.uid)
+        tolerations = counted.task.task_class.tolerations if counted else ()
+        if entry.facts.unschedulable and not tolerates(tolerations, _CORDONED):
+            return f"node {order.node} is cordoned"
+        if not entry.facts.ready and not tolerates(tolerations, _NOT_READY):
+            return f"node {order.node} is not ready"
+        taint = first_untolerated(tolerations, entry.facts.taints)
+        return f"node {order.node} has taint {taint}, which the pod does not tolerate" if taint else ""
+
+    def _other_claim(self, decision: str, order: BindOrder) -> str:
+        holder = self._held.get(order.uid, decision)
+        return "" if holder == decision else f"bind request {holder} is binding the pod to a node"
+
+    def _hold(self, decision: str, order: BindOrder) -> None:
+        if order.uid in self._held:
+            return
+        self._held[order.uid] = decision
+        volumes = order.volumes.choices if order.volumes else ()
+        processors = order.annotations.get(PROCESSORS, "")
+        self._cluster.assume(order.uid, order.node, processors, order.annotations, volumes)
+
+    def _shortage(self, order: BindOrder) -> str:
+        lacking = self._cluster.shortages(order.uid)
+        return f"node {order.node} has no room: Insufficient {', '.join(lacking)}" if lacking else ""
