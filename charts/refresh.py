@@ -28,8 +28,11 @@ def copies() -> dict[str, str]:
 
 
 def _rights() -> dict[str, tuple[Right, ...]]:
-    by_delete = {"scheduler-evict-by-delete": rights_of("scheduler", evict_by_delete=True)}
-    return {process: rights_of(process) for process in (*PROCESSES, *OPTIONAL)} | by_delete | USER_RIGHTS
+    chosen = {
+        "scheduler-evict-by-delete": rights_of("scheduler", evict_by_delete=True),
+        "controller-discover": rights_of("controller", discover=True),
+    }
+    return {process: rights_of(process) for process in (*PROCESSES, *OPTIONAL)} | chosen | USER_RIGHTS
 
 
 def refresh() -> None:

@@ -6,20 +6,18 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from stromboli.controllers.controllers import Controllers
 from stromboli.controllers.discovery_keys import parse_keys
+from stromboli.install.roles import role_documents
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.applying import Applier
 from stromboli.kube.objects.catalogue import EVENTS, HYPER_NODES, NODES
 from stromboli.kube.objects.topology import HyperNode
-from testbed.plane import ADMINISTRATOR
+from testbed.plane import ADMINISTRATOR, NAMESPACE
 from tests.e2e.cluster import NAMES, Cluster
 from tests.standins.living import running
 
@@ -115,17 +113,19 @@ async def test_a_hypernode_says_what_is_wrong_with_it(cluster: Cluster) -> None:
     await cluster.until(told_twice, "what is wrong again is counted")
 
 
-def documented_role() -> list[dict[str, Any]]:
-    """The rights for discovery, as the page tells people to give them."""
-    page = (Path(__file__).parents[2] / "docs" / "controllers.md").read_text(encoding="utf-8")
-    text = page.partition("### Discovering HyperNodes")[2].partition("```yaml\n")[2].partition("```")[0]
-    return list(yaml.safe_load_all(text))
+@pytest.fixture
+async def discovering(cluster: Cluster) -> AsyncIterator[Cluster]:
+    """The controllers may write HyperNodes, as an installation with discovery lets them, and as no other does."""
+    for discover in (True, False):
+        if cluster.plane.kind == "real":
+            await Applier(cluster.client).apply(role_documents("controller", NAMESPACE, discover=discover))
+        if discover:
+            yield cluster
 
 
-async def test_controllers_discover_with_the_rights_that_the_page_tells(cluster: Cluster) -> None:
+async def test_controllers_discover_with_the_rights_that_they_are_given(discovering: Cluster) -> None:
     """A domain is made, follows its nodes, and goes when they say something else."""
-    if cluster.plane.kind == "real":
-        await Applier(cluster.client).apply(documented_role())
+    cluster = discovering
     keys = parse_keys(f"{SPINE},{LEAF}")
     await label(cluster, {LEAF: "l0", SPINE: "s0"}, {LEAF: "l1", SPINE: "s0"})
 

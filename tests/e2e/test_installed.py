@@ -111,7 +111,8 @@ def test_applying_in_the_old_way_works_as_well(installed: Kubectl) -> None:
 
 
 def test_every_choice_is_accepted(installed: Kubectl) -> None:
-    chosen = ("--replicas", "1", "--scheduler-name", "night", "--evict-by-delete", "--image", "example.com/stromboli:1")
+    chosen = ("--replicas", "1", "--scheduler-name", "night", "--evict-by-delete", "--image", "example.com/stromboli:1",
+              "--discover-hypernodes", "zone,rack")  # fmt: skip
     told = installed(*APPLY, "--dry-run=server", "--force-conflicts", stdin=manifests(*chosen))
     assert "Warning" not in told
 

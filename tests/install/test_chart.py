@@ -84,6 +84,11 @@ SAME: list[tuple[str, Values, list[str]]] = [
     ("another name", {"schedulerNames": ["night"]}, ["--scheduler-name", "night"]),
     ("another policy", {"config": POLICY}, ["--conf", "-"]),
     ("evicting by delete", {"scheduler": {"evictByDelete": True}}, ["--evict-by-delete"]),
+    (
+        "a network that is discovered",
+        {"controller": {"discoverHyperNodes": "zone,rack=example.com/rack"}},
+        ["--discover-hypernodes", "zone,rack=example.com/rack"],
+    ),
     ("kinds left out", {"crds": {"install": False}}, ["--without-crds"]),
     ("Volcano: the name", {"custom": {"scheduler_name": "volcano"}}, ["--scheduler-name", "volcano"]),
     ("Volcano: the policy", {"custom": {"scheduler_config_override": POLICY}}, ["--conf", "-"]),

@@ -63,7 +63,8 @@ def test_the_kinds_are_those_of_the_package() -> None:
 
 @pytest.mark.parametrize("process", PROCESSES)
 def test_containers_are_called_with_options_that_exist(process: str) -> None:
-    command, *arguments = container(printed("--evict-by-delete")[f"Deployment stromboli-{process}"])["args"]
+    chosen = printed("--evict-by-delete", "--discover-hypernodes=rack")
+    command, *arguments = container(chosen[f"Deployment stromboli-{process}"])["args"]
     assert command == process
     context = COMMANDS[command].load().make_context(command, arguments)
     assert context.params["scheduler_names"] == ("stromboli", "volcano")
@@ -185,6 +186,13 @@ def test_evicting_by_delete_changes_the_process_and_its_role() -> None:
     changed = {kind for kind in usual if usual[kind] != chosen[kind]}
     assert changed == {SCHEDULER, "ClusterRole stromboli-scheduler"}
     assert "--evict-by-delete=true" in container(chosen[SCHEDULER])["args"]
+
+
+def test_discovering_hypernodes_changes_the_process_and_its_role() -> None:
+    usual, chosen = printed(), printed("--discover-hypernodes", "zone,rack")
+    changed = {kind for kind in usual if usual[kind] != chosen[kind]}
+    assert changed == {"Deployment stromboli-controller", "ClusterRole stromboli-controller"}
+    assert "--discover-hypernodes=zone,rack" in container(chosen["Deployment stromboli-controller"])["args"]
 
 
 KINDS_OF_PARTS = {

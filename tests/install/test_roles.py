@@ -10,6 +10,7 @@ import pytest
 
 from charts.refresh import CHART, copies
 from stromboli.install.rights import (
+    DISCOVERS,
     EVICTS_BY_DELETE,
     USER_RIGHTS,
     Right,
@@ -50,9 +51,9 @@ NEVER = [
 
 
 @pytest.mark.parametrize("process", [*PROCESSES, *OPTIONAL])
-@pytest.mark.parametrize("by_delete", [False, True], ids=["by eviction", "by delete"])
-def test_no_process_may_do_harm(process: str, by_delete: bool) -> None:
-    granted = set(allowed(role_documents(process, "batch", evict_by_delete=by_delete)))
+@pytest.mark.parametrize("most", [False, True], ids=["as usual", "with everything that can be chosen"])
+def test_no_process_may_do_harm(process: str, most: bool) -> None:
+    granted = set(allowed(role_documents(process, "batch", evict_by_delete=most, discover=most)))
     assert granted
     assert not [
         (resource, verb) for _, resource, verb in granted if (resource, verb) in NEVER or "*" in resource + verb
@@ -141,7 +142,7 @@ def told(section: str) -> list[str]:
 
 def test_the_page_tells_every_right_with_its_reason() -> None:
     assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE))
-    assert told("Controllers") == rows(controller_rights())
+    assert told("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
     assert told("Both") == rows(lease_rights("any"))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.hypernodes import read_keys
 from stromboli.cli.output import Failure, echo_json
 from stromboli.cli.scenario import read_configuration_text, read_registry
 
@@ -47,6 +48,10 @@ Exit codes:
 @click.option(
     "--evict-by-delete", is_flag=True, help="Evict by deleting pods, past disruption budgets, with the right to do so."
 )
+@click.option(
+    "--discover-hypernodes", default="", metavar="KEYS",
+    help="Keep HyperNodes up to date with these labels of nodes, with the right to do so.",
+)  # fmt: skip
 @click.option("--without-crds", is_flag=True, help="For a cluster that has the kinds of Volcano already.")
 @click.option(
     "--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. May be given several times."
@@ -82,6 +87,7 @@ def _parts(options: dict[str, Any]) -> list[str]:
 def _installation(options: dict[str, Any]) -> Installation:
     from stromboli.install.installation import IMAGE, Installation, UnusableChoice
 
+    read_keys(options["discover_hypernodes"], "--discover-hypernodes")
     given = {"configuration": _configuration(options["conf"])} if options["conf"] else {}
     try:
         return Installation(
@@ -90,6 +96,7 @@ def _installation(options: dict[str, Any]) -> Installation:
             replicas=options["replicas"],
             scheduler_names=tuple(dict.fromkeys(options["scheduler_names"])),
             evict_by_delete=options["evict_by_delete"],
+            discover_hypernodes=options["discover_hypernodes"],
             **given,
         )
     except UnusableChoice as error:

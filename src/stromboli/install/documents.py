@@ -35,8 +35,12 @@ def _definitions(installation: Installation) -> list[Document]:
 def _roles(installation: Installation) -> list[Document]:
     documents = [_account(process, installation) for process in PROCESSES]
     for process in PROCESSES:
-        by_delete = process == "scheduler" and installation.evict_by_delete
-        documents += role_documents(process, installation.namespace, evict_by_delete=by_delete)
+        documents += role_documents(
+            process,
+            installation.namespace,
+            evict_by_delete=installation.evict_by_delete,
+            discover=bool(installation.discover_hypernodes),
+        )
     return documents + user_role_documents()
 
 

@@ -37,6 +37,8 @@ class Installation:
     #: The text of volcano-scheduler.conf.
     configuration: str = DEFAULT_TEXT
     evict_by_delete: bool = False
+    #: The labels of nodes that HyperNodes follow, as the controllers take them; empty for none.
+    discover_hypernodes: str = ""
 
     def __post_init__(self) -> None:
         if not _NAMESPACE.fullmatch(self.namespace):

@@ -71,6 +71,7 @@ def controller(installation: Installation) -> Process:
             "--healthz-address=:11252",
             f"--leader-elect-resource-name={LEASES['controller']}",
             "--log-format=json",
+            *((f"--discover-hypernodes={keys}",) if (keys := installation.discover_hypernodes) else ()),
         ),
         health_port=11252,
         requests={"cpu": "100m", "memory": "128Mi"},

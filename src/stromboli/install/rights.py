@@ -103,6 +103,13 @@ _CONTROLLER = (
     Right(JOBS.group, "jobs", ("get",), _OWNERS),
 )
 
+DISCOVERS = Right(
+    HYPER_NODES.group,
+    "hypernodes",
+    ("create", "patch", "delete"),
+    "HyperNodes follow the labels of nodes, with `--discover-hypernodes`",
+)
+
 _ADMISSION = (
     *_followed((QUEUES, POD_GROUPS, NATIVE_POD_GROUPS), "groups and pods are told whether their queue takes them"),
     *_followed((NAMESPACES, PRIORITY_CLASSES), "the queue of a namespace, and the default priority class, are known"),
@@ -116,8 +123,8 @@ def scheduler_rights(*, evict_by_delete: bool = False) -> tuple[Right, ...]:
     return (*_SCHEDULER, EVICTS_BY_DELETE if evict_by_delete else EVICTS)
 
 
-def controller_rights() -> tuple[Right, ...]:
-    return _CONTROLLER
+def controller_rights(*, discover: bool = False) -> tuple[Right, ...]:
+    return (*_CONTROLLER, DISCOVERS) if discover else _CONTROLLER
 
 
 def admission_rights() -> tuple[Right, ...]:
