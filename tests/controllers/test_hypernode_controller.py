@@ -105,6 +105,43 @@ async def test_a_circle_is_told_on_who_makes_it(client: Client) -> None:
         await until(says(client, "one", 0, "two is of tier 2, which is not below tier 1"), SECONDS)
 
 
+def matching(pattern: str) -> dict[str, Any]:
+    return {"type": "Node", "selector": {"regexMatch": {"pattern": pattern}}}
+
+
+#: By name: tier, members, nodes in it, and what is said about it.
+FAULTS: dict[str, tuple[int, list[dict[str, Any]], int, str]] = {
+    "circle-a": (3, [named("circle-b", "HyperNode")], 0, "circle-b is of tier 3, which is not below tier 3"),
+    "circle-b": (3, [named("circle-a", "HyperNode")], 0, "circle-a is of tier 3, which is not below tier 3"),
+    "empty": (1, [labelled(rack="none")], 0, "no node is in it; nothing is placed there"),
+    "nested-pattern": (1, [matching("^(a+)+$")], 0, "no node is in it; nothing is placed there"),
+    "no-pattern": (1, [matching("(")], 0, "spec.members[0].selector.regexMatch.pattern: missing )"),
+    "own-member": (2, [named("own-member", "HyperNode")], 0, "own-member is of tier 2, which is not below tier 2"),
+    "second-parent": (2, [named("sound", "HyperNode")], 0, "sound is a member of first-parent already"),
+    "unknown-hypernode": (2, [named("nobody", "HyperNode")], 0, "there is no HyperNode 'nobody' yet"),
+    "unknown-node": (1, [named("nobody")], 0, "there is no node 'nobody'"),
+    "wide-pattern": (1, [matching("a" * 1025)], 0, "needs between 1 and 1024 characters"),
+}
+
+
+async def test_each_fault_is_told_on_its_object_alone(client: Client) -> None:
+    await create_node(client, "a" * 40 + "b")
+    await create(client, "sound", 1, named("a" * 40 + "b"))
+    await create(client, "first-parent", 2, named("sound", "HyperNode"))
+    for name, (tier, members, _, _) in FAULTS.items():
+        await create(client, name, tier, *members)
+    async with running(Controllers(client, ["volcano"])):
+        for name, (_, _, nodes, message) in FAULTS.items():
+            await until(says(client, name, nodes, message), SECONDS)
+        for name in ("sound", "first-parent"):
+            await until(says(client, name, 1), SECONDS)
+        told = await until(events(client, len(FAULTS)), SECONDS)
+    assert {(each.regarding.name, each.type, each.reason) for each in told} == {
+        (name, "Warning", "Faulty") for name in FAULTS
+    }
+    assert all(FAULTS[each.regarding.name or ""][3] in (each.note or "") for each in told)
+
+
 async def test_what_others_say_stays_and_what_is_true_is_not_written_again(client: Client) -> None:
     await create_node(client, "a")
     await create(client, "rack", 1, named("a"))
