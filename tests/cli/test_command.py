@@ -46,7 +46,18 @@ def test_every_command_loads_and_shows_examples() -> None:
         result = CliRunner().invoke(main, [name, "--help"])
         assert result.exit_code == 0
         assert command.short_help.rstrip(".") in " ".join(result.stdout.split()), name
-    for name in ("up", "scheduler", "controller", "plan", "explain", "topology", "replay", "reasons", "completion"):
+    for name in (
+        "up",
+        "scheduler",
+        "controller",
+        "admission",
+        "plan",
+        "explain",
+        "topology",
+        "replay",
+        "reasons",
+        "completion",
+    ):
         assert "Examples:\n" in CliRunner().invoke(main, [name, "--help"]).stdout, name
     assert "Examples:\n" in CliRunner().invoke(main, ["hypernodes", "discover", "--help"]).stdout
 

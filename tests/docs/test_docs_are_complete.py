@@ -128,6 +128,8 @@ def test_the_default_configuration_is_shown() -> None:
 
 def commands(group: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
     if isinstance(group, click.Group):
+        if group.invoke_without_command:
+            yield name, group
         context = click.Context(group)
         for child in group.list_commands(context):
             found = group.get_command(context, child)

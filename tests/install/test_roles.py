@@ -14,6 +14,7 @@ from stromboli.install.rights import (
     EVICTS_BY_DELETE,
     USER_RIGHTS,
     Right,
+    admission_rights,
     controller_rights,
     lease_rights,
     scheduler_rights,
@@ -144,6 +145,7 @@ def test_the_page_tells_every_right_with_its_reason() -> None:
     assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE))
     assert told("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
     assert told("Both") == rows(lease_rights("any"))
+    assert told("Webhook") == rows(admission_rights())
 
 
 def test_the_page_tells_the_roles_of_people() -> None:

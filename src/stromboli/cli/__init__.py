@@ -19,6 +19,9 @@ COMMANDS = {
     "controller": LazyCommand(
         "stromboli.cli.controller:controller", "Make PodGroups for plain pods and keep the state of queues."
     ),
+    "admission": LazyCommand(
+        "stromboli.cli.admission:admission", "Look at objects before they are stored, as a webhook."
+    ),
     "manifests": LazyCommand("stromboli.cli.manifests:manifests", "Print the manifests of an installation."),
     "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),

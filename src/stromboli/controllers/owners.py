@@ -10,7 +10,7 @@ import msgspec
 
 from stromboli.controllers.podgroups import controlling_owner
 from stromboli.kube.access.api_errors import ApiError
-from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.meta import OwnerReference, TopLevel
 from stromboli.kube.objects.pod import Pod
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ _PLURALS = {
     ("batch/v1", "Job"): "jobs",
 }
 """The owners that are asked: those that everybody's cluster has, and every scheduler may read."""
+
+
+def inherits_annotations(owner: OwnerReference) -> bool:
+    """Whether what such an owner says holds for the group of its pods."""
+    return (owner.api_version or "", owner.kind or "") in _PLURALS
 
 
 async def owner_annotations(client: Client, pod: Pod) -> Mapping[str, str]:

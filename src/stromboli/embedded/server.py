@@ -48,7 +48,7 @@ class ApiServer:
         self.faults = faults if faults is not None else Faults()
         self._plane = ControlPlane(native_groups=native_groups)
         self._front = HttpFront(self._plane, Api(self._plane), self.faults, self.token, bookmark_interval)
-        self._certificates = make_certificates(ADDRESS)
+        self._certificates = make_certificates()
         self._runner: web.ServerRunner | None = None
         #: Where the socket for those on this machine lies; nobody else can look into it.
         self._folder: tempfile.TemporaryDirectory[str] | None = None

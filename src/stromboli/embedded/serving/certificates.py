@@ -1,4 +1,4 @@
-"""A certificate authority for one server's lifetime, and the certificate it gives to the loopback address."""
+"""A certificate authority for one server's lifetime, and the one certificate that it gives."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime
 import ipaddress
 import ssl
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-_LIFETIME = datetime.timedelta(days=365)
+#: What a server on this machine is called.
+_HERE = ("127.0.0.1", "localhost", "kubernetes")
+_DAYS = 365
 #: Clocks of containers and hosts differ a little.
 _EARLIER = datetime.timedelta(minutes=5)
 
@@ -41,11 +44,12 @@ class Certificates:
         return ssl.create_default_context(cadata=self.authority.decode())
 
 
-def make_certificates(address: str = "127.0.0.1") -> Certificates:
+def make_certificates(hosts: Sequence[str] = _HERE, days: int = _DAYS) -> Certificates:
+    """For a server with these names and addresses."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     server_key = ec.generate_private_key(ec.SECP256R1())
-    authority = _authority(authority_key)
-    certificate = _server(server_key, authority, authority_key, address)
+    authority = _authority(authority_key, days)
+    certificate = _server(server_key, authority_key, hosts, days)
     return Certificates(
         authority.public_bytes(serialization.Encoding.PEM),
         certificate.public_bytes(serialization.Encoding.PEM),
@@ -55,7 +59,7 @@ def make_certificates(address: str = "127.0.0.1") -> Certificates:
     )
 
 
-def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey, days: int) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -64,11 +68,11 @@ def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _EARLIER)
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_after(now + datetime.timedelta(days=days))
     )
 
 
-def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+def _authority(key: ec.EllipticCurvePrivateKey, days: int) -> x509.Certificate:
     usage = x509.KeyUsage(
         digital_signature=True,
         key_cert_sign=True,
@@ -80,7 +84,7 @@ def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
         encipher_only=False,
         decipher_only=False,
     )
-    builder = _builder("stromboli-authority", "stromboli-authority", key)
+    builder = _builder("stromboli-authority", "stromboli-authority", key, days)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(usage, critical=True)
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
@@ -88,20 +92,22 @@ def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
 
 
 def _server(
-    key: ec.EllipticCurvePrivateKey,
-    authority: x509.Certificate,
-    authority_key: ec.EllipticCurvePrivateKey,
-    address: str,
+    key: ec.EllipticCurvePrivateKey, authority_key: ec.EllipticCurvePrivateKey, hosts: Sequence[str], days: int
 ) -> x509.Certificate:
-    names = x509.SubjectAlternativeName(
-        [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost"), x509.DNSName("kubernetes")]
-    )
+    names = x509.SubjectAlternativeName([_host(host) for host in hosts])
     issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
-    builder = _builder("stromboli-server", "stromboli-authority", key)
+    builder = _builder("stromboli-server", "stromboli-authority", key, days)
     builder = builder.add_extension(names, critical=False)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     return builder.add_extension(issued_by, critical=False).sign(authority_key, hashes.SHA256())
+
+
+def _host(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
 
 
 def _name(text: str) -> x509.Name:

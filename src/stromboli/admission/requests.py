@@ -1,0 +1,106 @@
+"""What an API server asks about an object that is to be stored, and what it is answered (admission.k8s.io/v1)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from stromboli.admission.verdict import Verdict
+from stromboli.kube.manifests.errors import printable
+from stromboli.kube.objects.meta import Wire
+
+API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
+#: Kubernetes cuts warnings that are longer than this in all.
+_LONGEST_WARNING, _MOST_WARNINGS = 250, 16
+_LONGEST_MESSAGE = 4000
+
+Document = dict[str, Any]
+
+
+class UnusableReview(ValueError):
+    """This is nothing that could be answered."""
+
+
+class GroupKind(Wire):
+    """Of the object; the version is the one that the webhook asked for."""
+
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class User(Wire):
+    """Who wants it to be stored."""
+
+    username: str = ""
+    uid: str = ""
+    groups: list[str] | None = None
+    extra: dict[str, list[str]] | None = None
+
+
+class Request(Wire):
+    """An object that is to be created, changed or deleted. Of one that is deleted, only the old one is there."""
+
+    uid: str = ""
+    kind: GroupKind = msgspec.field(default_factory=GroupKind)
+    name: str = ""
+    namespace: str = ""
+    operation: str = ""
+    sub_resource: str = ""
+    user_info: User = msgspec.field(default_factory=User)
+    object: Document | None = None
+    old_object: Document | None = None
+
+    @property
+    def document(self) -> Document:
+        return self.object or self.old_object or {}
+
+
+class _Review(Wire):
+    api_version: str = ""
+    kind: str = ""
+    request: Request | None = None
+
+
+def read_review(body: bytes) -> Request:
+    """Raises UnusableReview."""
+    try:
+        review = msgspec.json.decode(body, type=_Review)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UnusableReview(f"this is no {KIND}: {error}") from None
+    if (review.api_version, review.kind) != (API_VERSION, KIND):
+        found = printable(f"{review.api_version} {review.kind}", 100)
+        raise UnusableReview(f"expected {API_VERSION} {KIND}, got {found}; use admissionReviewVersions: [v1]")
+    if review.request is None or not review.request.uid:
+        raise UnusableReview(f"{KIND}: request.uid is missing")
+    return review.request
+
+
+def answer_verdict(request: Request, verdict: Verdict) -> bytes:
+    """What the API server is told about a request that was looked at."""
+    response: Document = {"uid": request.uid, "allowed": verdict.is_allowed}
+    if not verdict.is_allowed:
+        response["status"] = {
+            "code": 403 if verdict.is_forbidden else 422,
+            "reason": "Forbidden" if verdict.is_forbidden else "Invalid",
+            "message": printable(verdict.message, _LONGEST_MESSAGE),
+        }
+    if verdict.warnings:
+        response["warnings"] = [printable(each, _LONGEST_WARNING) for each in verdict.warnings[:_MOST_WARNINGS]]
+    return _answer(response)
+
+
+def answer_patch(request: Request, patch: Sequence[Document]) -> bytes:
+    """What the API server is to change about the object."""
+    response: Document = {"uid": request.uid, "allowed": True}
+    if patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
+    return _answer(response)
+
+
+def _answer(response: Document) -> bytes:
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})

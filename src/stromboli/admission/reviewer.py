@@ -1,0 +1,79 @@
+"""Answers requests with the help of the cluster.
+
+The rules judge by what is remembered of the cluster. A refusal that rests on a queue is given only after that queue was
+read again, because a queue and a group in it are often made in one breath.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.admission.authorisation import Authorisation, Unanswered
+from stromboli.admission.defaults import patch_for
+from stromboli.admission.facts import Facts, Terms
+from stromboli.admission.patching import Operation
+from stromboli.admission.requests import Request
+from stromboli.admission.review import review
+from stromboli.admission.verdict import Fault, Verdict
+from stromboli.kube.access.api_errors import ApiError, RequestFailed
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.catalogue import QUEUES
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    client: Client
+    facts: Callable[[], Facts]
+    terms: Terms
+    authorisation: Authorisation
+    #: What holds when nobody says whether a queue may be used.
+    allows_unanswered: bool = False
+
+    async def review(self, request: Request) -> Verdict:
+        facts = self.facts()
+        verdict = review(request, facts, self.terms)
+        if verdict.queues_in_doubt:
+            verdict = review(request, await self._read_again(facts, verdict.queues_in_doubt), self.terms)
+        if verdict.uses and verdict.is_allowed:
+            verdict = verdict.plus(*[await self._permission(request, queue) for queue in sorted(verdict.uses)])
+        return verdict
+
+    def patch(self, request: Request) -> list[Operation]:
+        return patch_for(request, self.facts(), self.terms)
+
+    async def _permission(self, request: Request, queue: str) -> Verdict:
+        try:
+            if await self.authorisation.may_use(request.user_info, queue):
+                return Verdict()
+        except Unanswered as error:
+            if self.allows_unanswered:
+                return Verdict(warnings=(f"queue {queue!r}: nobody says whether you may use it, so it was let pass",))
+            words = (
+                f"queue {queue!r}: nobody says whether {request.user_info.username!r} may use it ({error}); try again"
+            )
+            return Verdict(faults=(Fault(words, is_forbidden=True),))
+        words = f"queue {queue!r}: {request.user_info.username!r} may not use it"
+        remedy = f"name another, or ask for the verb use on queues.{QUEUES.group} {queue}"
+        return Verdict(faults=(Fault(f"{words}; {remedy}", is_forbidden=True),))
+
+    async def _read_again(self, facts: Facts, names: frozenset[str]) -> Facts:
+        found = await asyncio.gather(*(self._queue(name, facts) for name in names))
+        return facts.with_queues(dict(zip(names, found, strict=True)))
+
+    async def _queue(self, name: str, facts: Facts) -> kube.Queue | None:
+        """The queue as it is now. Where the server does not answer, what is remembered has to do."""
+        try:
+            return await self.client.get(QUEUES, name)
+        except ApiError as error:
+            if error.is_missing:
+                return None
+            _log.warning("queue %s cannot be read again: %s", name, error)
+        except RequestFailed as error:
+            _log.warning("queue %s cannot be read again: %s", name, error)
+        return facts.queues.get(name)

@@ -1,0 +1,114 @@
+"""Rules for what makes pods: who creates a Job or a Deployment must be allowed to use the queue that its pods name.
+
+The pods themselves are made by controllers, which may use every queue; so this is where the person is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli import kube
+from stromboli.admission.facts import Facts, Terms
+from stromboli.admission.pods import is_ours, place_told, pod_sense
+from stromboli.admission.requests import User
+from stromboli.admission.tenancy import entering, prioritised, using
+from stromboli.admission.verdict import GOOD, Fault, Verdict
+from stromboli.cache.jobs import job_key_of, queue_name_of, queue_told
+from stromboli.kube.objects.kinds import as_type
+
+WORKLOADS = {
+    ("apps", "Deployment"): "spec.template",
+    ("apps", "ReplicaSet"): "spec.template",
+    ("apps", "StatefulSet"): "spec.template",
+    ("apps", "DaemonSet"): "spec.template",
+    ("batch", "Job"): "spec.template",
+    ("batch", "CronJob"): "spec.jobTemplate.spec.template",
+}
+"""By group and kind, where the template of the pods is."""
+VOLCANO_JOB = ("batch.volcano.sh", "Job")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Pods that will be made: how they look, where that is said, and the queue that the workload names for them."""
+
+    pod: kube.Pod
+    document: Mapping[str, Any]
+    field: str
+    inherited: str = ""
+
+
+def templates_of(kind: tuple[str, str], document: Mapping[str, Any]) -> list[Template]:
+    """Raises ObjectError for pods that cannot be read."""
+    return list(_tasks(document) if kind == VOLCANO_JOB else _single(WORKLOADS[kind], document))
+
+
+def workload_sense(template: Template, terms: Terms) -> Verdict:
+    found = pod_sense(template.pod, template.document, terms)
+    faults = (Fault(f"{template.field}.{fault.words}", fault.is_forbidden, fault.queue) for fault in found.faults)
+    return Verdict(faults=tuple(faults), warnings=found.warnings)
+
+
+def workload_step(before: Template | None, after: Template, user: User, facts: Facts, terms: Terms) -> Verdict:
+    """Whether this user may have such pods made. Nothing is asked again of a workload that stays where it was."""
+    if not is_ours(after.pod, terms):
+        return GOOD
+    queue, place = _queue(after, facts, terms), f"{after.field}.spec.priorityClassName"
+    name = after.pod.spec.priority_class_name or ""
+    if before is not None and is_ours(before.pod, terms):
+        stays = _queue(before, facts, terms) == queue and (before.pod.spec.priority_class_name or "") == name
+        if stays:
+            return GOOD
+    if queue is None:
+        return GOOD
+    told = place_told(after.pod)[1]
+    field = f"{after.field}.{told}" if told else "metadata.annotations"
+    verdict = GOOD if job_key_of(after.pod) else entering(queue, field, facts)
+    return verdict.plus(using(queue, user, terms), prioritised(name, place, queue, user, facts, terms))
+
+
+def _queue(template: Template, facts: Facts, terms: Terms) -> str | None:
+    """None for pods of a group that is not there: who makes the group is asked then."""
+    pod = template.pod
+    if (key := job_key_of(pod)) is not None:
+        group = facts.groups.get(key)
+        return queue_name_of(group, terms.default_queue) if group is not None else None
+    told = place_told(pod)[0] or template.inherited
+    return told or facts.queue_of_namespace(pod.metadata.namespace) or terms.default_queue
+
+
+def _single(path: str, document: Mapping[str, Any]) -> Iterator[Template]:
+    owner: Mapping[str, Any] = document
+    found: Any = document
+    for step in path.split("."):
+        found = _map(_map(found).get(step))
+        owner = found if step == "jobTemplate" else owner
+    yield _template(found, path, document, queue_told(_texts(_map(owner.get("metadata")).get("annotations")), {}))
+
+
+def _tasks(document: Mapping[str, Any]) -> Iterator[Template]:
+    """A Volcano Job says for all its tasks who schedules them, and in which queue they are."""
+    spec = _map(document.get("spec"))
+    tasks = spec.get("tasks")
+    for place, task in enumerate(tasks if isinstance(tasks, list) else ()):
+        template = _map(_map(task).get("template"))
+        shared = {key: spec[key] for key in ("schedulerName", "priorityClassName") if spec.get(key)}
+        merged = {**template, "spec": {**shared, **_map(template.get("spec"))}}
+        yield _template(merged, f"spec.tasks[{place}].template", document, str(spec.get("queue") or ""))
+
+
+def _template(found: Mapping[str, Any], field: str, document: Mapping[str, Any], inherited: str) -> Template:
+    metadata = _map(document.get("metadata"))
+    namespace = {"namespace": metadata["namespace"]} if "namespace" in metadata else {}
+    manifest = {**found, "metadata": {**_map(found.get("metadata")), **namespace}}
+    return Template(as_type(manifest, kube.Pod), manifest, field, inherited)
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(value: object) -> Mapping[str, str]:
+    return {key: text for key, text in _map(value).items() if isinstance(text, str)}
