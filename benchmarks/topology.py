@@ -8,6 +8,7 @@ import msgspec
 
 from benchmarks import worlds
 from benchmarks.measuring import Result, finished, prepared, run_cycle
+from benchmarks.turnover import turnover
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
 from stromboli.cli.registry import built_in_registry
@@ -27,21 +28,26 @@ _SOFT = NetworkTopology(mode="soft")
 
 
 def topology(parameters: Parameters, runs: int) -> list[Result]:
-    """Racks for many gangs; a tree for one that prefers a rack; a rack for each part of a job."""
+    """Racks for many gangs; a tree for one that prefers a rack; a rack for each part of a job; racks that stay busy."""
     nodes = parameters["nodes"]
     results = [_measured("racks", {"nodes": nodes, "gangs": g, "size": 4}, _racks, runs) for g in (750, 1_500, 2_250)]
     results += [_measured("racks", {"nodes": nodes, "gangs": g, "size": 1_000}, _racks, runs) for g in (3, 6, 9)]
     results.append(_measured("tree", {"zones": 4, "blocks": 8, "racks": 8, "hosts": 2}, _tree, runs))
     results.append(_measured("parts", {"nodes": 1_000, "parts": 100, "size": 10}, _parts, runs))
+    results.append(turnover({"nodes": 640, "racks": 10, "workloads": 15_000}, _network, _program()))
     return results
+
+
+def _program() -> Program:
+    registry = built_in_registry(())
+    return Program(parse_configuration(DEFAULT_TEXT + "  - name: network-topology-aware\n", registry), registry)
 
 
 def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], Objects], runs: int) -> Result:
     cluster = Cluster()
     worlds.fill(cluster, make(parameters))
     prepared(cluster)
-    registry = built_in_registry(())
-    program = Program(parse_configuration(DEFAULT_TEXT + "  - name: network-topology-aware\n", registry), registry)
+    program = _program()
     best: Result | None = None
     timings = []
     for _ in range(runs):

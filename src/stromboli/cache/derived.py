@@ -16,12 +16,13 @@ from stromboli.cache.jobs import missing_group, sub_job_of
 from stromboli.cache.pods import Counted
 from stromboli.cache.sums import QueueSums
 from stromboli.cache.tasks import TaskColumns
-from stromboli.model.books import Layout
+from stromboli.model.books import Effect, Layout
 from stromboli.model.job import PENDING_BEST_EFFORT, Counts, Job, JobSpec, SubJob, empty_counts
 from stromboli.model.nodes import NodeTable
 from stromboli.model.queue import Queue
 from stromboli.model.resources import add_request
 from stromboli.model.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, Task, TaskStatus
+from stromboli.model.task_class import TaskClass
 from stromboli.model.volume_use import VolumeUse
 
 #: A pod as it was entered, and its labels.
@@ -58,6 +59,7 @@ class Derived:
         self.waiting: set[str] = set()
         self.generation = 0
         self._copied_at: dict[str, int] = {}
+        self._effects: dict[tuple[int, TaskStatus], tuple[TaskClass, Effect]] = {}
         self._shared_tallies: set[int] = set()
 
     def revise(self, table: NodeTable, offered: Mapping[str, Mapping[int, int]], queues: Mapping[str, Queue]) -> None:
@@ -98,8 +100,7 @@ class Derived:
 
     def _occupy(self, counted: Counted, sign: int) -> None:
         task_class = counted.task.task_class
-        effect = self.layout.effect(task_class, counted.status)
-        self.books[: self.layout.changing, counted.row] += sign * effect
+        self.books[: self.layout.changing, counted.row] += sign * self._effect(task_class, counted.status)
         for number in task_class.feeds:
             self._own_tally(number)[counted.row] += sign
         if task_class.volumes is not None:
@@ -108,6 +109,14 @@ class Derived:
                 self.later_volume_use.add(task_class.volumes, counted.row, sign)
         standing = self.standing.setdefault(counted.row, set())
         (standing.add if sign > 0 else standing.discard)(counted.task.uid)
+
+    def _effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
+        """What a pod of the class adds to the books of its node: worked out once for pods that are alike."""
+        kept, known = self._effects.get((task_class.number, status), (None, None))
+        if kept is not task_class or known is None:
+            known = self.layout.effect(task_class, status)
+            self._effects[task_class.number, status] = task_class, known
+        return known
 
     def _own_tally(self, number: int) -> NDArray[np.int32]:
         column = self.tallies.get(number)

@@ -70,7 +70,7 @@ class NetworkTopologyAware(Plugin):
         for key in self._session.snapshot.waiting:
             job = self._session.jobs[key]
             wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
-            if wishes and not job.ready_count:
+            if not job.pending_count or (wishes and not job.ready_count):
                 continue
             classes = near if wishes else normal
             classes.update(task.task_class.number for task in job.tasks.values())

@@ -1,0 +1,179 @@
+"""Workloads that come, run for a moment and go, in racks that stay busy: a cluster in virtual time, without a wire."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import chain, count
+
+import msgspec
+
+from benchmarks import worlds
+from benchmarks.measuring import Result, finished, prepared
+from stromboli import kube
+from stromboli.cache.cluster import Cluster
+from stromboli.controllers.queues import standard_queues
+from stromboli.framework.program import Program
+from stromboli.framework.session import Session
+from stromboli.kube.objects.pod import PodStatus
+from stromboli.kube.objects.volcano import NetworkTopology
+
+Parameters = dict[str, int]
+
+#: Virtual seconds between two cycles.
+_PACE = 0.05
+#: How much is asked for, as a part of what there is: as much as can be had, as room that is free waits for a cycle.
+_DEMAND = 0.92
+_LARGEST = 20
+_SHORTEST, _LONGEST = 0.2, 1.0
+_CPU = 8
+_WISHES = (NetworkTopology(mode="hard", highest_tier_allowed=1), NetworkTopology(mode="soft"))
+
+
+@dataclass(slots=True)
+class Workload:
+    arrives: float
+    runs_for: float
+    required: bool
+    group: kube.PodGroup
+    pods: dict[str, kube.Pod]
+    #: By uid, where its pods run.
+    places: dict[str, str] = field(default_factory=dict)
+
+
+class Turnover:
+    """Lets workloads pass through a cluster, and counts the seconds of the processor that cycles and books take."""
+
+    def __init__(
+        self, cluster: Cluster, program: Program, workloads: Sequence[Workload], racks: Mapping[str, int]
+    ) -> None:
+        self.cluster = cluster
+        self._program = program
+        self._racks = racks
+        self._by_pod = {uid: workload for workload in workloads for uid in workload.pods}
+        self._numbers = count()
+        #: What comes next: the moment, a number that keeps the order, who, and whether it comes or goes.
+        self._agenda = [(each.arrives, next(self._numbers), each, True) for each in workloads]
+        self._agenda.sort()
+        self.now = 0.0
+        self.cycles = 0
+        self.seconds = 0.0
+        self.seconds_of_books = 0.0
+        self.finished = 0
+        self.preferred = 0
+        #: Of preferred ones, how many had to do without a rack of their own.
+        self.scattered = 0
+        self.bound = 0
+        self.used = 0.0
+
+    def run(self) -> None:
+        while self._agenda:
+            self.now = max(self.now + _PACE, self._agenda[0][0])
+            while self._agenda and self._agenda[0][0] <= self.now:
+                _, _, workload, comes = heappop(self._agenda)
+                if comes:
+                    self._arrive(workload)
+                else:
+                    self._leave(workload)
+            self._bring_books_up_to_date()
+            self._realise(self._cycle())
+
+    def _bring_books_up_to_date(self) -> None:
+        began = time.process_time()
+        self.cluster.derived()
+        self.seconds_of_books += time.process_time() - began
+
+    def _cycle(self) -> Session:
+        began = time.process_time()
+        session = Session(self.cluster.snapshot(self.now), self._program, uid=f"cycle-{self.cycles}")
+        session.run()
+        self.seconds += time.process_time() - began
+        self.cycles += 1
+        return session
+
+    def _arrive(self, workload: Workload) -> None:
+        for entry in (workload.group, *workload.pods.values()):
+            self.cluster.apply(entry)
+
+    def _leave(self, workload: Workload) -> None:
+        for pod in workload.pods.values():
+            self.cluster.apply(msgspec.structs.replace(pod, status=PodStatus(phase="Succeeded")))
+            self.cluster.remove(pod)
+        self.cluster.remove(workload.group)
+        self.finished += 1
+
+    def _realise(self, session: Session) -> None:
+        """What was decided is done: pods run from now on."""
+        for key, status in session.statuses.items():
+            self.cluster.set_phase(key, status.phase)
+        self.cluster.remember(session.aftermath())
+        for statement in session.decisions.binds:
+            workload = self._by_pod[statement[0].task.uid]
+            for bind in statement:
+                workload.places[bind.task.uid] = bind.node
+                pod = workload.pods[bind.task.uid]
+                spec = msgspec.structs.replace(pod.spec, node_name=bind.node)
+                pod = msgspec.structs.replace(pod, spec=spec, status=PodStatus(phase="Running"))
+                workload.pods[bind.task.uid] = pod
+                self.cluster.apply(pod)
+            self._start(workload)
+
+    def _start(self, workload: Workload) -> None:
+        assert len(workload.places) == len(workload.pods), "all of a workload starts together"
+        racks = {self._racks[node] for node in workload.places.values()}
+        assert len(racks) == 1 or not workload.required, "a workload that requires a rack is in one"
+        self.preferred += not workload.required
+        self.scattered += len(racks) > 1
+        self.bound += len(workload.pods)
+        self.used += len(workload.pods) * workload.runs_for
+        heappush(self._agenda, (self.now + workload.runs_for, next(self._numbers), workload, False))
+
+
+def turnover(
+    parameters: Parameters, network: Callable[[list[kube.Node], list[int]], Iterator[kube.KubeObject]], program: Program
+) -> Result:
+    """So many workloads of 1 to 20 pods that run for 0.2 to 1 s; every other one must be in one rack, and the others
+    would rather be. One run: it is long enough.
+    """
+    number, racks = parameters["workloads"], parameters["racks"]
+    nodes = [worlds.plain_node(place, _CPU) for place in range(parameters["nodes"])]
+    cluster = Cluster()
+    worlds.fill(cluster, chain(standard_queues(), network(nodes, [racks])))
+    prepared(cluster)
+    rack_of = {node.metadata.name: place * racks // len(nodes) for place, node in enumerate(nodes)}
+    passing = Turnover(cluster, program, list(_workloads(number, len(nodes) * _CPU)), rack_of)
+    passing.run()
+    assert passing.finished == number, "all workloads finish"
+    seconds, of_books = passing.seconds, passing.seconds_of_books
+    result = Result("topology.turnover", parameters, seconds, passing.bound, passing.bound / seconds, {})
+    result.phases = {"cycles": seconds, "books": of_books}
+    result.more = {
+        "workloads_per_second": number / seconds,
+        "workloads_per_second_with_books": number / (seconds + of_books),
+        "cycles": passing.cycles,
+        "virtual_seconds": passing.now,
+        "used_cpu": passing.used / (len(nodes) * _CPU * passing.now),
+        "preferred_but_not_in_one_rack": passing.scattered / max(1, passing.preferred),
+    }
+    return finished(result)
+
+
+def _workloads(number: int, cpus: int) -> Iterator[Workload]:
+    """They arrive one after the other, as fast as the cluster can serve them."""
+    chance, arrives = random.Random(1), 0.0
+    for place in range(number):
+        size, runs_for = chance.randint(1, _LARGEST), chance.uniform(_SHORTEST, _LONGEST)
+        yield _workload(f"workload-{place:05}", size, arrives, runs_for, required=bool(place % 2))
+        arrives += size * runs_for / cpus / _DEMAND
+
+
+def _workload(name: str, size: int, arrives: float, runs_for: float, *, required: bool) -> Workload:
+    group, *pods = worlds.job(name, size, worlds.cpu_template())
+    assert isinstance(group, kube.PodGroup)
+    wish = _WISHES[0 if required else 1]
+    group = msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, network_topology=wish))
+    by_uid = {pod.metadata.uid: pod for pod in pods if isinstance(pod, kube.Pod)}
+    return Workload(arrives, runs_for, required, group, by_uid)
