@@ -1,7 +1,7 @@
 """Writes the parts of the chart that are said elsewhere already: python charts/refresh.py
 
 The chart is handed out without the rest of the repository, so it carries copies: the definitions of kinds, the rules of
-roles, and the default configuration. The tests fail when a copy is old.
+roles, the default configuration, and what an API server asks the webhook about. The tests fail when a copy is old.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
+from stromboli.admission.configuration import Webhooks, webhook_documents
 from stromboli.framework.configuration import DEFAULT_TEXT
 from stromboli.install.rights import USER_RIGHTS, Right
 from stromboli.install.roles import OPTIONAL, PROCESSES, rights_of, rules
@@ -19,7 +20,8 @@ CHART = Path(__file__).parent / "stromboli"
 
 def copies() -> dict[str, str]:
     """By path inside the chart, what must stand there."""
-    found = {"files/volcano-scheduler.conf": DEFAULT_TEXT}
+    webhooks = dump_documents([webhook_documents(Webhooks())])
+    found = {"files/volcano-scheduler.conf": DEFAULT_TEXT, "files/webhooks.yaml": webhooks}
     for file in (files("stromboli.kube") / "crds").iterdir():
         found[f"files/crds/{file.name}"] = file.read_text()
     for name, rights in _rights().items():

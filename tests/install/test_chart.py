@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import helm_python
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from charts.refresh import CHART, copies
 from stromboli import __version__
-from stromboli.cli import COMMANDS
+from stromboli.cli import COMMANDS, main
+from stromboli.install.roles import rights_of, rules
 from stromboli.kube.manifests.yaml import load_documents
 from tests.install.printing import Document, by_name, printed
 
@@ -275,6 +278,66 @@ def test_the_prometheus_operator_is_told_where_to_look(chart: helm_python.Chart)
     assert document["spec"]["endpoints"] == [{"port": service["spec"]["ports"][0]["name"], "interval": "5s"}]
 
 
+# -- the webhook ------------------------------------------------------------------------------------------------------
+
+AUTHORITY = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
+WEBHOOK = {"enabled": True, "caBundle": AUTHORITY}
+
+WEBHOOKS: list[tuple[str, Values, list[str]]] = [
+    ("nothing chosen", {"admission": WEBHOOK}, []),
+    ("another name", {"admission": WEBHOOK, "schedulerNames": ["night", "day"]},
+     ["--scheduler-name=night", "--scheduler-name=day"]),
+    ("failing otherwise", {"admission": {**WEBHOOK, "validatingFailure": "Ignore", "mutatingFailure": "Fail"}},
+     ["--validating-failure=ignore", "--mutating-failure=fail"]),
+    ("patience", {"admission": {**WEBHOOK, "timeoutSeconds": 3}}, ["--timeout=3"]),
+    ("others are spared", {"admission": {**WEBHOOK, "spareNamespaces": ["infra", "kube-system"]}},
+     ["--spare-namespace=infra", "--spare-namespace=kube-system"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "options"), [case[1:] for case in WEBHOOKS], ids=[case[0] for case in WEBHOOKS])
+def test_chart_and_command_tell_the_api_server_the_same(
+    chart: helm_python.Chart, values: Values, options: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "ca.crt").write_text(AUTHORITY)
+    arguments = [f"--ca-file={tmp_path / 'ca.crt'}", "--namespace=batch", "--name=stromboli-admission", *options]
+    printed = CliRunner().invoke(main, ["admission", "configuration", *arguments], catch_exceptions=False)
+    wanted = by_name([cast(Document, each) for each in load_documents(printed.stdout, "command")])
+    found = rendered(chart, values, namespace="batch")
+    assert len(wanted) == 2
+    for name, document in wanted.items():
+        assert found[name]["webhooks"] == document["webhooks"], name
+
+
+def test_the_webhook_has_its_certificate_and_all_replicas_work(chart: helm_python.Chart) -> None:
+    values = {"admission": {**WEBHOOK, "secretName": "mine"}, "leaderElection": {"enabled": False}}
+    found = rendered(chart, values | {p: {"replicaCount": 1} for p in ("scheduler", "controller")})
+    deployment = found["Deployment stromboli-admission"]
+    assert deployment["spec"]["replicas"] == 2
+    assert "strategy" not in deployment["spec"]
+    arguments = container(deployment)["args"]
+    assert "--trusted-group=system:serviceaccounts:stromboli-system" in arguments
+    assert not [word for word in arguments if "leader" in word]
+    (mount,) = container(deployment)["volumeMounts"]
+    assert f"--tls-cert-file={mount['mountPath']}/tls.crt" in arguments
+    (volume,) = deployment["spec"]["template"]["spec"]["volumes"]
+    assert (volume["name"], volume["secret"]) == (mount["name"], {"secretName": "mine"})
+    ports = {port["name"] for port in container(deployment)["ports"]}
+    assert {port["targetPort"] for port in found["Service stromboli-admission"]["spec"]["ports"]} <= ports
+    assert found["ClusterRole stromboli-admission"]["rules"] == rules(rights_of("admission"))
+    assert "Role stromboli-admission" not in found
+
+
+def test_somebody_else_may_fill_in_the_authority(chart: helm_python.Chart) -> None:
+    annotations = {"cert-manager.io/inject-ca-from": "batch/webhook"}
+    found = rendered(chart, {"admission": {"enabled": True, "webhookAnnotations": annotations}})
+    document = found["ValidatingWebhookConfiguration stromboli-admission"]
+    assert document["metadata"]["annotations"] == annotations
+    assert "caBundle" not in document["webhooks"][0]["clientConfig"]
+
+
+# -- Volcano's values -------------------------------------------------------------------------------------------------
+
 #: The values of Volcano's chart that people are most likely to have in a file, as it comes with them.
 VOLCANO: Values = {
     "basic": {
@@ -355,6 +418,12 @@ REFUSED: list[tuple[str, Values, str]] = [
     ("an argument", {"scheduler": {"extraArgs": ["seed=7"]}}, "'/scheduler/extraArgs/0': 'seed=7' does not match"),
     ("a duration", {"leaderElection": {"leaseDuration": "long"}}, "'/leaderElection/leaseDuration': 'long' does not"),
     ("a number for a label", {"commonLabels": {"cost": 42}}, "'/commonLabels/cost': got number, want string"),
+    ("an authority that is none", {"admission": {"caBundle": "abc"}}, "'/admission/caBundle': 'abc' does not match"),
+    (
+        "a way to fail",
+        {"admission": {"validatingFailure": "Open"}},
+        "'/admission/validatingFailure': value must be one",
+    ),
     ("Volcano: a word for a number", {"custom": {"scheduler_replicas": "1"}}, "'/custom/scheduler_replicas': got"),
 ]
 
@@ -376,6 +445,11 @@ IMPOSSIBLE: list[tuple[str, Values, str]] = [
         "an account that nobody made",
         {"scheduler": {"serviceAccount": {"create": False}}},
         "scheduler.serviceAccount.name: name the account, or set scheduler.serviceAccount.create",
+    ),
+    (
+        "a webhook that nobody trusts",
+        {"admission": {"enabled": True}},
+        "admission.caBundle: name the authority of the certificate (ca.crt), or let somebody fill it in by",
     ),
 ]
 
@@ -411,7 +485,10 @@ def leaves(values: Values, place: str = "") -> Iterator[str]:
 
 def test_every_value_is_told() -> None:
     told = set(re.findall(r"`([\w.]+)`", README))
-    names = {name.removeprefix("scheduler.").removeprefix("controller.") for name in leaves(VALUES)}
+    names = {
+        name.removeprefix("scheduler.").removeprefix("controller.").removeprefix("admission.")
+        for name in leaves(VALUES)
+    }
     assert names - told == {"basic", "custom", "service"}
 
 

@@ -1,16 +1,18 @@
 {{/*
 The settings of a component as YAML, with Volcano's own values laid over them: (dict "root" . "component" "scheduler").
-Where a value of Volcano is given, it wins; those of one component win over those of all.
+Where a value of Volcano is given, it wins; those of one component win over those of all. Volcano's webhook does other things
+than ours, so that what is said about it alone means nothing here.
 */}}
 {{- define "stromboli.settings" -}}
 {{- $given := .root.Values.custom | default dict -}}
+{{- $called := ternary "" .component (eq .component "admission") -}}
 {{- $settings := deepCopy (index .root.Values .component) -}}
 {{- range $ours, $theirs := dict "enabled" "enable" "replicaCount" "replicas" "resources" "resources" "podLabels" "podLabels" -}}
-{{- $value := get $given (printf "%s_%s" $.component $theirs) -}}
+{{- $value := get $given (printf "%s_%s" $called $theirs) -}}
 {{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) -}}{{- $_ := set $settings $ours $value -}}{{- end -}}
 {{- end -}}
 {{- range $ours, $theirs := dict "affinity" "affinity" "tolerations" "tolerations" "nodeSelector" "ns" -}}
-{{- $value := get $given (printf "%s_%s" $.component $theirs) | default (get $given (printf "default_%s" $theirs)) -}}
+{{- $value := get $given (printf "%s_%s" $called $theirs) | default (get $given (printf "default_%s" $theirs)) -}}
 {{- if $value -}}{{- $_ := set $settings $ours $value -}}{{- end -}}
 {{- end -}}
 {{- toYaml $settings -}}

@@ -1,6 +1,7 @@
 {{/*
 A process as a Deployment with its disruption budget:
-(dict "root" . "component" "scheduler" "arguments" list "ports" list "mounts" list "volumes" list).
+(dict "root" . "component" "scheduler" "arguments" list "ports" list "mounts" list "volumes" list). With "together" true, all
+replicas work at the same time, and none is elected.
 */}}
 {{- define "stromboli.workload" -}}
 {{- $settings := include "stromboli.settings" . | fromYaml -}}
@@ -9,7 +10,7 @@ A process as a Deployment with its disruption budget:
 {{- $names := include "stromboli.schedulerNames" .root | fromYamlArray -}}
 {{- $volumes := concat .volumes $settings.extraVolumes -}}
 {{- $mounts := concat .mounts $settings.extraVolumeMounts -}}
-{{- if and (not $elects) (gt (int $settings.replicaCount) 1) -}}
+{{- if and (not .together) (not $elects) (gt (int $settings.replicaCount) 1) -}}
 {{- fail (printf "%s.replicaCount: without leaderElection.enabled there can be only one replica, not %d; set it to 1, or switch the election on" .component (int $settings.replicaCount)) -}}
 {{- end -}}
 apiVersion: apps/v1
@@ -18,7 +19,7 @@ metadata:
   {{- include "stromboli.metadata" (dict "root" .root "component" .component "name" $name) | nindent 2 }}
 spec:
   replicas: {{ $settings.replicaCount }}
-  {{- if not $elects }}
+  {{- if not (or .together $elects) }}
   strategy:
     type: Recreate
   {{- end }}
@@ -86,7 +87,8 @@ spec:
         {{- with .arguments }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-        {{- if $elects }}
+        {{- if .together }}
+        {{- else if $elects }}
         - --leader-elect-resource-name={{ include "stromboli.lease" . }}
         {{- with .root.Values.leaderElection }}
         {{- if .leaseDuration }}
