@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode
 
 from stromboli.binder.marked_client import MarkedClient, name_of_write
@@ -64,12 +65,35 @@ class InMemoryClient(Client):
         accept: str = "application/json",
         timeout: float | None = None,
     ) -> bytes:
-        weather, chance = self._weather, self._weather.chance
+        chance = self._weather.chance
         await self._unless_dead()
         await asyncio.sleep(chance.uniform(0.001, 0.01))
-        if chance.random() < weather.slow:
-            await asyncio.sleep(chance.uniform(0.5, 5.0))
         await self._unless_dead()
+        serve = self._serve(method, path, params, body, content_type, accept)
+        if chance.random() >= self._weather.slow:
+            return await serve
+        # What is on its way when its sender dies arrives at once, or never.
+        return await asyncio.shield(asyncio.ensure_future(self._later(chance.uniform(0.5, 5.0), serve)))
+
+    async def _later(self, seconds: float, serve: Coroutine[Any, Any, bytes]) -> bytes:
+        end = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < end and not self.is_dead:
+            await asyncio.sleep(0.1)
+        if self.is_dead and self._weather.chance.random() < 0.5:
+            serve.close()
+            await asyncio.Event().wait()
+        return await serve
+
+    async def _serve(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        accept: str,
+    ) -> bytes:
+        weather, chance = self._weather, self._weather.chance
         write = name_of_write(method, path)
         if write and not self._allowed():
             raise Unreachable("we are not in charge any more", sent=False)

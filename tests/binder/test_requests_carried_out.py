@@ -251,7 +251,8 @@ def test_an_eviction_that_a_budget_forbids_is_tried_until_it_is_allowed() -> Non
         world.start()
         await asyncio.sleep(90.0)
         found = await world.found("gang")
-        assert found.status.phase == "Unwinding" and found.status.failed_attempts > 3, await world.described()
+        assert found.status.phase == "Unwinding", await world.described()
+        assert found.status.failed_attempts > 3
         assert any("gang-0 cannot be evicted" in note for note in await world.events("BindingError"))
         await world.client.delete(DISRUPTION_BUDGETS, "tight", namespace="default")
         await world.until_settled()
@@ -464,7 +465,6 @@ def test_a_pod_that_is_bound_says_so_and_carries_what_was_sent_along() -> None:
         assert (annotations["a"], annotations[RECEIVED_RESOURCE_TYPE], labels["b"]) == ("1", "Regular", "2")
         (condition,) = [c for c in pod.status.conditions or () if c.type == "PodBound"]
         assert (condition.status, condition.reason) == ("True", "Bound")
-        assert await world.events("Scheduled") == ["Pod gang-0: Successfully assigned default/gang-0 to a"]
         await world.close()
 
     run_virtually(story())

@@ -36,11 +36,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run_virtually(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, with a monotonic clock that is the loop's."""
+    """Run to the end, by the clock of the loop."""
     loop = VirtualLoop()
     try:
         asyncio.set_event_loop(loop)
-        with mock.patch.object(time, "monotonic", loop.time):
+        began = time.time()
+
+        def wall_clock() -> float:
+            return began + loop.time()
+
+        with mock.patch.object(time, "time", wall_clock), mock.patch.object(time, "monotonic", loop.time):
             return loop.run_until_complete(work)
     finally:
         for task in asyncio.all_tasks(loop):

@@ -209,7 +209,6 @@ class Passes:
             return
         decision.bound.add(uid)
         self._rooms.settle((uid,))
-        self._announcer.bound(request, member)
         self._conditions.bound(request.metadata.namespace, member.pod_name, uid)
 
     async def _conclude(
@@ -313,6 +312,8 @@ class Passes:
         self._release(decision)
         members = list(decision.members())
         self._tell_again(decision)
+        if decision.is_inherited:
+            await self._sweep(decision)
         if not decision.has_failed:
             return None
         pods = ((self._sight.pod(member.pod_uid), request, member) for request, member in members)
@@ -322,6 +323,13 @@ class Passes:
         reason = decision.first.status.reason
         await self._write(decision, judge(decision, self._sight), UNWINDING, decision.failed_attempts, reason)
         return 0.0
+
+    async def _sweep(self, decision: Decision) -> None:
+        """A predecessor that was deposed may have prepared members after somebody else had given them up."""
+        lost = decision.said_to_be(FAILED) | decision.said_to_be(UNWOUND)
+        wanted = {uid for uid in lost for key in self._book.of_pod(uid) if not self._book.decisions[key].is_settled}
+        left = await self._unwinding.take_back(decision, lost - wanted) if lost - wanted else {}
+        decision.is_inherited = bool(left)
 
     # -- telling ------------------------------------------------------------------------------------------------
 

@@ -45,6 +45,8 @@ class Decision:
     parts: dict[int, BindRequest] = field(default_factory=dict)
     #: Why nothing of it is carried out at all.
     refusal: str = ""
+    #: Whether it was there before us: somebody else may have left something behind.
+    is_inherited: bool = False
     #: Nothing is tried again before.
     not_before: float = 0.0
     #: The uids of members of which nobody knows whether they were bound.
@@ -145,7 +147,7 @@ class RequestBook:
         self._is_open = True
         ordered = sorted(self.decisions.values(), key=_seniority)
         for number, decision in enumerate(ordered):
-            decision.number = number
+            decision.number, decision.is_inherited = number, True
             self._judge(decision)
         self._count = len(ordered)
         return [decision.key for decision in ordered]
