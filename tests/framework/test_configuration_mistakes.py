@@ -32,8 +32,13 @@ MISTAKES = [
     ("list as key", f"actions: allocate{TIERS}\n? [a]\n: 1", 3, "a list or mapping cannot be a key"),
     ("key twice", f"actions: allocate{TIERS}\nactions: enqueue", 3, "key 'actions' is given twice (first in line 1)"),
     ("unknown key", f"actions: allocate{TIERS}\ntier: []", 3, "unknown key 'tier'; did you mean 'tiers'?"),
-    ("far-off key", f"actions: allocate{TIERS}\nxyzzy: 1", 3, "unknown key 'xyzzy'; known are: actions, configur"),
+    ("far-off key", f"actions: allocate{TIERS}\nxyzzy: 1", 3, "unknown key 'xyzzy'; known are: actions, bind, c"),
     ("merge key", f"actions: allocate{TIERS}\n<<: {{a: 1}}", 3, "unknown key '<<'"),
+    # bind
+    ("bind as a word", f"actions: allocate{TIERS}\nbind: request", 3, "bind must be a mapping, not "),
+    ("a mode of no meaning", f"actions: allocate{TIERS}\nbind: {{mode: later}}", 3, "expected direct or request, got"),
+    ("no time at all", f"actions: allocate{TIERS}\nbind: {{deadlineSeconds: 0}}", 3, "expected at least 1, got 0"),
+    ("misspelt key of bind", f"actions: allocate{TIERS}\nbind: {{backofLimit: 1}}", 3, "backoffLimit"),
     # actions
     ("no actions", TIERS, 2, "the key 'actions' is missing"),
     ("empty actions", f'actions: ""{TIERS}', 1, "actions is empty; name at least one"),

@@ -21,6 +21,7 @@ import msgspec
 
 from stromboli.actions import ACTIONS
 from stromboli.binder.retrying import Patience
+from stromboli.binder.workers import BindWorkers
 from stromboli.controllers.controllers import Controllers
 from stromboli.embedded.faults import Faults
 from stromboli.embedded.server import ApiServer
@@ -295,7 +296,8 @@ def unschedulable(group: PodGroup | None) -> str:
 
 def hurry(scheduler: Scheduler) -> None:
     """The pauses of production are too long for a story."""
-    scheduler.binders._binding._patience = IMPATIENT
+    if isinstance(scheduler.binders, BindWorkers):
+        scheduler.binders._binding._patience = IMPATIENT
     scheduler.evictors._evictor._patience = IMPATIENT
     scheduler.writer._patience = IMPATIENT
     scheduler.resync._patience = IMPATIENT

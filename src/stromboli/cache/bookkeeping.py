@@ -219,6 +219,8 @@ class Bookkeeping:
         node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
         volumes = self._volumes.needs(pod)
         task_class = self._reading.class_of(record, self._images, self._queue_of(record.job), volumes.needs)
+        if avoided := self._decisions.avoided.get(uid):
+            task_class = self._reading.classifier.avoiding(task_class, avoided)
         row = self._derived.columns.take(status, node)
         rests, promised = uid in self._decisions.resting, self._decisions.nominated_node_of(pod)
         priorities = self._structure.priorities

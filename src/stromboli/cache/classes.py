@@ -170,6 +170,16 @@ class Classifier:
             devices=facts.devices,
         )
 
+    def avoiding(self, task_class: TaskClass, nodes: Collection[str]) -> TaskClass:
+        """A class like this one, whose members are not to go to these nodes."""
+        avoided = tuple(sorted(nodes))
+        key = (task_class.number, avoided)
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = replace(task_class, number=self._given, avoided=avoided)
+            self._given += 1
+        return known
+
     def _feeds(self, pod: kube.Pod, facts: PodFacts) -> tuple[int, ...]:
         """The tallies that the pod raises where it stands."""
         if not self._terms.counted:

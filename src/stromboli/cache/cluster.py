@@ -340,6 +340,18 @@ class Cluster:
     def awaken(self, uid: str) -> None:
         self._unmark(uid, self.decisions.resting)
 
+    def avoid(self, uid: str, *nodes: str) -> None:
+        """Do not send a pod to these nodes until they are no longer avoided: they refused it."""
+        if uid in self.membership.records:
+            self.decisions.avoided[uid] = self.decisions.avoided.get(uid, frozenset()).union(nodes)
+            self._touch(uid)
+
+    def stop_avoiding(self, uid: str, node: str) -> None:
+        avoided = self.decisions.avoided.pop(uid, frozenset()) - {node}
+        if avoided:
+            self.decisions.avoided[uid] = avoided
+        self._touch(uid)
+
     def _mark(self, uid: str, marked: set[str]) -> None:
         if uid in self.membership.records and uid not in marked:
             marked.add(uid)

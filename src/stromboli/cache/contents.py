@@ -31,6 +31,8 @@ class Contents:
     given: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: The uids of pods that are left alone for a while.
     resting: Sequence[str] = ()
+    #: By uid, the nodes that refused pods lately.
+    avoided: Mapping[str, Collection[str]] = field(default_factory=dict)
     #: By uid, the nodes on which pods were promised a room, where that is not written on them yet.
     promised: Mapping[str, str] = field(default_factory=dict)
     #: Who had to make room for whom lately.
@@ -65,6 +67,7 @@ def contents_of(cluster: Cluster) -> Contents:
         processors=dict(cluster.decisions.processors),
         given=dict(cluster.decisions.given),
         resting=sorted(cluster.decisions.resting),
+        avoided={uid: sorted(nodes) for uid, nodes in cluster.decisions.avoided.items()},
         promised=dict(cluster.decisions.promised),
         takings=cluster.takings.all(),
         phases={key: phase for key, phase in phases.items() if phase != cluster.groups[key].status.phase},
@@ -114,6 +117,8 @@ def cluster_with(
         cluster.expect_leaving(uid)
     for uid in contents.resting:
         cluster.let_rest(uid)
+    for uid, nodes in contents.avoided.items():
+        cluster.avoid(uid, *nodes)
     cluster.promise(contents.promised)
     cluster.takings.note(contents.takings)
     for key, phase in contents.phases.items():

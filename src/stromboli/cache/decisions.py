@@ -32,6 +32,8 @@ class Decisions:
     leaving: set[str] = field(default_factory=set)
     #: Pods that are left alone for a while, because binding them failed.
     resting: set[str] = field(default_factory=set)
+    #: Nodes that refused a pod lately, by uid of the pod.
+    avoided: dict[str, frozenset[str]] = field(default_factory=dict)
     #: Pods that were promised a room, by uid, with their nodes: what their objects say is older.
     promised: dict[str, str] = field(default_factory=dict)
     #: Phases of groups, as their objects say or cycles decided.
@@ -79,6 +81,7 @@ class Decisions:
         self.forget_assumed(uid)
         self.leaving.discard(uid)
         self.resting.discard(uid)
+        self.avoided.pop(uid, None)
 
     def forget_group(self, key: str) -> None:
         self.phases.pop(key, None)

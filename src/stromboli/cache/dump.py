@@ -97,6 +97,7 @@ class _File(msgspec.Struct, rename="camel"):
     objects: dict[str, Any]
     processors: dict[str, str] = msgspec.field(default_factory=dict)
     given: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    avoided: dict[str, list[str]] = msgspec.field(default_factory=dict)
     promised: dict[str, str] = msgspec.field(default_factory=dict)
     takings: list[Taking] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
@@ -152,6 +153,7 @@ def _file_of(dump: Dump) -> _File:
         assumed=dict(contents.assumed),
         leaving=list(contents.leaving),
         resting=list(contents.resting),
+        avoided={uid: list(nodes) for uid, nodes in contents.avoided.items()},
         processors=dict(contents.processors),
         given={uid: dict(annotations) for uid, annotations in contents.given.items()},
         promised=dict(contents.promised),
@@ -207,6 +209,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         assumed=file.assumed,
         leaving=file.leaving,
         resting=file.resting,
+        avoided=file.avoided,
         processors=file.processors,
         given=file.given,
         promised=file.promised,

@@ -124,6 +124,7 @@ def _task(snapshot: Snapshot, task: Task, known: set[Counted]) -> tuple[Any, ...
         _named(snapshot, _dense(snapshot, task_class.request)),
         task_class.scored_request,
         task_class.role,
+        task_class.avoided,
         {snapshot.terms.counted[number] for number in task_class.feeds} & known,
         task_class.volumes,
         task.claims,

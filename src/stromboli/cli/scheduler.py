@@ -61,6 +61,10 @@ Exit codes:
 )  # fmt: skip
 @setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests per second; 0: no limit.")
 @setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Requests at once beyond that.")
+@setting(
+    "--bind-mode", type=click.Choice(("direct", "request")),
+    help="Bind pods, or write bind requests for a binder. Without it: as the configuration says, else direct.",
+)  # fmt: skip
 @setting("--bind-workers", type=click.IntRange(1, 1024), default=32, help="Binds at a time.")
 @setting(
     "--bind-batch", type=click.IntRange(1, 1024), default=1,
@@ -119,6 +123,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         default_queue=given["default_queue"],
         node_selector=_node_selector(given["node_selector"]),
         period=given["schedule_period"],
+        bind_mode=given["bind_mode"] or "",
         bind_workers=given["bind_workers"],
         bind_batch=given["bind_batch"],
         evict_workers=given["evict_workers"],

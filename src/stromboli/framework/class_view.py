@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from stromboli.framework.looking_ahead import Ahead
+from stromboli.framework.avoidance import UNREFUSED
 from stromboli.framework.node_rules import Locality, NodeFilter, NodeScorer
 from stromboli.framework.program import Program
 from stromboli.framework.ranking import Ranking, ranking_of
@@ -181,7 +182,7 @@ def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> S
     rows = ledger.all_rows
     admitted = np.ones(len(rows), dtype=np.bool_)
     refused_by = []
-    for rule in (IN_SHARD, *program.filters):
+    for rule in (IN_SHARD, UNREFUSED, *program.filters):
         if rule.locality is Locality.STATIC and rule.concerns(task_class, ledger):
             refused = admitted & ~rule.admits(task_class, rows, ledger)
             if refused.any():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from stromboli.framework.action_options import ActionReader
 from stromboli.framework.arguments import Arguments
+from stromboli.framework.bind_options import BindOptions, read_bind
 from stromboli.framework.config_map import embedded_text, is_config_map
 from stromboli.framework.configuration_errors import ConfigurationError, Findings, Problem
 from stromboli.framework.metrics_options import MetricsSource, read_metrics
@@ -48,7 +49,7 @@ tiers:
   - name: binpack
 """
 
-_KEYS = ("actions", "tiers", "configurations", "metrics")
+_KEYS = ("actions", "tiers", "configurations", "metrics", "bind")
 _REQUIRED_KEYS = ("actions", "tiers")
 
 
@@ -65,6 +66,8 @@ class Configuration:
     metrics: MetricsSource | None
     warnings: tuple[str, ...]
     source: str
+    #: Who binds pods.
+    bind: BindOptions = BindOptions()
 
     def arguments_of(self, action: str) -> Arguments:
         """The arguments of an action, with defaults filled in."""
@@ -107,6 +110,7 @@ def _read(root: Node, registry: Registry, findings: Findings) -> Configuration:
         metrics=read_metrics(fields.get("metrics"), findings),
         warnings=findings.warnings,
         source=findings.source,
+        bind=read_bind(fields.get("bind"), findings),
     )
 
 

@@ -37,6 +37,7 @@ class Code(StrEnum):
     START_RESERVED = "StartReserved"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
     NODE_NOT_READY = "NodeNotReady"
+    NODE_REFUSED = "NodeRefusedPod"
     OUTSIDE_SHARD = "OutsideShard"
     NODE_SELECTOR = "NodeSelectorMismatch"
     NODE_AFFINITY = "NodeAffinityMismatch"
@@ -142,6 +143,10 @@ CODES: dict[Code, CodeFacts] = {
         "The node belongs to the shard of another scheduler, or is still in use by it.", Remedy.ASK_ADMINISTRATOR,
         "Give the shard of this scheduler more nodes, in `spec.nodesDesired` of its NodeShard or by their labels, or "
         "name the scheduler whose nodes they are.", (Cure.NODE_ADDED, Cure.NODE_CHANGED),
+    ),
+    Code.NODE_REFUSED: CodeFacts(
+        "The pod could not be bound to the node a short while ago, so the node is avoided for this pod for a while.",
+        Remedy.WAIT, "See the events of the pod for what went wrong with the bind.", (Cure.TIME,),
     ),
     Code.NODE_SELECTOR: CodeFacts(
         "The node's labels do not match the pod's node selector.", Remedy.CHANGE_REQUEST,

@@ -97,6 +97,8 @@ class TaskClass:
     annotations: Mapping[str, str] = field(default_factory=dict)
     #: What is asked of devices that pods share, where a plugin keeps their books.
     devices: DeviceWishes | None = None
+    #: The names of nodes that refused its members lately.
+    avoided: tuple[str, ...] = ()
     best_effort: bool = field(init=False)
     #: Whether scorers count the class as more than it asks for.
     is_scored_higher: bool = field(init=False)

@@ -48,6 +48,9 @@ class Metrics:
             MILLISECONDS, self.registry,
         )  # fmt: skip
         self._binds = self._counter("binds", "pods by how their binding ended", "result")
+        self._requests_created = self._counter("bind_requests_created", "bind requests that were written")
+        self._requests_ended = self._counter("bind_requests_ended", "bind requests by how they ended", "result")
+        self._requests_open = self._gauge("bind_requests_open", "bind requests of this scheduler that have no end yet")
         self._evictions = self._counter("evictions", "pods by how their eviction ended", "result")
         self._watch_events = self._counter("watch_events", "events of watches", "resource")
         self._relists = self._counter("relists", "lists that replaced a watch", "resource")
@@ -80,6 +83,7 @@ class Metrics:
         """Alerts watch counters grow: one that appears only with its first case hides that case from them."""
         for counter, values in (
             (self._binds, ("bound", "refused", "unknown", "dropped")),
+            (self._requests_ended, ("succeeded", "failed", "withdrawn")),
             (self._evictions, ("done", "impossible", "unknown", "dropped")),
             (self._resyncs, ("bind", "evict")),
             (self._clean_ups, ("job", "pod", "class", "cluster")),
@@ -111,6 +115,16 @@ class Metrics:
         if result == "bound":
             self._stage_ms.observe("Bind", seconds * 1000, pods)
             self._jobs.task_latency.observe("Bound", max(waited, 0.0) * 1000, pods)
+
+    def requests_written(self, number: int) -> None:
+        self._requests_created.inc(number)
+
+    def request_ended(self, result: str) -> None:
+        """A bind request `succeeded`, `failed`, or was `withdrawn`: nobody carried it out."""
+        self._requests_ended.labels(result).inc()
+
+    def set_open_requests(self, number: int) -> None:
+        self._requests_open.set(number)
 
     def eviction_finished(self, result: str) -> None:
         self._evictions.labels(result).inc()

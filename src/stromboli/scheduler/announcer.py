@@ -35,6 +35,12 @@ class Announcer:
     def group_lost_its_domain(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="DomainLost", note=message)
 
+    def nobody_binds(self, group: kube.PodGroup, message: str) -> None:
+        self._recorder.record(reference(group), type="Warning", reason="NoBinder", note=message)
+
+    def binding_is_late(self, group: kube.PodGroup, message: str) -> None:
+        self._recorder.record(reference(group), type="Warning", reason="BindingLate", note=message)
+
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def pod_waits(self, pod: kube.Pod, waits: PodWaits) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from stromboli.binder.evictions import EvictWorkers
 from stromboli.binder.orders import BindOrder, Commit, EvictOrder
@@ -21,6 +22,26 @@ from stromboli.operations.metrics import Metrics
 from stromboli.scheduler.healing import commit_annotations
 from stromboli.scheduler.outcomes import Outcomes
 from stromboli.scheduler.reporting import Reporting
+
+
+class Binders(Protocol):
+    """Those who see to it that pods are bound: themselves, or by asking a binder."""
+
+    #: Members that are being made ready.
+    preparing: int
+
+    @property
+    def waiting(self) -> int:
+        """Members that are not settled yet."""
+
+    def submit(self, commit: Commit) -> None:
+        """Take a commit on."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+
+    async def drain(self, timeout: float) -> int:
+        """Finish what has begun and drop the rest, within the time; answers how many members are not settled."""
 
 
 @dataclass(slots=True)
@@ -38,7 +59,7 @@ class Cycles:
         self,
         cluster: Cluster,
         outcomes: Outcomes,
-        binders: BindWorkers,
+        binders: Binders,
         evictors: EvictWorkers,
         reporting: Reporting,
         metrics: Metrics,
@@ -87,13 +108,14 @@ class Cycles:
         for number, statement in enumerate(session.decisions.binds):
             job = session.jobs[statement[0].task.job]
             is_gang = job.min_available > 1 or bool(job.spec.policies)
-            mark = commit_annotations(f"{cycle}.{number}", len(statement), decided, is_gang=is_gang)
+            name = f"{cycle}.{number}"
+            mark = commit_annotations(name, len(statement), decided, is_gang=is_gang)
             before = placed_before.setdefault(job.key, job.ready_count - decided_on[job.key])
             minimum = self._minimum(job, before, len(statement))
             members = tuple(_order_of(bind, mark) for bind in statement)
             for order in members:
                 self._outcomes.begin(order)
-            self._binders.submit(Commit(job.key, members, minimum, before))
+            self._binders.submit(Commit(job.key, members, minimum, before, name))
             placed_before[job.key] += len(members)
         return sum(decided_on.values())
 

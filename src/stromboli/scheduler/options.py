@@ -24,6 +24,8 @@ class Options:
     debounce: float = 0.02
     #: Without any event, a cycle is run at least this often all the same.
     flush: float = 30.0
+    #: Who binds pods: `direct` for the scheduler itself, `request` for a binder; empty for what the configuration says.
+    bind_mode: str = ""
     bind_workers: int = 32
     bind_batch: int = 1
     evict_workers: int = 8

@@ -62,6 +62,7 @@ class Outcomes:
         clock: Callable[[], float],
         ring: Callable[[], None],
         wall_clock: Callable[[], float] = time.time,
+        tells_binds: bool = True,
     ) -> None:
         self._mirror = mirror
         self._cluster: Cluster = mirror.cluster
@@ -74,6 +75,8 @@ class Outcomes:
         self._clock = clock
         self._ring = ring
         self._wall_clock = wall_clock
+        #: Whether it is on us to say that a pod was bound, and not on a binder.
+        self._tells_binds = tells_binds
         self._under_way: dict[str, _UnderWay] = {}
         self._failures: dict[str, int] = {}
         #: Pods that could not be evicted: how often, and until when they are left alone.
@@ -118,7 +121,7 @@ class Outcomes:
         self._metrics.bind_finished(_WORDS[result.outcome], waited, waited=age)
         if result.outcome is Outcome.DONE:
             self._failures.pop(order.uid, None)
-            if pod is not None:
+            if pod is not None and self._tells_binds:
                 self._announcer.pod_is_bound(pod, order.node)
         elif result.outcome is Outcome.UNKNOWN:
             self._metrics.resynced("bind")

@@ -30,6 +30,7 @@ from stromboli.scheduler.announcer import Announcer
 from stromboli.scheduler.complaints import Complaints
 from stromboli.scheduler.group_places import place_of
 from stromboli.scheduler.statuses import (
+    BIND_STUCK,
     CLAIMED,
     EVICTED,
     SCHEDULED,
@@ -206,6 +207,21 @@ class Reporting:
                 make = partial(place.condition, wanted=condition, now=_now())
                 wish = Wish(place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource)
                 self._writer.want(wish)
+
+    def report_stuck_bind(self, key: str, message: str, *, has_begun: bool) -> None:
+        """Say on a group, and in an event, that a binder does not do what was decided: not at all, or not in time."""
+        group = self._cluster.groups.get(key)
+        if group is None:
+            return
+        reason, tell = "NoBinder", self._announcer.nobody_binds
+        if has_begun:
+            reason, tell = "BindingLate", self._announcer.binding_is_late
+        place = place_of(group)
+        make = partial(place.condition, wanted=GroupCondition(BIND_STUCK, reason, message, ""), now=_now())
+        self._writer.want(
+            Wish(place.resource, place.key, make, topic=BIND_STUCK, kind=place.kind, subresource=place.subresource)
+        )
+        tell(group, message)
 
     def report_leaving(self, order: EvictOrder) -> None:
         """Say on a victim that is on its way out why it goes, and for whom."""

@@ -22,8 +22,10 @@ from stromboli.binder.workers import BindWorkers
 from stromboli.cache.auditor import Auditor
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.mirror import Mirror, Quarantined
+from stromboli.framework.bind_options import DIRECT, REQUEST
 from stromboli.framework.plugin import PluginFailure
 from stromboli.kube.access.client import Client
+from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.telling.recorder import EventRecorder
 from stromboli.model.ledger import BrokenBooks
@@ -33,7 +35,7 @@ from stromboli.outside.usage_feed import UsageFeed
 from stromboli.scheduler.alarm import Alarm
 from stromboli.scheduler.announcer import Announcer
 from stromboli.scheduler.confidence import Confidence
-from stromboli.scheduler.cycles import CycleResult, Cycles
+from stromboli.scheduler.cycles import Binders, CycleResult, Cycles
 from stromboli.scheduler.feed import Feed
 from stromboli.scheduler.gauges import Gauges
 from stromboli.scheduler.healing import UNWOUND, Healing, left_behind, term_of, with_followers
@@ -42,6 +44,7 @@ from stromboli.scheduler.outcomes import Outcomes
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.relevance import confirms, matters
 from stromboli.scheduler.reporting import Reporting
+from stromboli.scheduler.requests import Requests
 from stromboli.scheduler.resync import Resync
 from stromboli.scheduler.writer import StatusWriter
 
@@ -95,17 +98,16 @@ class Scheduler:
         )
         self.healing = Healing(self.cluster.is_surely_whole, self.cluster.is_whole, clock, patience=options.heal)
         self.resync = Resync(client)
+        self.bind_mode = options.bind_mode or program.configuration.bind.mode or DIRECT
         self.outcomes = Outcomes(
             self.mirror, self.resync, self.healing, self.reporting, self.announcer, self.metrics,
-            is_in_charge=is_in_charge, clock=clock, ring=self.alarm.ring,
+            is_in_charge=is_in_charge, clock=clock, ring=self.alarm.ring, tells_binds=self.bind_mode == DIRECT,
         )  # fmt: skip
-        self.binders = BindWorkers(
-            Binding(client, (*steps, NodeLock(client)), is_in_charge=is_in_charge, at_a_time=options.bind_workers),
-            self.outcomes,
-            workers=options.bind_workers,
-            batch=options.bind_batch,
-            early=(VolumeStep(client, self.mirror, self.outcomes.obstacle),),
-        )
+        self.requests = Requests(
+            client, self.mirror, self.outcomes, self.reporting, self.metrics,
+            scheduler=options.scheduler_names[0], is_in_charge=is_in_charge, clock=clock, ring=self.alarm.ring,
+        )  # fmt: skip
+        self.binders = self._binders(steps, epoch)
         self.evictors = EvictWorkers(
             Evictor(client, delete=options.evict_by_delete, is_in_charge=is_in_charge),
             self.outcomes,
@@ -133,6 +135,23 @@ class Scheduler:
         self._others = self.cluster.doings_of_others
         self._adopted = False
 
+    def _binders(self, steps: Sequence[BindStep], epoch: Callable[[], int]) -> Binders:
+        """Those who bind pods, or who write down for a binder which ones are to be bound."""
+        options, client, outcomes = self.options, self.client, self.outcomes
+        if self.bind_mode == REQUEST:
+            return self.requests.writers(
+                outcomes, epoch=epoch, options=lambda: self.policy.program.configuration.bind,
+                workers=options.bind_workers,
+            )  # fmt: skip
+        in_charge, at_a_time = self._is_in_charge, options.bind_workers
+        return BindWorkers(
+            Binding(client, (*steps, NodeLock(client)), is_in_charge=in_charge, at_a_time=at_a_time),
+            outcomes,
+            workers=options.bind_workers,
+            batch=options.bind_batch,
+            early=(VolumeStep(client, self.mirror, outcomes.obstacle),),
+        )
+
     def _is_binding(self) -> bool:
         """Whether pods are on their way to their nodes; what is told about it comes after them."""
         return self.binders.waiting > self.binders.preparing
@@ -143,7 +162,7 @@ class Scheduler:
         """Schedule until `stop`, then finish what is under way."""
         services = [
             self.feed.run(), self.binders.run(), self.evictors.run(), self.resync.run(), self.writer.run(),
-            self.recorder.run(), self.usage.run(),
+            self.recorder.run(), self.usage.run(), self.requests.run(),
         ]  # fmt: skip
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(service) for service in services]
@@ -254,11 +273,22 @@ class Scheduler:
     # -- news ---------------------------------------------------------------------------------------------------
 
     def _changed(self, entry: TopLevel, before: TopLevel | None) -> None:
+        if isinstance(entry, BindRequest):
+            self._heard_of_request(entry, before)
+            return
         self._has_news = True
         if isinstance(entry, kube.Pod) and (term := term_of(entry)) is not None:
             self.saw_term(term)
         others, self._others = self._others, self.cluster.doings_of_others
         if matters(entry, before) and (others != self._others or not confirms(entry, before)):
+            self.alarm.ring()
+
+    def _heard_of_request(self, request: BindRequest, before: TopLevel | None) -> None:
+        """Our own requests say what we know, until they come to an end."""
+        if request.spec.scheduler == self.options.scheduler_names[0]:
+            self.saw_term(request.spec.epoch)
+        if self.requests.heard(request, before if isinstance(before, BindRequest) else None):
+            self._has_news = True
             self.alarm.ring()
 
     def _measured(self, figures: Mapping[str, Usage]) -> int:
@@ -289,6 +319,7 @@ class Scheduler:
             self._has_news = True
             self.alarm.ring()
         if self.feed.is_trustworthy and self._is_in_charge():
+            self.requests.look()
             self._unwind_late_gangs()
         self._has_news = self.reporting.remind() or self._has_news
         self._audit_when_due()
@@ -296,6 +327,7 @@ class Scheduler:
         self._tell_state()
 
     def _tell_state(self) -> None:
+        self.requests.show()
         self._gauges.show(self)
         self.feed.tell()
 
@@ -338,6 +370,7 @@ class Scheduler:
         self.cluster.derived()
         self.metrics.cleaned_up("job", self.reporting.forget_gone())
         self.metrics.cleaned_up("pod", self.outcomes.forget_gone())
+        self.requests.forget_gone()
         self.metrics.cleaned_up("class", self.cluster.forget_classes())
         if self.cluster.is_bloated:
             self.cluster.compact()

@@ -25,6 +25,8 @@ LONGEST_MESSAGE = 1024
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
 #: On the group of a victim, and on the group in whose favour it went.
 EVICTED, CLAIMED = "Evicted", "Claimed"
+#: On a group whose members are not bound although that was decided.
+BIND_STUCK = "BindStuck"
 #: On a victim while it leaves.
 POD_EVICTED = "scheduling.stromboli.dev/Evicted"
 #: When one of these is true, the other one is not.

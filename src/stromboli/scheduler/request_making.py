@@ -1,0 +1,168 @@
+"""From a committed statement to bind requests: their names, owners, labels and parts.
+
+A name is the group's (or the pod's), the term of the leader and a number that this process counts up, so that the same
+decision has the same name however often it is written. A decision that does not fit into one object comes in parts,
+which share the name of the decision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from stromboli.binder.orders import BindOrder, Commit
+from stromboli.cache.cluster import Cluster
+from stromboli.cache.native_groups import NativeGroup
+from stromboli.framework.bind_options import BindOptions
+from stromboli.kube.objects.bind_requests import (
+    MOST_MEMBERS,
+    POD_GROUP_LABEL,
+    POD_NAME_LABEL,
+    SCHEDULER_LABEL,
+    SELECTED_NODE_LABEL,
+    BindRequest,
+    BindRequestSpec,
+    BoundPod,
+    ChosenVolume,
+)
+from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS, NATIVE_POD_GROUPS, POD_GROUPS, PODS
+from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
+
+#: The most that the members of one object may take, in bytes: the server takes objects of 1.5 MiB, with their status.
+MOST_BYTES = 800_000
+#: The longest beginning of a name; behind it comes what tells requests apart.
+_LONGEST_NAME = 200
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+class RequestMaker:
+    """`scheduler` is who decides; `epoch` tells the term of the leader, `options` how long a binder may try."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        scheduler: str,
+        *,
+        epoch: Callable[[], int],
+        options: Callable[[], BindOptions],
+    ) -> None:
+        self._cluster = cluster
+        self._scheduler = scheduler
+        self._epoch = epoch
+        self._options = options
+        self._numbers = itertools.count(1)
+
+    def requests_of(self, commit: Commit, members: Sequence[BindOrder]) -> list[BindRequest]:
+        """The objects that say that these members of a commit are to be bound; almost always it is one."""
+        parts = list(_parts([self._member(order) for order in members]))
+        epoch, needed, requests = self._epoch(), min(commit.needed, len(members)), []
+        counter = f"{epoch}-{next(self._numbers)}"
+        for number, pods in enumerate(parts, start=1):
+            suffix = f"{counter}-{number}" if len(parts) > 1 else counter
+            spec = self._spec(commit, pods, epoch, min(needed, len(pods)))
+            spec.part, spec.parts = number, len(parts)
+            requests.append(BindRequest(metadata=self._metadata(commit, members[0], pods, suffix), spec=spec))
+            needed -= spec.min_member
+        return requests
+
+    def renamed(self, request: BindRequest) -> BindRequest:
+        """The same decision by the next name: somebody else's request has the one that it had."""
+        base = _base(request.spec.pod_group or request.spec.pods[0].pod_name)
+        name = f"{base}-{request.spec.epoch}-{next(self._numbers)}"
+        return msgspec.structs.replace(request, metadata=msgspec.structs.replace(request.metadata, name=name))
+
+    def _spec(self, commit: Commit, pods: list[BoundPod], epoch: int, needed: int) -> BindRequestSpec:
+        group, options = self._cluster.groups.get(commit.job), self._options()
+        return BindRequestSpec(
+            pod_group=group.metadata.name if group else "",
+            pod_group_uid=group.metadata.uid if group else "",
+            scheduler=self._scheduler,
+            epoch=epoch,
+            deadline_seconds=options.deadline_seconds,
+            backoff_limit=options.backoff_limit,
+            min_member=needed,
+            decision=commit.name,
+            size=len(pods),
+            pods=pods,
+        )
+
+    def _metadata(self, commit: Commit, first: BindOrder, pods: Sequence[BoundPod], suffix: str) -> ObjectMeta:
+        group = self._cluster.groups.get(commit.job)
+        return ObjectMeta(
+            name=f"{_base(group.metadata.name if group else first.name)}-{suffix}",
+            namespace=first.namespace,
+            labels=self._labels(group.metadata.name if group else "", pods),
+            owner_references=self._owners(commit, first),
+        )
+
+    def _owners(self, commit: Commit, first: BindOrder) -> list[OwnerReference] | None:
+        """With the pod, or the group, its request goes."""
+        if len(commit.members) == 1:
+            return [OwnerReference(PODS.api_version, PODS.kind, first.name, first.uid)]
+        group = self._cluster.groups.get(commit.job)
+        if group is None:
+            return None
+        version = POD_GROUPS.api_version
+        if isinstance(group, NativeGroup):
+            is_early = group.origin.api_version == EARLY_NATIVE_POD_GROUPS.api_version
+            version = (EARLY_NATIVE_POD_GROUPS if is_early else NATIVE_POD_GROUPS).api_version
+        return [OwnerReference(version, POD_GROUPS.kind, group.metadata.name, group.metadata.uid)]
+
+    def _labels(self, group: str, pods: Sequence[BoundPod]) -> dict[str, str]:
+        labels = {POD_GROUP_LABEL: group, SCHEDULER_LABEL: self._scheduler, **_shared(pods)}
+        if len(pods) == 1:
+            labels |= {POD_NAME_LABEL: pods[0].pod_name, SELECTED_NODE_LABEL: pods[0].selected_node}
+        return {key: value for key, value in labels.items() if _LABEL.fullmatch(value)}
+
+    def _member(self, order: BindOrder) -> BoundPod:
+        volumes = order.volumes
+        member = BoundPod(
+            pod_name=order.name,
+            pod_uid=order.uid,
+            selected_node=order.node,
+            annotations=dict(order.annotations),
+            labels={**self._pool(order.node), **order.labels},
+        )
+        if volumes is not None:
+            member.volumes = [ChosenVolume(choice.claim, choice.volume) for choice in volumes.choices]
+            member.volume_seconds = max(int(volumes.patience), 1)
+        return member
+
+    def _pool(self, node: str) -> dict[str, str]:
+        """The labels by which our nodes are chosen, as the node has them."""
+        entry = self._cluster.structure.nodes.get(node)
+        facts: Mapping[str, str] = entry.facts.labels if entry is not None else {}
+        return {key: facts[key] for key in self._cluster.node_selector if key in facts}
+
+
+def _shared(pods: Sequence[BoundPod]) -> dict[str, str]:
+    """The labels that all members get."""
+    first = pods[0].labels
+    return {key: value for key, value in first.items() if all(pod.labels.get(key) == value for pod in pods)}
+
+
+def _base(name: str) -> str:
+    """How the name of a request begins: a name that is too long, or none for an object, is cut and told apart."""
+    if len(name) <= _LONGEST_NAME and _NAME.fullmatch(name):
+        return name
+    readable = re.sub(r"[^a-z0-9]+", "-", name.lower())[: _LONGEST_NAME - 9].strip("-")
+    return f"{readable or 'request'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _parts(members: Sequence[BoundPod]) -> Iterator[list[BoundPod]]:
+    part: list[BoundPod] = []
+    size = 0
+    for member in members:
+        weight = len(msgspec.json.encode(member))
+        if part and (len(part) >= MOST_MEMBERS or size + weight > MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(member)
+        size += weight
+    if part:
+        yield part
