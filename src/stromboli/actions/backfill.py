@@ -1,4 +1,4 @@
-"""backfill: place the tasks that ask for nothing, wherever a rule does not forbid it.
+"""backfill: place the tasks that ask for nothing, wherever no rule and no topology of their job forbids it.
 
 They need no room, so they take none from anybody and no quota is asked. A task that only held a room is placed
 anew.
@@ -14,8 +14,10 @@ from stromboli.framework.action import Action
 from stromboli.framework.arguments import PREDICATE_ERROR_CACHE, Argument
 from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
+from stromboli.framework.task_domains import domains_of
 from stromboli.framework.turns import Turns
 from stromboli.model.job import Job
+from stromboli.model.reasons import Code, Reason
 from stromboli.model.task import Task, TaskStatus
 
 
@@ -54,18 +56,25 @@ class Backfill(Action):
             for task in sorted(self._tasks(session, job), key=session.task_order_key):
                 self._place(session, job, task)
 
+    def _rows(self, session: Session, job: Job, task: Task) -> list[int]:
+        """The best node in the first of the domains, in which the job may be, that has one for the task."""
+        found = (session.search.places(task, 1, inside) for inside in domains_of(session, job, task))
+        return next(filter(None, found), [])
+
     def _place(self, session: Session, job: Job, task: Task) -> None:
         if session.ledger.status_of(task) is TaskStatus.PIPELINED:
             with session.statement() as statement:
                 statement.unpipeline(task)
                 statement.commit()
         reason = session.pre_predicate(task.task_class)
-        rows = session.search.places(task, 1) if reason is None else []
+        rows = self._rows(session, job, task) if reason is None else []
         if rows:
             session.allocate(task, rows[0])
             return
         nodes = None
-        if reason is None:
+        if reason is None and session.search.places(task, 1):
+            reason = Reason(Code.NO_DOMAIN, "no domain that the job may be in has a node for it")
+        elif reason is None:
             nodes = session.search.refusals(task.task_class)
             reason = nodes.reason
         session.refusal_of(job).add_task(TaskRefusal(task.key, task.task_class.number, reason, nodes))
