@@ -12,7 +12,6 @@ from typing import Protocol
 
 from stromboli.binder.evictions import EvictWorkers
 from stromboli.binder.orders import BindOrder, Commit, EvictOrder
-from stromboli.binder.workers import BindWorkers
 from stromboli.cache.cluster import Cluster
 from stromboli.framework.program import Program
 from stromboli.framework.session import Bind, Session
