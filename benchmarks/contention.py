@@ -81,8 +81,8 @@ def _owed(nodes: int) -> Iterator[kube.KubeObject]:
         yield _node(number, {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"})
     small: Resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
     for number in range(8 * nodes):
-        yield from _job(f"small-{number:06}", 1, small, queue="full", node=f"node-{number // 8:06}", created=number)
-    yield from _job("large", max(1, nodes // 10), {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "8"}, queue="owed")
+        yield from job(f"small-{number:06}", 1, small, queue="full", node=f"node-{number // 8:06}", created=number)
+    yield from job("large", max(1, nodes // 10), {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "8"}, queue="owed")
 
 
 def _scattered(nodes: int) -> Iterator[kube.KubeObject]:
@@ -91,8 +91,8 @@ def _scattered(nodes: int) -> Iterator[kube.KubeObject]:
         yield _node(number, {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"})
     small: Resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
     for number in range(7 * nodes):
-        yield from _job(f"small-{number:06}", 1, small, node=f"node-{number // 7:06}", created=number)
-    yield from _job("large", max(1, nodes // 10), {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "8"})
+        yield from job(f"small-{number:06}", 1, small, node=f"node-{number // 7:06}", created=number)
+    yield from job("large", max(1, nodes // 10), {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "8"})
 
 
 def _urgent(nodes: int) -> Iterator[kube.KubeObject]:
@@ -103,9 +103,9 @@ def _urgent(nodes: int) -> Iterator[kube.KubeObject]:
         yield _node(number, {"cpu": "4", "memory": "32Gi", "pods": "110"})
     for number in range(4 * nodes):
         one: Resources = {"cpu": "900m", "memory": "500Mi"}
-        yield from _job(f"low-{number:06}", 1, one, priority="low", node=f"node-{number // 4:06}", created=number)
+        yield from job(f"low-{number:06}", 1, one, priority="low", node=f"node-{number // 4:06}", created=number)
     for number in range(nodes):
-        yield from _job(f"high-{number:06}", 1, {"cpu": "3", "memory": "500Mi"}, priority="high")
+        yield from job(f"high-{number:06}", 1, {"cpu": "3", "memory": "500Mi"}, priority="high")
 
 
 def _node(number: int, offered: Resources) -> kube.Node:
@@ -114,7 +114,7 @@ def _node(number: int, offered: Resources) -> kube.Node:
     )
 
 
-def _job(
+def job(
     name: str,
     size: int,
     request: Resources,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
 from benchmarks import worlds
 from benchmarks.measuring import Result, finished, prepared, run_cycle
+from benchmarks.rack_room import rack_room
 from benchmarks.turnover import turnover
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
@@ -28,19 +30,26 @@ _SOFT = NetworkTopology(mode="soft")
 
 
 def topology(parameters: Parameters, runs: int) -> list[Result]:
-    """Racks for many gangs; a tree for one that prefers a rack; a rack for each part of a job; racks that stay busy."""
+    """Racks for many gangs; a tree for one that prefers a rack; a rack for each part of a job; racks that stay busy;
+    room in a rack of a full cluster.
+    """
     nodes = parameters["nodes"]
     results = [_measured("racks", {"nodes": nodes, "gangs": g, "size": 4}, _racks, runs) for g in (750, 1_500, 2_250)]
     results += [_measured("racks", {"nodes": nodes, "gangs": g, "size": 1_000}, _racks, runs) for g in (3, 6, 9)]
     results.append(_measured("tree", {"zones": 4, "blocks": 8, "racks": 8, "hosts": 2}, _tree, runs))
     results.append(_measured("parts", {"nodes": 1_000, "parts": 100, "size": 10}, _parts, runs))
     results.append(turnover({"nodes": 640, "racks": 10, "workloads": 15_000}, _network, _program()))
+    for action in ("preempt", "gangpreempt"):
+        full = {"nodes": 2_000, "racks": 20, "victims": 700, "gang": 30}
+        program = _program(f"allocate, {action}")
+        results.append(rack_room(action, full, _network, partial(_wishing, _HARD_RACK), program, runs))
     return results
 
 
-def _program() -> Program:
+def _program(actions: str = "enqueue, allocate, backfill") -> Program:
     registry = built_in_registry(())
-    return Program(parse_configuration(DEFAULT_TEXT + "  - name: network-topology-aware\n", registry), registry)
+    text = DEFAULT_TEXT.replace("enqueue, allocate, backfill", actions) + "  - name: network-topology-aware\n"
+    return Program(parse_configuration(text, registry), registry)
 
 
 def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], Objects], runs: int) -> Result:
