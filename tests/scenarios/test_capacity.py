@@ -130,10 +130,10 @@ LIMITS = [
         phases={"gang": "Pending"}, codes={"gang": ["QueueNotOpen", "NotAdmitted"]},
     ),
     Case(
-        "a device class has no effect and says so",
-        nodes(2, 1), queue("left", capability={"deviceclass/gpu.example.com": 1}), gang(1, queue="left"), conf=FLAT,
+        "a promise of devices has no effect and says so",
+        nodes(2, 1), queue("left", guarantee={"deviceclass/gpu.example.com": 1}), gang(1, queue="left"), conf=FLAT,
         binds="a", warnings=[
-            "Queue left: deviceclass/gpu.example.com has no effect: resource claims are not counted in this version",
+            "Queue left: deviceclass/gpu.example.com has no effect: devices are limited, not promised",
         ],
     ),
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from stromboli.plugins import PLUGINS
 from tests.scenarios.asking import ASKING
 from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, priority_class, queue, running
 from tests.scenarios.case import Case, configuration, plugin
+from tests.scenarios.claimed import claiming, device, device_class, exactly, offer, resource_claim, template, wanting
 from tests.scenarios.machines import BEST, crew, machine
 from tests.scenarios.measuring import measured
 from tests.scenarios.networks import HARD_RACK, TREE, racks
@@ -181,6 +182,10 @@ OTHERS = [
         node("b", labels={HOST: "b"}), storage_class(), claim(), volume("v", on="b"),
         gang(1, volumes=using("data")), default="b", changed="a",
     ),
+    Row(
+        "predicates", "predicate.DynamicResourceAllocationEnable", False, nodes(4, 2), device_class(), offer("b", 1),
+        resource_claim(), gang(1, resourceClaims=claiming("mine")), default="b", changed="a",
+    ),
 ]  # fmt: skip
 
 RESOURCE_STRATEGY_FIT = [
@@ -234,6 +239,18 @@ CAPACITY = [
         "capacity", "ancestorReclaimLevel", 1, nodes(2, 1), DEPARTMENT, queue("poor", parent="department"),
         queue("rich"), running("aa", queue="rich"), gang(1, queue="poor"), switches={"enableHierarchy": True},
         actions="evict-for-queue, allocate", default="-", changed="A",
+    ),
+    Row(
+        "capacity", "capacity.DynamicResourceAllocationEnable", False, nodes(4, 1), device_class(), offer("a", 2),
+        queue("q", capability={"deviceclass/gpu": 1}), template(),
+        gang(2, minimum=1, queue="q", resourceClaims=claiming(dev="each")), default="a-", changed="aa",
+    ),
+    Row(
+        "capacity", "capacity.DRAConsumableCapacityEnable", True, nodes(4, 1), device_class(),
+        offer("a", device("g0", capacity={"memory": "40Gi"}), device("g1", capacity={"memory": "40Gi"})),
+        queue("q", capability={"deviceclass/gpu": 2, "memory.deviceclass/gpu": "30Gi"}),
+        template(wanting(exactly(1, capacity={"memory": "20Gi"}))),
+        gang(2, minimum=1, queue="q", resourceClaims=claiming(dev="each")), default="aa", changed="a-",
     ),
 ]  # fmt: skip
 
@@ -500,6 +517,8 @@ DEFAULTS = {
     "predicate.TaintTolerationEnable": True, "predicate.PodAffinityEnable": True,
     "predicate.PodTopologySpreadEnable": True, "predicate.NodeVolumeLimitsEnable": True,
     "predicate.VolumeZoneEnable": True, "predicate.VolumeBindingEnable": True,
+    "predicate.DynamicResourceAllocationEnable": True, "capacity.DynamicResourceAllocationEnable": True,
+    "capacity.DRAConsumableCapacityEnable": False,
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
     "task-topology.weight": 1, "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False,
     "sla-waiting-time": "",

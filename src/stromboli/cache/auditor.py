@@ -128,4 +128,5 @@ def view_of(cluster: Cluster) -> Snapshot:
         warnings=cluster.books.warnings(),
         processors=cluster.holdings(),
         volumes=VolumeState(cluster.volumes.table(), derived.volume_use, derived.later_volume_use),
+        claims=cluster.claims.state(),
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from stromboli import kube
 from stromboli.cache.devices import assignments_in
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, UNWOUND, BindRequest, BoundPod
+from stromboli.model.claims import ClaimChoice
 from stromboli.model.numa import PROCESSORS
 from stromboli.model.volumes import VolumeChoice
 
@@ -28,6 +29,7 @@ class Room:
     #: Of what travels with the binding, what says which devices the pod was given.
     given: Mapping[str, str] = field(default_factory=dict)
     volumes: tuple[VolumeChoice, ...] = ()
+    devices: tuple[ClaimChoice, ...] = ()
 
 
 class RequestBook:

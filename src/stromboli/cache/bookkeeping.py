@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli import kube
+from stromboli.cache.claims import ClaimBook
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
 from stromboli.cache.devices_held import DeviceBook
@@ -54,6 +55,7 @@ class Bookkeeping:
         reading: Reading,
         decisions: Decisions,
         volumes: VolumeBook,
+        claims: ClaimBook,
         *,
         seed: int,
         default_queue: str,
@@ -63,6 +65,7 @@ class Bookkeeping:
         self._reading = reading
         self._decisions = decisions
         self._volumes = volumes
+        self._claims = claims
         self._seed = seed
         self._default_queue = default_queue
         self.changes = Changes()
@@ -217,17 +220,19 @@ class Bookkeeping:
             self._warnings["pod", uid] = f"Pod {pod.key}: {complaint}"
         status = self._decisions.status_of(pod)
         node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
-        volumes = self._volumes.needs(pod)
-        task_class = self._reading.class_of(record, self._images, self._queue_of(record.job), volumes.needs)
+        volumes, devices = self._volumes.needs(pod), self._claims.needs(pod)
+        queue = self._queue_of(record.job)
+        task_class = self._reading.class_of(record, self._images, queue, volumes.needs, devices.needs)
         if avoided := self._decisions.avoided.get(uid):
             task_class = self._reading.classifier.avoiding(task_class, avoided)
         row = self._derived.columns.take(status, node)
         rests, promised = uid in self._decisions.resting, self._decisions.nominated_node_of(pod)
         priorities = self._structure.priorities
-        claims = volumes.claims
         task = task_of(
-            pod, record.job, row, task_class, priorities, rests=rests, nominated_node=promised, claims=claims
+            pod, record.job, row, task_class, priorities, rests=rests, nominated_node=promised, claims=volumes.claims
         )
+        if devices.keys:
+            task.resource_claims, task.claim_names = devices.keys, devices.names
         return Counted(task, status, node)
 
     # -- jobs ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from stromboli.cache.constraints import Namespaces, PodConstraints, constraints_
 from stromboli.cache.devices import backends_in, wishes_of
 from stromboli.cache.numa_pods import wanted_processors
 from stromboli.cache.requests import pod_limits, pod_request, scored_request
+from stromboli.model.claims import ClaimNeeds
 from stromboli.model.devices import DeviceWishes
 from stromboli.model.numa import WANTED
 from stromboli.model.resources import Request, ResourceAxis
@@ -125,25 +126,36 @@ class Classifier:
         return facts if (role, labels) == (facts.role, facts.labels) else replace(facts, role=role, labels=labels)
 
     def class_of(
-        self, pod: kube.Pod, facts: PodFacts, images: frozenset[str], queue: str, volumes: VolumeNeeds | None = None
+        self,
+        pod: kube.Pod,
+        facts: PodFacts,
+        images: frozenset[str],
+        queue: str,
+        volumes: VolumeNeeds | None = None,
+        claims: ClaimNeeds | None = None,
     ) -> TaskClass:
         """The class of a pod among all others; `images` are those that some node holds, `queue` is its job's, and
-        `volumes` what its claims demand as they are now.
+        `volumes` and `claims` what its claims demand as they are now.
         """
         if self.tells_queues_apart:
             facts = replace(facts, annotations=(*facts.annotations, (QUEUE, queue)))
         feeds = self._feeds(pod, facts)
         present = tuple(image for image in facts.images if image in images)
         key = (facts.request, facts.scored_request, facts.role, facts.constraints, present, feeds, facts.labels,
-               facts.annotations, facts.container_count if present else 0, facts.devices, volumes)  # fmt: skip
+               facts.annotations, facts.container_count if present else 0, facts.devices, volumes, claims)  # fmt: skip
         known = self._classes.get(key)
         if known is None:
-            known = self._classes[key] = self._new_class(facts, present, feeds, volumes)
+            known = self._classes[key] = self._new_class(facts, present, feeds, volumes, claims)
             self._given += 1
         return known
 
     def _new_class(
-        self, facts: PodFacts, images: tuple[str, ...], feeds: tuple[int, ...], volumes: VolumeNeeds | None
+        self,
+        facts: PodFacts,
+        images: tuple[str, ...],
+        feeds: tuple[int, ...],
+        volumes: VolumeNeeds | None,
+        claims: ClaimNeeds | None,
     ) -> TaskClass:
         constraints = facts.constraints
         return TaskClass(
@@ -165,6 +177,7 @@ class Classifier:
             matches_own_affinity=constraints.matches_own_affinity,
             feeds=feeds,
             volumes=volumes,
+            claims=claims,
             labels=dict(facts.labels),
             annotations=dict(facts.annotations),
             devices=facts.devices,

@@ -13,6 +13,7 @@ from stromboli import kube
 from stromboli.cache.bind_requests import RequestBook, Room
 from stromboli.cache.bookkeeping import Bookkeeping, Membership
 from stromboli.cache.budgets import BudgetBook
+from stromboli.cache.claims import ClaimBook
 from stromboli.cache.constraints import asks_about_namespaces
 from stromboli.cache.decisions import Decisions
 from stromboli.cache.derived import Derived
@@ -37,12 +38,14 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.shards import NodeShard
 from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
 from stromboli.model.aftermath import Aftermath
+from stromboli.model.claims import ClaimChoice
 from stromboli.model.job import Counts, role_ready, surely_ready
 from stromboli.model.numa import Holdings
 from stromboli.model.reservation import Reservation
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.shards import ShardChoice
 from stromboli.model.snapshot import Snapshot
+from stromboli.model.task import ENDING_STATUSES
 from stromboli.model.volume_books import VolumeState
 from stromboli.model.volumes import VolumeChoice
 
@@ -83,6 +86,7 @@ class Cluster:
         self.takings = Takings()
         self.usage = UsageBook()
         self.volumes = VolumeBook(self._labels_of)
+        self.claims = ClaimBook(self._is_leaving)
         self._placed_by_others = 0
         self._begin(class_labels, class_annotations)
 
@@ -104,7 +108,7 @@ class Cluster:
             NodeShard: self.shards,
         }
         self.books = Bookkeeping(
-            self.membership, self.structure, self.reading, self.decisions, self.volumes,
+            self.membership, self.structure, self.reading, self.decisions, self.volumes, self.claims,
             seed=self.seed, default_queue=self.default_queue,
         )  # fmt: skip
         self._sizes = self.reading.sizes
@@ -135,7 +139,7 @@ class Cluster:
             self._look_at(self.requests.apply(given))
         elif isinstance(given, Numatopology):
             self.structure.set_processors(given.key, self.processors.apply(given))
-        elif not self.volumes.apply(given):
+        elif not self.volumes.apply(given) and not self.claims.apply(given):
             self.structure.apply(given)
 
     def remove(self, given: TopLevel) -> None:
@@ -155,7 +159,7 @@ class Cluster:
         elif isinstance(given, Numatopology):
             self.processors.remove(given.key)
             self.structure.set_processors(given.key, None)
-        elif not self.volumes.remove(given):
+        elif not self.volumes.remove(given) and not self.claims.remove(given):
             self.structure.remove(given)
 
     def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
@@ -206,6 +210,7 @@ class Cluster:
             expected = self.decisions.forget_assumed(uid) or (known and known.pod.spec.node_name)
             self._placed_by_others += expected != pod.spec.node_name
             self.volumes.settle(uid)
+            self.claims.settle(uid)
         if known is not None and says_the_same(known.pod, pod):
             labels, known.pod = known.pod.metadata.labels, pod
             if labels != pod.metadata.labels:
@@ -217,6 +222,7 @@ class Cluster:
             if record.job:
                 self.membership.members.setdefault(record.job, set()).add(uid)
         self.volumes.enter(pod)
+        self.claims.enter(pod)
         self._touch(uid)
         if not pod.spec.node_name:
             self._take_room(uid)
@@ -241,11 +247,13 @@ class Cluster:
             return
         if room is None or room.node != before:
             self.volumes.forget(uid)
+            self.claims.forget(uid)
             decisions.forget_assumed(uid)
         if room is not None:
             self._placed_by_others += room.node not in (before, intended and intended.node)
             decisions.assume(uid, room)
             self.volumes.decide(uid, room.node, room.volumes)
+            self.claims.decide(uid, room.node, room.devices)
         self._touch(uid)
 
     def _forget_pod(self, uid: str) -> None:
@@ -254,6 +262,7 @@ class Cluster:
         self.membership.records.pop(uid, None)
         self.decisions.forget_pod(uid)
         self.volumes.leave(uid)
+        self.claims.leave(uid)
         self._touch(uid)
 
     def _touch(self, uid: str) -> None:
@@ -294,6 +303,11 @@ class Cluster:
         entry = self.structure.nodes.get(node)
         return entry.facts.labels if entry is not None else None
 
+    def _is_leaving(self, uid: str) -> bool:
+        """Whether a pod that uses a claim will not do so for long; one that is not known may stay."""
+        record = self.membership.records.get(uid)
+        return record is not None and self.decisions.status_of(record.pod) in ENDING_STATUSES
+
     def assume(
         self,
         uid: str,
@@ -301,13 +315,14 @@ class Cluster:
         processors: str = "",
         given: Mapping[str, str] | None = None,
         volumes: tuple[VolumeChoice, ...] = (),
+        devices: tuple[ClaimChoice, ...] = (),
     ) -> None:
-        """A pod is being bound: its room, which processors it was given and which volumes its claims were, is taken
+        """A pod is being bound: its room, which processors it was given and what its claims were, is taken
         until the cluster says more, or the attempt is given up. `given` is what travels with the binding.
         """
         record = self.membership.records.get(uid)
         if record is not None and not record.pod.spec.node_name:
-            self.decisions.intended[uid] = Room(node, processors, assignments_in(given or {}), volumes)
+            self.decisions.intended[uid] = Room(node, processors, assignments_in(given or {}), volumes, devices)
             self._take_room(uid)
 
     def forget(self, uid: str) -> None:
@@ -403,7 +418,14 @@ class Cluster:
         others = [*self.structure.objects(), *self.reading.namespaces.values(), *self.budgets.objects()]
         others += [*self.processors.objects(), *self.hyper_nodes.objects(), *self.topologies.objects()]
         others += self.shards.objects()
-        return [*others, *self.requests.objects(), *self.volumes.objects(), *groups, *self.pods()]
+        return [
+            *others,
+            *self.requests.objects(),
+            *self.volumes.objects(),
+            *self.claims.objects(),
+            *groups,
+            *self.pods(),
+        ]
 
     def pods(self) -> list[kube.Pod]:
         """All pods that count, ours and others'."""
@@ -484,6 +506,7 @@ class Cluster:
             device_claims=self.books.devices.claims(),
             config_maps=self.structure.config_maps,
             volumes=VolumeState(self.volumes.table(), derived.volume_use.copy(), derived.later_volume_use.copy()),
+            claims=self.claims.state(),
             usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
             takings=self.takings.since_lately(now),
             hyper_nodes=hyper_nodes,
@@ -494,7 +517,7 @@ class Cluster:
         )
 
     def _warnings(self) -> tuple[str, ...]:
-        books = (self.books, self.usage, self.processors, self.hyper_nodes, self.topologies, self.volumes)
+        books = (self.books, self.usage, self.processors, self.hyper_nodes, self.topologies, self.volumes, self.claims)
         return tuple(warning for each in books for warning in each.warnings())
 
     def derived(self) -> Derived:
@@ -502,7 +525,7 @@ class Cluster:
         if self.reading.is_outdated:
             self._reread_pods()
         self.structure.reshard()
-        self.books.changes.pods |= self.volumes.take_changed()
+        self.books.changes.pods |= self.volumes.take_changed() | self.claims.take_changed()
         return self.books.derived()
 
     def holdings(self) -> Mapping[str, Holdings]:

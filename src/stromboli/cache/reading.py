@@ -14,6 +14,7 @@ from stromboli.cache.classes import Classifier
 from stromboli.cache.devices import backends_in
 from stromboli.cache.gpu_shares import GpuReading
 from stromboli.cache.pods import PodRecord, without_demands
+from stromboli.model.claims import ClaimNeeds
 from stromboli.model.devices import is_counted_by
 from stromboli.model.resources import ResourceAxis
 from stromboli.model.task_class import HostPort, TaskClass
@@ -76,14 +77,19 @@ class Reading:
             record.facts = self.classifier.relabelled(record.facts, record.pod)
 
     def class_of(
-        self, record: PodRecord, images: frozenset[str], queue: str, volumes: VolumeNeeds | None = None
+        self,
+        record: PodRecord,
+        images: frozenset[str],
+        queue: str,
+        volumes: VolumeNeeds | None = None,
+        claims: ClaimNeeds | None = None,
     ) -> TaskClass:
         """The class of a pod; one that makes no sense counts as asking for nothing."""
         facts = record.facts or self.classifier.facts(without_demands(record.pod), self._labels)
         counted = self.gpus.counted(record.pod, facts.request, facts.devices)
         if counted is not facts.request:
             facts = replace(facts, request=counted)
-        return self.classifier.class_of(record.pod, facts, images, queue, volumes)
+        return self.classifier.class_of(record.pod, facts, images, queue, volumes, claims)
 
     def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
         """Tell classes apart by these from now on; whether that is something new."""

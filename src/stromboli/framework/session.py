@@ -25,6 +25,7 @@ from stromboli.framework.search import NodeSearch
 from stromboli.framework.statement import Statement
 from stromboli.framework.status import JobStatus, status_of
 from stromboli.model.aftermath import Aftermath
+from stromboli.model.claims import ClaimOrder
 from stromboli.model.hypernodes import BY_LABELS
 from stromboli.model.job import Job
 from stromboli.model.ledger import BrokenBooks, Entry, Ledger
@@ -47,6 +48,7 @@ class Bind:
     annotations: dict[str, str]
     #: What must be made ready before.
     volumes: VolumeOrder | None = None
+    claims: ClaimOrder | None = None
 
 
 @dataclass(slots=True)
@@ -346,13 +348,14 @@ class Session(questions.Questions):
         """Bind what these entries of one statement allocated, all together: plugins are asked before anything is
         written, so that one that fails leaves no part of a gang behind.
         """
-        names, volumes = self.nodes.names, self.ledger.volumes
+        names, volumes, claims = self.nodes.names, self.ledger.volumes, self.ledger.claims
         binds = [
             Bind(
                 task,
                 names[row],
                 self._context_of(task) if self._bind_context else _NO_ANNOTATIONS,
                 volumes.order_of(task) if task.claims else None,
+                claims.order_of(task) if task.resource_claims else None,
             )
             for entry in entries
             for task, row in zip(entry.tasks, entry.rows, strict=True)

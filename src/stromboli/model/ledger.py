@@ -1,8 +1,8 @@
 """The ledger: the only books that change during a cycle, and their only writer.
 
 Idle, used, releasing and pipelined amounts of nodes; status and node of tasks; counters of jobs, sub-jobs and
-roles; sums of queues with their ancestors; tallies of pods per term; volumes that are given out. Each operation saves
-exactly what it overwrites in an `Entry`, and undo puts that back: an old state is never recomputed.
+roles; sums of queues with their ancestors; tallies of pods per term; volumes and devices that are given out. Each
+operation saves exactly what it overwrites in an `Entry`, and undo puts that back: an old state is never recomputed.
 """
 
 from collections import Counter
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stromboli.model.books import Block, Effect, Rows
 from stromboli.model.changes import ChangeLog
+from stromboli.model.claim_books import ClaimBooks, Given
 from stromboli.model.job import PENDING_BEST_EFFORT, Counts, Job
 from stromboli.model.nodes import Index
 from stromboli.model.queue import QueueBooks
@@ -57,6 +58,8 @@ class Entry:
     successors: Sequence[Task] = ()
     #: The volumes that a task had in the room it gave up.
     saved_volumes: tuple[Taken, ...] = ()
+    #: The devices that its claims had there.
+    saved_claims: Given | None = None
 
 
 class Ledger:
@@ -71,6 +74,7 @@ class Ledger:
         self.queues = snapshot.queue_books
         self.budgets = snapshot.budgets
         self.volumes = VolumeBooks(snapshot.nodes, snapshot.volumes)
+        self.claims = ClaimBooks(snapshot.nodes, snapshot.claims)
         self.status = snapshot.status
         self.node_of = snapshot.node_of
         #: Fast access to single entries of the same memory.
@@ -171,6 +175,10 @@ class Ledger:
         if task_class.volumes is not None and not self._take_volumes(tasks, rows, status):
             self.books[: self.layout.changing, columns] = saved_columns
             raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more find no volumes where they were placed")
+        if task_class.claims is not None and not self._take_devices(tasks, rows, status):
+            self.books[: self.layout.changing, columns] = saved_columns
+            self._return_volumes(tasks, rows)
+            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more find no devices where they were placed")
         if status is TaskStatus.PIPELINED:
             self.holds_rooms, self.is_scored_as_used = True, False
         elif task_class.is_scored_higher:
@@ -196,6 +204,8 @@ class Ledger:
             self._feed(entry, task_class, [row], -1)
         if task_class.volumes is not None:
             self.volumes.count(task_class.volumes, row, -1)
+        if task.resource_claims:
+            self.claims.leave(task)
         if self.budgets.of_task:
             self.budgets.spend(task.uid)
         self.freed += 1
@@ -213,6 +223,9 @@ class Ledger:
         if task_class.volumes is not None:
             entry.saved_volumes = self.volumes.kept(task)
             self.volumes.give_back(task, row)
+        if task_class.claims is not None:
+            entry.saved_claims = self.claims.kept(task)
+            self.claims.give_back(task, row)
         self._add_to_sums(entry, task_class, -1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], -1)
@@ -236,6 +249,8 @@ class Ledger:
         )
         if task_class.volumes is not None:
             self.volumes.count(task_class.volumes, row, 1)
+        if task_class.claims is not None:
+            self.claims.take(entry.successors[0], row, later=True)
         self._add_to_sums(entry, task_class, 1)
         if task_class.feeds:
             self._feed(entry, task_class, [row], 1)
@@ -269,6 +284,10 @@ class Ledger:
         self._add_to_nodes([row], sign * self.effect(task.task_class, TaskStatus.PIPELINED))
         if task.task_class.volumes is not None:
             self._keep_volumes(task, row, task.task_class.volumes, sign)
+        if task.task_class.claims is not None and sign < 0:
+            self.claims.give_back(task, row)
+        elif task.task_class.claims is not None:
+            self.claims.take(task, row, later=True)
         for dimension, amount in task.task_class.request:
             self.held[dimension, row] += sign * amount
         for number in task.task_class.feeds:
@@ -321,6 +340,8 @@ class Ledger:
         self.freed += 1
         if entry.tasks[0].task_class.volumes is not None:
             self._undo_volumes(entry)
+        if entry.tasks[0].resource_claims:
+            self._undo_claims(entry)
         if entry.successors:
             return
         if entry.after is TaskStatus.RELEASING:
@@ -448,10 +469,34 @@ class Ledger:
         """Give every task what its claims need, or none of them anything."""
         for number, (task, row) in enumerate(zip(tasks, rows, strict=True)):
             if not self.volumes.take(task, row, later=status is TaskStatus.PIPELINED):
-                for before in reversed(range(number)):
-                    self.volumes.give_back(tasks[before], rows[before])
+                self._return_volumes(tasks[:number], rows[:number])
                 return False
         return True
+
+    def _return_volumes(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        for task, row in zip(reversed(tasks), reversed(rows), strict=True):
+            if task.task_class.volumes is not None:
+                self.volumes.give_back(task, row)
+
+    def _take_devices(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> bool:
+        """Give the claims of every task their devices, or none of them anything."""
+        for number, (task, row) in enumerate(zip(tasks, rows, strict=True)):
+            if not self.claims.take(task, row, later=status is TaskStatus.PIPELINED):
+                for before in reversed(range(number)):
+                    self.claims.give_back(tasks[before], rows[before])
+                return False
+        return True
+
+    def _undo_claims(self, entry: Entry) -> None:
+        if entry.after is TaskStatus.RELEASING and not entry.successors:
+            self.claims.leave(entry.tasks[0], -1)
+            return
+        tasks = entry.successors or entry.tasks
+        for task, row in zip(reversed(tasks), reversed(entry.rows), strict=True):
+            if entry.successors or entry.before is TaskStatus.PENDING:
+                self.claims.give_back(task, row)
+            else:
+                self.claims.restore(task, row, entry.saved_claims)
 
     def _keep_volumes(self, task: Task, row: int, needs: VolumeNeeds, sign: int) -> None:
         """What a task will need where it was promised a room is kept for it, as far as it is to be had."""
@@ -490,6 +535,7 @@ class Ledger:
             parts.append(repr((name, books.allocated, books.request, books.inqueue, books.elastic)).encode())
         parts.append(repr(self.budgets.left).encode())
         parts.append(self.volumes.fingerprint())
+        parts.append(self.claims.fingerprint())
         for number, column in sorted(self._tallies.items()):
             if column.any():
                 parts.append(repr(number).encode() + column.tobytes())

@@ -16,6 +16,7 @@ class Cure(StrEnum):
     QUEUE_CHANGED = "a queue's limits, weight or state change"
     QUOTA_CHANGED = "a quota of the namespace changes"
     STORAGE_CHANGED = "a claim, a volume or a storage class changes"
+    DEVICES_CHANGED = "a resource claim, a device class or a resource slice changes"
     TIME = "time passes"
 
 
@@ -67,6 +68,14 @@ class Code(StrEnum):
     VOLUME_IN_USE = "VolumeInUse"
     NO_VOLUME = "NoVolumeAvailable"
     NO_STORAGE = "InsufficientStorage"
+    RESOURCE_CLAIM_MISSING = "ResourceClaimMissing"
+    RESOURCE_CLAIM_UNUSABLE = "ResourceClaimUnusable"
+    DEVICE_CLASS_MISSING = "DeviceClassMissing"
+    RESOURCE_CLAIM_ELSEWHERE = "ResourceClaimElsewhere"
+    NO_CLAIMED_DEVICE = "NoClaimedDevice"
+    CLAIMED_DEVICES_TAKEN = "ClaimedDevicesTaken"
+    DEVICES_DO_NOT_FIT = "ClaimedDevicesDoNotFit"
+    DEVICES_UNDECIDED = "ClaimedDevicesUndecided"
     PLUGIN_REFUSED = "PluginRefused"
     PLUGIN_FAILED = "PluginFailed"
     NO_NODES = "NoNodes"
@@ -271,6 +280,44 @@ CODES: dict[Code, CodeFacts] = {
     Code.NO_STORAGE: CodeFacts(
         "The node has too little storage left to make the volume of a claim.", Remedy.ASK_ADMINISTRATOR,
         "Free or add storage, or ask for a smaller volume.", (Cure.STORAGE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.RESOURCE_CLAIM_MISSING: CodeFacts(
+        "The pod uses a resource claim that does not exist, or that belongs to another pod.", Remedy.CHANGE_REQUEST,
+        "Create the claim, or its template; for a claim that is made for the pod, see that its name is free.",
+        (Cure.DEVICES_CHANGED, Cure.POD_CHANGED),
+    ),
+    Code.RESOURCE_CLAIM_UNUSABLE: CodeFacts(
+        "A resource claim of the pod is being deleted, or as many pods use it as may.", Remedy.WAIT,
+        "Wait until it is gone and create it anew, or until others have ended.",
+        (Cure.DEVICES_CHANGED, Cure.POD_REMOVED),
+    ),
+    Code.DEVICE_CLASS_MISSING: CodeFacts(
+        "A resource claim of the pod names a device class that does not exist.", Remedy.ASK_ADMINISTRATOR,
+        "Create the DeviceClass, or name another one in the claim.", (Cure.DEVICES_CHANGED,),
+    ),
+    Code.RESOURCE_CLAIM_ELSEWHERE: CodeFacts(
+        "A resource claim of the pod has devices that cannot be used from this node.", Remedy.WAIT,
+        "Wait for room on the nodes that reach the devices.",
+        (Cure.DEVICES_CHANGED, Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.NO_CLAIMED_DEVICE: CodeFacts(
+        "The node has too few devices that satisfy a request of a resource claim, free or not.",
+        Remedy.CHANGE_REQUEST, "Ask for fewer or other devices, or add nodes that have them.",
+        (Cure.DEVICES_CHANGED, Cure.NODE_CHANGED, Cure.NODE_ADDED),
+    ),
+    Code.CLAIMED_DEVICES_TAKEN: CodeFacts(
+        "Devices that would satisfy a request of a resource claim are in use by others.", Remedy.WAIT,
+        "Wait for pods that use them to end, or add nodes that have such devices.", (*_ROOM, Cure.DEVICES_CHANGED),
+    ),
+    Code.DEVICES_DO_NOT_FIT: CodeFacts(
+        "There are free devices for every request by itself, but not for all of them together: because of constraints, "
+        "or because they draw from the same counters or capacity.", Remedy.CHANGE_REQUEST,
+        "Ask for less, or loosen the constraints of the claim.", (*_ROOM, Cure.DEVICES_CHANGED),
+    ),
+    Code.DEVICES_UNDECIDED: CodeFacts(
+        "Whether the node has devices for the claims of the pod cannot be said: an expression has no answer for one of "
+        "them, a pool is incomplete, or the search was given up.", Remedy.CHANGE_REQUEST,
+        "Mend the expression so that it has an answer for every device, or ask for less.", (Cure.DEVICES_CHANGED,),
     ),
     Code.PLUGIN_REFUSED: CodeFacts(
         "A plugin refused the node.", Remedy.ASK_ADMINISTRATOR, "Read the plugin's documentation.", tuple(Cure)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stromboli.model.books import Block, Layout
 from stromboli.model.budgets import Budgets
+from stromboli.model.claim_books import ClaimState
 from stromboli.model.devices import DeviceClaims
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.job import Job
@@ -73,6 +74,8 @@ class Snapshot:
     usage: UsageTable | None = None
     #: Volumes and storage to give out, and what is in use.
     volumes: VolumeState = field(default_factory=VolumeState)
+    #: Devices to be claimed, and what claims have got.
+    claims: ClaimState = field(default_factory=ClaimState)
 
     def network_of(self, job: Job) -> HyperNodeTree:
         """The tree that a job's wishes speak of."""

@@ -31,6 +31,8 @@ ALLOCATED_STATUSES = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND
 #: Take room on their node.
 OCCUPYING_STATUSES = (*ALLOCATED_STATUSES, TaskStatus.RELEASING, TaskStatus.UNKNOWN)
 FINISHED_STATUSES = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
+#: Have ended, or are about to.
+ENDING_STATUSES = (*FINISHED_STATUSES, TaskStatus.RELEASING)
 
 #: What a cycle may do to a task. Undo goes back by restoring what was saved, never by a transition of its own.
 TRANSITIONS: dict[TaskStatus, tuple[TaskStatus, ...]] = {
@@ -66,6 +68,9 @@ class Task:
     placed_at: float = 0.0
     #: The names of its claims that wait for a volume, in the order in which its class has them.
     claims: tuple[str, ...] = ()
+    #: The claims for devices that it uses, and what it calls them, one by one.
+    resource_claims: tuple[str, ...] = ()
+    claim_names: tuple[str, ...] = ()
     #: How long it says it will run, in seconds.
     run_time: float = inf
     #: Members of a numbered set by their number, others by age; the uid settles the rest.

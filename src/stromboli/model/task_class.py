@@ -8,6 +8,7 @@ rule may read; the cache interns classes, so identity is equality.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stromboli.model.claims import ClaimNeeds
 from stromboli.model.devices import DeviceWishes
 from stromboli.model.resources import CPU, MEMORY, Request, is_best_effort
 from stromboli.model.selectors import NodeTerm
@@ -92,6 +93,8 @@ class TaskClass:
     feeds: tuple[int, ...] = ()
     #: What the claims of a member demand; None where it has none that matter.
     volumes: VolumeNeeds | None = None
+    #: What its claims for devices demand; None where it has none.
+    claims: ClaimNeeds | None = None
     #: Labels and annotations that a plugin declared it reads.
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)

@@ -38,6 +38,8 @@ class CyclePlan:
     refusals: dict[str, list[ClaimRefusal]] = field(default_factory=dict)
     #: By job, its searches for a domain.
     searches: dict[str, list[SearchAccount]] = field(default_factory=dict, repr=False)
+    #: By pod, the devices that its claims got with it.
+    devices: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def evictions(self) -> dict[str, str]:
@@ -86,6 +88,11 @@ class Plan:
     @property
     def binds(self) -> dict[str, str]:
         return {pod: node for cycle in self.cycles for pod, node in cycle.binds.items()}
+
+    @property
+    def devices(self) -> dict[str, list[str]]:
+        """By pod, the devices that its claims got with it, as `claim: driver/pool/device`."""
+        return {pod: devices for cycle in self.cycles for pod, devices in cycle.devices.items()}
 
     @property
     def evictions(self) -> dict[str, str]:
@@ -167,7 +174,20 @@ def decisions_of(session: Session) -> CyclePlan:
         accounts_of(session),
         refusals_of(session),
         {job: list(found) for job, found in session.accounts.searches.items()} if session.accounts else {},
+        _devices(session),
     )
+
+
+def _devices(session: Session) -> dict[str, list[str]]:
+    binds = (bind for statement in session.decisions.binds for bind in statement if bind.claims is not None)
+    given = {
+        bind.task.key: [
+            f"{choice.name}: {device.name}" for choice in bind.claims.choices for device in choice.devices
+        ]
+        for bind in binds
+        if bind.claims is not None
+    }
+    return {pod: devices for pod, devices in sorted(given.items()) if devices}
 
 
 def _pods(session: Session) -> dict[str, tuple[str, str]]:

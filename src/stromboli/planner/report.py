@@ -15,6 +15,7 @@ def report_of(plan: Plan, warnings: Sequence[str] = ()) -> dict[str, Any]:
     return {
         "cycles": [_cycle(cycle) for cycle in plan.cycles],
         "binds": plan.binds,
+        "devices": plan.devices,
         "pipelined": plan.pipelined,
         "evictions": plan.evictions,
         "evictionDetails": [

@@ -21,6 +21,7 @@ from stromboli.model.job import Job
 from stromboli.model.moments import date_of
 from stromboli.model.shards import ShardChoice
 from stromboli.model.snapshot import Snapshot
+from stromboli.planner.devices import give_devices, release_devices, templates_in, with_claims
 from stromboli.planner.storage import claims_made_for, fulfil
 
 
@@ -46,9 +47,11 @@ class World:
         self._now = max(map(_moment_of, given), default=0.0)
         for queue in standard_queues():
             self._cluster.apply(queue)
+        templates = templates_in(given)
         for entry in sorted(given, key=_place_in_line):
             if isinstance(entry, kube.Pod):
                 self._apply_claims_of(entry)
+                entry = with_claims(entry, templates, self._cluster.claims)
             if isinstance(entry, kube.Pod) and is_plain(entry, scheduler_names):
                 self._apply_plain(entry)
             else:
@@ -97,22 +100,27 @@ class World:
                 self._run(bind)
         self._cluster.remember(session.aftermath())
         for eviction in session.decisions.evictions:
-            self._cluster.remove(self._cluster.pod(eviction.task.uid))
+            self._remove(self._cluster.pod(eviction.task.uid))
         self._release()
 
     def _release(self) -> None:
         """Pods that were being released are gone, and with the last pod of a group that was made for it, the group."""
         for pod in self._cluster.pods():
             if pod.metadata.deletion_timestamp is not None:
-                self._cluster.remove(pod)
+                self._remove(pod)
         with_pods = {job_key_of(pod) for pod in self._cluster.pods()} if self._made_groups else set()
         for key in self._made_groups.keys() - with_pods:
             self._cluster.remove(self._made_groups.pop(key))
+
+    def _remove(self, pod: kube.Pod) -> None:
+        release_devices(pod, self._cluster.claims)
+        self._cluster.remove(pod)
 
     def _run(self, bind: Bind) -> None:
         pod = self._cluster.pod(bind.task.uid)
         annotations = {**(pod.metadata.annotations or {}), **bind.annotations}
         fulfil(bind, self._cluster.volumes, self._cluster.structure.nodes[bind.node].facts.labels)
+        give_devices(bind, self._cluster.claims)
         running = msgspec.structs.replace(
             pod,
             metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),

@@ -77,6 +77,8 @@ class DeviceClaim(Wire):
 
     requests: list[DeviceRequest] | None = None
     constraints: list[DeviceConstraint] | None = None
+    #: What drivers are told about the devices; handed on as it is.
+    config: list[dict[str, Any]] | None = None
 
 
 class ResourceClaimSpec(Wire):
@@ -94,13 +96,15 @@ class AllocatedDevice(Wire):
     device: str | None = None
     admin_access: bool | None = None
     share_id: str | None = msgspec.field(default=None, name="shareID")
+    tolerations: list[DeviceToleration] | None = None
     consumed_capacity: dict[str, str | int | float] | None = None
 
 
 class DeviceAllocation(Wire):
-    """All devices that were given."""
+    """All devices that were given, and what drivers are told about them."""
 
     results: list[AllocatedDevice] | None = None
+    config: list[dict[str, Any]] | None = None
 
 
 class Allocation(Wire):
@@ -161,10 +165,27 @@ class DeviceAttribute(Wire):
     version: str | None = None
 
 
+class CapacityRange(Wire):
+    """Portions from a least to a most, in steps."""
+
+    min: str | int | float | None = None
+    max: str | int | float | None = None
+    step: str | int | float | None = None
+
+
+class CapacityRequestPolicy(Wire):
+    """In which portions a capacity is given out."""
+
+    default: str | int | float | None = None
+    valid_range: CapacityRange | None = None
+    valid_values: list[str | int | float] | None = None
+
+
 class DeviceCapacity(Wire):
     """How much a device holds of something."""
 
     value: str | int | float | None = None
+    request_policy: CapacityRequestPolicy | None = None
 
 
 class DeviceTaint(Wire):
@@ -194,6 +215,8 @@ class Device(Wire):
     all_nodes: bool | None = None
     consumes_counters: list[CounterUse] | None = None
     allow_multiple_allocations: bool | None = None
+    binds_to_node: bool | None = None
+    binding_conditions: list[str] | None = None
 
 
 class CounterSet(Wire):
@@ -237,6 +260,8 @@ class DeviceClassSpec(Wire):
 
     selectors: list[DeviceSelector] | None = None
     extended_resource_name: str | None = None
+    #: What drivers are told about devices of the class; handed on as it is.
+    config: list[dict[str, Any]] | None = None
 
 
 class DeviceClass(TopLevel):

@@ -11,6 +11,7 @@ import msgspec
 
 from stromboli.kube.manifests.errors import ObjectError, object_error, words_for
 from stromboli.kube.objects import native
+from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from stromboli.kube.objects.cluster import (
     ConfigMap,
     Namespace,
@@ -57,6 +58,10 @@ KubeObject: TypeAlias = (
     | CSIDriver
     | CSINode
     | CSIStorageCapacity
+    | ResourceClaim
+    | ResourceClaimTemplate
+    | ResourceSlice
+    | DeviceClass
 )
 
 KINDS: dict[tuple[str, str], type[KubeObject]] = {
@@ -65,6 +70,7 @@ KINDS: dict[tuple[str, str], type[KubeObject]] = {
         *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
         *(ResourceQuota, NodeMetrics, Numatopology, HyperNode, Topology, NodeShard),
         *(PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode, CSIStorageCapacity),
+        *(ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
     )
 }
 """The type of every kind that is read, by API group and kind; the core group is ""."""

@@ -14,14 +14,13 @@ from stromboli.model.reasons import Code, Reason
 from stromboli.model.resources import PODS, add_request
 from stromboli.model.task import Task
 from stromboli.model.task_class import TaskClass
+from stromboli.plugins.capacity.device_quota import DEVICE_CLASS, DeviceQuota
 from stromboli.plugins.capacity.reclaiming import Reclaiming
 from stromboli.plugins.capacity.standing import Standing
 from stromboli.plugins.capacity.standings import flat_standings, tree_standings
 
 _RECLAIM_LEVEL = "ancestorReclaimLevel"
-_NO_CLAIMS = "resource claims are not counted in this version"
-#: Names in the limits of queues that stand for devices of resource claims.
-_DEVICE_CLASS = "deviceclass/"
+_DEVICES, _PARTS = "capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable"
 
 
 class Capacity(Plugin):
@@ -30,19 +29,14 @@ class Capacity(Plugin):
     objects_in_every_tier = True
     arguments = (
         Argument(_RECLAIM_LEVEL, int, 0, "How many levels above a queue take part when room is taken back."),
-        Argument(
-            "capacity.DynamicResourceAllocationEnable", bool, False, "Count devices of resource claims.",
-            ignored=_NO_CLAIMS,
-        ),
-        Argument(
-            "capacity.DRAConsumableCapacityEnable", bool, False, "Count parts of devices of resource claims.",
-            ignored=_NO_CLAIMS,
-        ),
-    )  # fmt: skip
+        Argument(_DEVICES, bool, True, "Count devices of resource claims where a queue limits them."),
+        Argument(_PARTS, bool, False, "Count parts of devices, too."),
+    )
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
         self._level: int = max(given[_RECLAIM_LEVEL], 0) if hierarchy else 0
+        self._counts_devices, self._counts_parts = bool(given[_DEVICES]), bool(given[_PARTS])
         self.queue_order_reaches_others = self.queue_order_only_grows = hierarchy
 
     def unanswered(self) -> frozenset[str]:
@@ -54,15 +48,21 @@ class Capacity(Plugin):
         self._axis = session.axis
         self._jobs = session.jobs
         self._standings = tree_standings(session) if self.hierarchy else flat_standings(session)
+        self._devices = None
+        if self._counts_devices:
+            self._devices = DeviceQuota.of(session, self._standings, counts_parts=self._counts_parts)
         self._warn_of_device_classes(session)
 
     def _warn_of_device_classes(self, session: Session) -> None:
-        classes = {d for d, name in enumerate(session.axis.names) if _DEVICE_CLASS in name}
+        """Promises of devices have no effect, and limits none if devices are not counted."""
+        classes = {d for d, name in enumerate(session.axis.names) if DEVICE_CLASS in name}
         for queue in session.queues.values() if classes else ():
-            for dimension, _ in (*queue.capability, *queue.deserved, *queue.guarantee):
+            limits = () if self._counts_devices else [(*each, _DEVICES + " is off") for each in queue.capability]
+            promises = (*queue.deserved, *queue.guarantee)
+            for dimension, _, why in (*limits, *((*each, "devices are limited, not promised") for each in promises)):
                 if dimension in classes:
                     name = session.axis.names[dimension]
-                    session.warnings.append(f"Queue {queue.name}: {name} has no effect: {_NO_CLAIMS}")
+                    session.warnings.append(f"Queue {queue.name}: {name} has no effect: {why}")
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
         standing = self._standings[queue.name]
@@ -75,9 +75,20 @@ class Capacity(Plugin):
 
     def on_allocate(self, event: Event) -> None:
         self._tell_reserves(event.tasks[0].job)
+        self._count_devices(event, 1)
 
     def on_deallocate(self, event: Event) -> None:
         self._tell_reserves(event.tasks[0].job)
+        self._count_devices(event, -1)
+
+    def job_enqueued(self, job: Job) -> None:
+        if self._devices is not None:
+            self._devices.promise(job)
+
+    def _count_devices(self, event: Event, sign: int) -> None:
+        if self._devices is not None and event.tasks[0].task_class.claims is not None:
+            for task in event.tasks:
+                self._devices.count(task, sign)
 
     def _tell_reserves(self, job: str) -> None:
         """Guarantees may be used more or less than before."""
@@ -119,6 +130,9 @@ class Capacity(Plugin):
                 return Reason(Code.QUEUE_CAPABILITY, f"queue {each.name} resource quota insufficient: {words}")
             if all(amount <= each.deserved[d] for d, amount in after):
                 break
+        for title, short in self._devices.short_for(job) if self._devices is not None else ():
+            words = ", ".join(f"insufficient {name}" for name in short)
+            return Reason(Code.QUEUE_CAPABILITY, f"{title} resource quota insufficient: {words}")
         return Vote.PERMIT
 
     # -- use ----------------------------------------------------------------------------------------------------
@@ -135,6 +149,11 @@ class Capacity(Plugin):
                 free = holder.free(dimension, member)
                 if free < number * amount:
                     number, tightest = max(free // amount, 0), (dimension, holder, member)
+        if self._devices is not None and task_class.claims is not None:
+            most, words = self._devices.room(queue, task_class, number)
+            if most < number:
+                words += f": room for {most} of {wanted} pods" if most else ""
+                return Allowance(most, Reason(Code.QUEUE_CAPABILITY, words))
         if tightest is None:
             return None
         return Allowance(number, self._no_more(*tightest, number, wanted))

@@ -17,6 +17,7 @@ from stromboli.model.reasons import Reason
 from stromboli.model.task_class import TaskClass
 from stromboli.model.volume_books import VolumePolicy
 from stromboli.plugins.predicates.availability import Availability
+from stromboli.plugins.predicates.claimed_devices import ClaimedDevices, ClaimReach
 from stromboli.plugins.predicates.existing_anti_affinity import ExistingAntiAffinity
 from stromboli.plugins.predicates.host_ports import HostPorts
 from stromboli.plugins.predicates.node_affinity import NodeAffinity
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from stromboli.framework.session import Session
 
 _NO_SCORES = "volumes decide where a pod may run, not where it runs best"
-_NO_CLAIMS = "resource claims are not looked at when nodes are chosen"
+_NO_TIMEOUT = "the search for devices is limited in its steps, so that the same cluster gets the same answer"
+
+_DEVICES = "predicate.DynamicResourceAllocationEnable"
 
 #: Every rule in the order of asking, with the argument that switches it off; None for rules that always apply.
 _RULES: tuple[tuple[str | None, Callable[[], NodeFilter]], ...] = (
@@ -44,6 +47,8 @@ _RULES: tuple[tuple[str | None, Callable[[], NodeFilter]], ...] = (
     ("predicate.NodePortsEnable", HostPorts),
     ("predicate.NodeVolumeLimitsEnable", VolumeLimits),
     ("predicate.VolumeBindingEnable", VolumeBinding),
+    (_DEVICES, ClaimReach),
+    (_DEVICES, ClaimedDevices),
     ("predicate.PodAffinityEnable", PodAffinity),
     ("predicate.PodAffinityEnable", PodAntiAffinity),
     ("predicate.PodAffinityEnable", ExistingAntiAffinity),
@@ -52,7 +57,7 @@ _RULES: tuple[tuple[str | None, Callable[[], NodeFilter]], ...] = (
 
 
 class Predicates(Plugin):
-    """Node selectors and affinity, taints, host ports, volumes, affinity between pods, spreading."""
+    """Node selectors and affinity, taints, host ports, volumes, devices, affinity between pods, spreading."""
 
     name = "predicates"
     arguments = (
@@ -67,13 +72,11 @@ class Predicates(Plugin):
         Argument(
             "predicate.CacheEnable", bool, False, "Keep answers.", ignored="answers are always kept per task class"
         ),
-        Argument(
-            "predicate.DynamicResourceAllocationEnable", bool, False, "Allocate resource claims.", ignored=_NO_CLAIMS
-        ),
+        Argument(_DEVICES, bool, True, "Find devices for resource claims, and give them out with the pod."),
         Argument("volumebinding.bindTimeoutSeconds", int, 600, "How long volumes may take to get ready.", minimum=1),
         Argument("volumebinding.weight", int, 1, "Weight of volumes in scores.", ignored=_NO_SCORES),
         Argument("volumebinding.shape", list, [], "Scores by volume utilisation.", ignored=_NO_SCORES),
-        Argument("dynamicresources.filterTimeoutSeconds", int, 10, "Time for claims.", ignored=_NO_CLAIMS),
+        Argument("dynamicresources.filterTimeoutSeconds", int, 10, "Time for claims.", ignored=_NO_TIMEOUT),
     )
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
@@ -84,17 +87,22 @@ class Predicates(Plugin):
             limits=given["predicate.NodeVolumeLimitsEnable"],
             patience=float(given["volumebinding.bindTimeoutSeconds"]),
         )
+        self._gives_devices: bool = given[_DEVICES]
 
     def open(self, session: Session) -> None:
         """What this cycle gives out, it gives out by the rules that are switched on."""
         session.ledger.volumes.policy = self._volumes
+        session.ledger.claims.allocates = self._gives_devices
 
     def pre_predicate(self, task_class: TaskClass) -> Reason | None:
         """A claim that is not there, or waits for somebody else, keeps the pod from every node."""
-        return task_class.volumes.fault if task_class.volumes is not None else None
+        if self._volumes.binds and task_class.volumes is not None and task_class.volumes.fault is not None:
+            return task_class.volumes.fault
+        return task_class.claims.fault if self._gives_devices and task_class.claims is not None else None
 
     def unanswered(self) -> frozenset[str]:
-        return frozenset() if self._volumes.binds else frozenset({"pre_predicate"})
+        asks = self._volumes.binds or self._gives_devices
+        return frozenset() if asks else frozenset({"pre_predicate"})
 
     def node_filters(self) -> Sequence[NodeFilter]:
         return self._filters

@@ -1,0 +1,1 @@
+"""Expressions in CEL, as Kubernetes writes them, with a limit on what one may cost."""

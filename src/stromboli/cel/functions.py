@@ -1,0 +1,309 @@
+"""The functions and methods that expressions may call: CEL's own, and those that Kubernetes adds.
+
+A method is found by its name and the type of what it is called on. What is called with the wrong types has no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from stromboli.cel.failures import EvaluationError
+from stromboli.cel.patterns import pattern_of
+from stromboli.cel.values import Optional, Quantity, Unsigned, Version, word_of
+
+Function = Callable[..., object]
+
+_LARGEST = 2**63
+
+
+def whole(amount: int) -> int:
+    if not -_LARGEST <= amount < _LARGEST:
+        raise EvaluationError("the number does not fit into 64 bits")
+    return amount
+
+
+def unsigned(amount: int) -> Unsigned:
+    if not 0 <= amount < 2 * _LARGEST:
+        raise EvaluationError("the number is below zero, or does not fit into 64 bits")
+    return Unsigned(amount)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# -- conversions ----------------------------------------------------------------------------------------------------
+
+
+def _to_int(value: Any) -> int:
+    try:
+        if isinstance(value, str) or _is_number(value):
+            return whole(int(value))
+    except (ValueError, OverflowError):
+        pass
+    raise EvaluationError(f"int() has no answer for {word_of(value)} {value!r}")
+
+
+def _to_unsigned(value: Any) -> Unsigned:
+    return unsigned(_to_int(value) if not isinstance(value, Unsigned) else value)
+
+
+def _to_float(value: Any) -> float:
+    try:
+        if isinstance(value, str) or _is_number(value):
+            return float(value)
+    except (ValueError, OverflowError):
+        pass
+    raise EvaluationError(f"double() has no answer for {word_of(value)} {value!r}")
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if _is_number(value):
+        return f"{value:g}" if isinstance(value, float) else str(int(value))
+    raise EvaluationError(f"string() has no answer for {word_of(value)}")
+
+
+def _to_bool(value: object) -> bool:
+    words = {"true": True, "True": True, "TRUE": True, "t": True, "1": True,
+             "false": False, "False": False, "FALSE": False, "f": False, "0": False}  # fmt: skip
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in words:
+        return words[value]
+    raise EvaluationError(f"bool() has no answer for {word_of(value)} {value!r}")
+
+
+def _size(value: object) -> int:
+    if isinstance(value, str | list | dict):
+        return len(value)
+    raise EvaluationError(f"size() has no answer for {word_of(value)}")
+
+
+# -- text -----------------------------------------------------------------------------------------------------------
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return pattern_of(pattern).is_found_in(text)
+
+
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    end = len(text) if end is None else end
+    if not 0 <= start <= end <= len(text):
+        raise EvaluationError(f"there are no characters {start} to {end} in {text!r}")
+    return text[start:end]
+
+
+def _character(text: str, place: int) -> str:
+    if not 0 <= place <= len(text):
+        raise EvaluationError(f"there is no character {place} in {text!r}")
+    return text[place : place + 1]
+
+
+def _split(text: str, between: str, most: int = -1) -> list[str]:
+    if most in (0, 1):
+        return [text] if most else []
+    if not between:
+        letters = list(text)
+        return letters if most < 0 or most >= len(letters) else [*letters[: most - 1], "".join(letters[most - 1 :])]
+    return text.split(between, most - 1 if most > 0 else -1)
+
+
+def _joined(parts: Sequence[object], between: str = "") -> str:
+    return between.join(_text(part) for part in parts)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise EvaluationError(f"a string was expected, not {word_of(value)}")
+    return value
+
+
+_ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
+_ASCII_UPPER = {code: code - 32 for code in range(97, 123)}
+
+
+# -- lists ----------------------------------------------------------------------------------------------------------
+
+
+def _only_numbers(values: Sequence[Any]) -> Sequence[Any]:
+    if not all(_is_number(value) for value in values):
+        raise EvaluationError("all members of the list must be numbers")
+    return values
+
+
+def _extreme(choose: Callable[[Any], object]) -> Function:
+    def chosen(values: Sequence[Any]) -> object:
+        kinds = {word_of(value) for value in values}
+        if len(kinds) != 1 or not kinds <= {"int", "uint", "double", "string", "quantity", "semver"}:
+            raise EvaluationError("the list must have members, all of one type that has an order")
+        return choose(values)
+
+    return chosen
+
+
+def _is_sorted(values: Sequence[Any]) -> bool:
+    try:
+        return all(before <= after for before, after in pairwise(values))
+    except TypeError:
+        raise EvaluationError("the members of the list have no order") from None
+
+
+# -- quantities and versions ----------------------------------------------------------------------------------------
+
+
+def _quantity(text: object) -> Quantity:
+    try:
+        return Quantity.parse(_text(text))
+    except ValueError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _version(text: object, lenient: bool = False) -> Version:
+    try:
+        return Version.parse(_text(text), lenient=lenient)
+    except ValueError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _is_readable(read: Callable[..., object]) -> Function:
+    def readable(text: object, *further: object) -> bool:
+        try:
+            read(_text(text), *further)
+        except EvaluationError:
+            return False
+        return True
+
+    return readable
+
+
+def _compared(mine: Any, other: Any) -> int:
+    if type(mine) is not type(other):
+        raise EvaluationError(f"{word_of(mine)} and {word_of(other)} cannot be compared")
+    return (mine > other) - (mine < other)
+
+
+def _fits(value: Quantity) -> bool:
+    return value.amount.denominator == 1 and -_LARGEST <= value.amount < _LARGEST
+
+
+def _as_whole(value: Quantity) -> int:
+    if not _fits(value):
+        raise EvaluationError("the quantity is not a whole number of 64 bits")
+    return int(value.amount)
+
+
+def _added(sign: int) -> Function:
+    def added(mine: Quantity, other: object) -> Quantity:
+        if isinstance(other, Quantity):
+            return Quantity(mine.amount + sign * other.amount)
+        if isinstance(other, int) and not isinstance(other, bool):
+            return Quantity(mine.amount + sign * Fraction(other))
+        raise EvaluationError(f"a quantity or an int was expected, not {word_of(other)}")
+
+    return added
+
+
+# -- optional values ------------------------------------------------------------------------------------------------
+
+
+def _unwrapped(value: Optional) -> object:
+    if not value.is_there:
+        raise EvaluationError("the optional value is not there")
+    return value.value
+
+
+FUNCTIONS: dict[str, Function] = {
+    "size": _size,
+    "int": _to_int,
+    "uint": _to_unsigned,
+    "double": _to_float,
+    "string": _to_text,
+    "bool": _to_bool,
+    "type": word_of,
+    "dyn": lambda value: value,
+    "matches": lambda text, pattern: _matches(_text(text), _text(pattern)),
+    "quantity": _quantity,
+    "isQuantity": _is_readable(_quantity),
+    "semver": _version,
+    "isSemver": _is_readable(_version),
+}
+
+_ORDERED: dict[str, Function] = {
+    "compareTo": _compared,
+    "isGreaterThan": lambda mine, other: _compared(mine, other) > 0,
+    "isLessThan": lambda mine, other: _compared(mine, other) < 0,
+}
+
+METHODS: dict[type, dict[str, Function]] = {
+    str: {
+        "size": len,
+        "contains": lambda text, part: _text(part) in text,
+        "startsWith": lambda text, part: text.startswith(_text(part)),
+        "endsWith": lambda text, part: text.endswith(_text(part)),
+        "matches": lambda text, pattern: _matches(text, _text(pattern)),
+        "lowerAscii": lambda text: text.translate(_ASCII_LOWER),
+        "upperAscii": lambda text: text.translate(_ASCII_UPPER),
+        "trim": str.strip,
+        "split": _split,
+        "replace": lambda text, old, new, most=-1: text.replace(_text(old), _text(new), most),
+        "substring": _substring,
+        "charAt": _character,
+        "indexOf": lambda text, part, start=0: text.find(_text(part), start),
+        "lastIndexOf": lambda text, part: text.rfind(_text(part)),
+    },
+    list: {
+        "size": len,
+        "join": _joined,
+        "isSorted": _is_sorted,
+        "sum": lambda values: sum(_only_numbers(values)),
+        "min": _extreme(min),
+        "max": _extreme(max),
+        "indexOf": lambda values, one: values.index(one) if one in values else -1,
+        "lastIndexOf": lambda values, one: len(values) - 1 - values[::-1].index(one) if one in values else -1,
+    },
+    dict: {"size": len},
+    Quantity: {
+        **_ORDERED,
+        "isInteger": _fits,
+        "asInteger": _as_whole,
+        "asApproximateFloat": lambda value: float(value.amount),
+        "sign": lambda value: (value.amount > 0) - (value.amount < 0),
+        "add": _added(1),
+        "sub": _added(-1),
+    },
+    Version: {
+        **_ORDERED,
+        "major": lambda version: version.major,
+        "minor": lambda version: version.minor,
+        "patch": lambda version: version.patch,
+    },
+    Optional: {
+        "hasValue": lambda value: value.is_there,
+        "value": _unwrapped,
+        "orValue": lambda value, otherwise: value.value if value.is_there else otherwise,
+        "or": lambda value, otherwise: value if value.is_there else otherwise,
+    },
+}
+
+METHOD_NAMES = frozenset(name for methods in METHODS.values() for name in methods)
+
+
+def called(function: Function, name: str, arguments: Sequence[object]) -> object:
+    """Call it; wrong types and wrong numbers of arguments are answers that there are none."""
+    try:
+        return function(*arguments)
+    except (TypeError, AttributeError):
+        types = ", ".join(map(word_of, arguments))
+        raise EvaluationError(f"{name} has no answer for ({types})") from None
+
+
+def method_of(target: object, name: str) -> Function | None:
+    kind = next((kind for kind in METHODS if isinstance(target, kind)), None)
+    return METHODS[kind].get(name) if kind is not None else None
