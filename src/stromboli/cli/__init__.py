@@ -30,6 +30,9 @@ COMMANDS = {
         "stromboli.cli.topology:topology", "Show the domains of the network, and what is free in them."
     ),
     "hypernodes": LazyCommand("stromboli.cli.hypernodes:hypernodes", "Describe the network by HyperNodes."),
+    "bindrequests": LazyCommand(
+        "stromboli.cli.bindrequests:bindrequests", "Show bind requests: decisions that a binder carries out."
+    ),
     "replay": LazyCommand("stromboli.cli.replay:replay", "Take the decisions of a dump again, and compare them."),
     "config": LazyCommand("stromboli.cli.config:config", "Look at the scheduler's configuration."),
     "reasons": LazyCommand("stromboli.cli.reasons:reasons", "List the reasons for which a job may wait."),
