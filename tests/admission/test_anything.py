@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from stromboli.admission.requests import (
     read_review,
 )
 from stromboli.admission.review import review
+from stromboli.binder.gpu_sharing import GpuSharingPlugin
 from stromboli.kube import Queue
 from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.kube.manifests.yaml import load_documents
@@ -40,6 +42,7 @@ POLICY = {
     "matchLabelKeys": ["p"],
     "labelSelector": {"matchLabels": {}},
 }
+SHARE = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}
 TEMPLATE = pod(owner=("batch/v1", "Job"), labels={"volcano.sh/queue-name": "science"}, priorityClassName="low")
 #: Objects that come in, with all that the rules look at.
 SOUND: list[tuple[str, str, Any]] = [
@@ -54,7 +57,8 @@ SOUND: list[tuple[str, str, Any]] = [
     ("topology.volcano.sh", "HyperNode", {"metadata": {}, "spec": {"tier": 1, "members": [
         {"type": "Node", "selector": {"regexMatch": {"pattern": "a"}}},
         {"type": "Node", "selector": {"labelMatch": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}}]}}),
-    ("", "Pod", pod(group="gang", labels={"volcano.sh/queue-name": "science"}, owner=("batch/v1", "Job"))),
+    ("", "Pod", pod(
+        group="gang", annotations=SHARE, labels={"volcano.sh/queue-name": "science"}, owner=("batch/v1", "Job"))),
     ("batch", "Job", {"metadata": {"annotations": {}}, "spec": {"template": TEMPLATE}}),
     ("batch", "CronJob", {"spec": {"jobTemplate": {"metadata": {}, "spec": {"template": TEMPLATE}}}}),
     ("apps", "Deployment", {"metadata": {"annotations": {}}, "spec": {"template": TEMPLATE}}),
@@ -68,6 +72,8 @@ VALUES = st.recursive(
     max_leaves=8,
 )  # fmt: skip
 DOCUMENTS = st.dictionaries(st.sampled_from(["metadata", "spec", "value"]), VALUES, max_size=3)
+
+SHARING = replace(TERMS, plugins=(GpuSharingPlugin(),))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -99,8 +105,9 @@ def test_there_is_an_answer_to_everything(asks: tuple[Any, Any, Any], operation:
     user = ADMINISTRATOR if trusted else User("alice")
     asked = Request("1", GroupKind(kind[0], "v1", kind[1]), "story", "lab", operation, "", user, document, before)
     verdict = review(asked, FACTS, TERMS)
+    review(asked, FACTS, SHARING)
     assert msgspec.json.decode(answer_verdict(asked, verdict))["response"]["allowed"] is verdict.is_allowed
-    answer_patch(asked, patch_for(asked, FACTS, TERMS))
+    answer_patch(asked, patch_for(asked, FACTS, SHARING))
 
 
 @examples(100)

@@ -15,9 +15,11 @@ from stromboli.admission.facts import Terms
 from stromboli.admission.patching import patch_between
 from stromboli.admission.requests import Request
 from stromboli.admission.review import review
+from stromboli.binder.gpu_sharing import GpuSharingPlugin
 from stromboli.binder.plugin import BinderPlugin
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.embedded.patching.patches import json_patch
+from stromboli.model.gpu_shares import FRACTION
 from tests.admission.world import FACTS, TERMS, Document, pod, request
 from tests.properties.effort import examples
 
@@ -136,3 +138,26 @@ def sorted_deep(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: sorted_deep(value[key]) for key in sorted(value)}
     return [sorted_deep(each) for each in value] if isinstance(value, list) else value
+
+
+GPU_TERMS = Terms(plugins=(GpuSharingPlugin(),))
+
+
+def sharing(**annotations: str) -> Request:
+    return request("Pod", pod(annotations=annotations))
+
+
+def test_a_pod_that_shares_a_gpu_is_made_ready_for_it_once() -> None:
+    asked = sharing(**{FRACTION: "0.5"})
+    assert review(asked, FACTS, GPU_TERMS).is_allowed
+    patch = patch_for(asked, FACTS, GPU_TERMS)
+    assert {each["path"].split("/")[1] for each in patch} == {"metadata", "spec"}
+    ready = replace_object(asked, json_patch(asked.object, patch))
+    assert patch_for(ready, FACTS, GPU_TERMS) == []
+    assert review(ready, FACTS, GPU_TERMS).is_allowed
+
+
+@pytest.mark.parametrize("share", ["0", "1.5", "-1", "half", "nan"])
+def test_a_share_that_is_none_is_refused(share: str) -> None:
+    message = review(sharing(**{FRACTION: share}), FACTS, GPU_TERMS).message
+    assert message.startswith(f"Pod team/story: metadata.annotations[{FRACTION}]: "), message

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from stromboli.admission.metrics import AdmissionMetrics
+from stromboli.operations.endpoints import Rendered
 from stromboli.operations.metrics import Metrics
 from tests.living.world import cpus, living, policy_of
 from tests.scenarios.builders import gang, queue
@@ -26,10 +28,18 @@ async def exposed() -> Exposed:
         await world.create(gang(1, 6, name="waits", queue="gold"))
         await world.until_says("waits", "Insufficient cpu")
         await world.cycles()
-        return read(metrics)
+        return read(metrics) | read(webhook_metrics())
 
 
-def read(metrics: Metrics) -> Exposed:
+def webhook_metrics() -> AdmissionMetrics:
+    """Of a webhook that has answered something."""
+    metrics = AdmissionMetrics()
+    metrics.judged("Pod", "CREATE", allowed=True)
+    metrics.answered("validate", 0.01)
+    return metrics
+
+
+def read(metrics: Rendered) -> Exposed:
     found: Exposed = {}
     for family in text_string_to_metric_families(metrics.render()[0].decode()):
         for sample in family.samples:

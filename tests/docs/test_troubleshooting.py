@@ -13,6 +13,7 @@ import click
 import pytest
 import yaml
 
+from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.cli import main
 from stromboli.model.reasons import Code
 from stromboli.operations.metrics import Metrics
@@ -88,7 +89,7 @@ def test_options_exist(text: str) -> None:
 
 @EVERY_PAGE
 def test_metrics_exist(text: str) -> None:
-    families = {family.name for family in Metrics().registry.collect()}
+    families = {family.name for each in (Metrics(), AdmissionMetrics()) for family in each.registry.collect()}
     named = {name.removesuffix("_total") for name in re.findall(r"\b(?:stromboli|volcano)_[a-z_]+[a-z]\b", text)}
     assert named - families == set()
 

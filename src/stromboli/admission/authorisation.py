@@ -26,7 +26,7 @@ _PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _MOST_REMEMBERED = 10_000
 _SECONDS_TO_ANSWER = 5.0
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("stromboli.admission")
 
 
 class Unanswered(Exception):

@@ -23,7 +23,7 @@ from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import QUEUES
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("stromboli.admission")
 
 
 @dataclass(frozen=True, slots=True)

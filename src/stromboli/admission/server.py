@@ -28,7 +28,7 @@ IDLE_SECONDS = 60.0
 """How long a connection may be silent, and how long the headers of a request may take."""
 MOST_WAITING = 1000
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("stromboli.admission")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 Answering = Callable[[Request], Awaitable[bytes]]

@@ -15,7 +15,7 @@ from pathlib import Path
 LOOKS_EVERY = 1.0
 """How often the files are looked at, in seconds."""
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("stromboli.admission")
 
 Signature = tuple[tuple[int, int, int], ...]
 

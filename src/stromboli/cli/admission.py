@@ -80,8 +80,20 @@ Exit codes:
     help="What holds while the API server does not say who may use a queue.",
 )  # fmt: skip
 @setting("--authorisation-ttl", type=DURATION, default="10s", help="How long its answers are remembered.")
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
+    help="A plugin of your own for the binder, which looks at pods, too. May be given several times.",
+)  # fmt: skip
+@click.option(
+    "--plugin-option", "plugin_options", multiple=True, metavar="PLUGIN.OPTION=VALUE",
+    help="An option of a plugin of the binder. May be given several times.",
+)  # fmt: skip
+@click.option(
+    "--without-plugin", "left_out", multiple=True, metavar="PLUGIN",
+    help="Leave out a plugin of the binder. May be given several times.",
+)  # fmt: skip
 @setting("--concurrency", type=click.IntRange(1, 1024), default=32, help="Requests that are looked at at a time.")
-@setting("--listen-address", default="127.0.0.1:8080", metavar="HOST:PORT", help="/metrics; empty for none.")
+@setting("--listen-address", default="127.0.0.1:8084", metavar="HOST:PORT", help="/metrics; empty for none.")
 @setting(
     "--healthz-address", default="127.0.0.1:11254", metavar="HOST:PORT",
     help="/healthz, /livez and /readyz; empty for none.",
@@ -142,7 +154,14 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
 
 def _terms(options: dict[str, Any]) -> Terms:
     from stromboli.admission.facts import TRUSTED_GROUPS, TRUSTED_USERS, Terms
+    from stromboli.binder.built_in_plugins import BUILT_IN
+    from stromboli.binder.plugin_loading import UnusablePlugin, load_plugins, read_options
 
+    given = options["plugins"], options["plugin_options"]
+    try:
+        plugins = load_plugins(BUILT_IN, given[0], read_options(given[1]), without=options["left_out"])
+    except UnusablePlugin as error:
+        raise Failure(error) from error
     return Terms(
         scheduler_names=tuple(options["scheduler_names"]),
         default_queue=options["default_queue"],
@@ -151,6 +170,7 @@ def _terms(options: dict[str, Any]) -> Terms:
         trusted_groups=frozenset((*TRUSTED_GROUPS, *options["trusted_groups"])),
         without=frozenset(options["without"]),
         assigns_scheduler=options["assign_scheduler"],
+        plugins=tuple(plugins),
     )
 
 
