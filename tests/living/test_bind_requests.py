@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,11 +19,13 @@ from stromboli.framework.plugin import Plugin
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES, PODS
 from stromboli.model.task import Task
+from stromboli.playground.playground import playground
 from stromboli.scheduler import avoidance, request_keeping, request_making
 from tests.living.holding import HeldUp, seen
 from tests.living.invariants import check
 from tests.living.scripted_binder import ScriptedBinder
-from tests.living.world import SIMPLE, World, cpus, found, living, policy_of
+from tests.living.stage import Stage
+from tests.living.world import QUICK, SIMPLE, World, cpus, found, living, policy_of
 from tests.scenarios.builders import gang, manifest, pod
 
 CREATION = Match(verb="create", plural="bindrequests")
@@ -196,7 +199,7 @@ async def test_a_direct_scheduler_finishes_what_a_requesting_one_left() -> None:
         await world.create(gang(1, 2, name="first"))
         await binder.one()
         await world.kill()
-        world.options = type(world.options)(**{**_fields(world.options), "bind_mode": "direct"})
+        world.options = replace(world.options, bind_mode="direct")
         await world.create(gang(1, 4, name="second"), gang(1, 2, name="third"))
         await world.start()
         await world.until_bound("third", 1)
@@ -204,10 +207,6 @@ async def test_a_direct_scheduler_finishes_what_a_requesting_one_left() -> None:
         await binder.carries_out(await binder.one())
         await world.until_bound("first", 1)
         await nothing_is_left(world, binder)
-
-
-def _fields(options: Any) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in options.__dataclass_fields__}
 
 
 def request_of(world_pod: Any, node: str, scheduler: str) -> dict[str, Any]:
@@ -468,3 +467,17 @@ async def test_a_name_that_somebody_else_has_is_passed_over() -> None:
         names = [each.metadata.name for each in await binder.until(2)]
         assert sorted(names) == ["gang-0-1", "gang-0-2"]
         assert (await found(world.client.get(BIND_REQUESTS, "gang-0-1"))).spec.scheduler == "somebody-else"
+
+
+# -- all together -----------------------------------------------------------------------------------------------------
+
+
+@EMBEDDED
+async def test_a_cluster_to_play_with_has_a_binder_where_it_needs_one() -> None:
+    options = replace(QUICK, bind_mode="request")
+    async with playground(policy_of(), pools=[cpus(2)], options=options) as running:
+        world = World(Stage(running.server.connection, running.server), running.client, policy_of(), options)
+        await world.create(gang(2, 2))
+        await world.until_bound("gang", 2)
+        await ScriptedBinder(world).until(0)
+        await world.until_told("gang-task-0", "Successfully assigned default/gang-task-0 to ", "Scheduled")

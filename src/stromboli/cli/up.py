@@ -66,6 +66,10 @@ Exit codes:
 )  # fmt: skip
 @click.option("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
 @click.option(
+    "--bind-mode", type=click.Choice(("direct", "request")),
+    help="Let the scheduler bind pods, or a binder, which is started, too. Without it: as the policy says, else direct.",
+)  # fmt: skip
+@click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
     help="A plugin or action of your own that the policy may name. May be given several times.",
 )  # fmt: skip
@@ -171,7 +175,8 @@ async def _run(
 
     stop = asyncio.Event()
     with stopped_by_signal(stop.set):
-        server, behaviour = ApiServer(port=options["port"]), Options(seed=options["seed"])
+        server = ApiServer(port=options["port"])
+        behaviour = Options(seed=options["seed"], bind_mode=options["bind_mode"] or "")
         async with playground(policy, pools=[pool], options=behaviour, server=server) as running:
             with written_kubeconfig(server, path):
                 _tell(path, pool)

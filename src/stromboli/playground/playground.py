@@ -12,10 +12,14 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from stromboli.binder.binder import Binder
+from stromboli.binder.built_in_plugins import BUILT_IN
+from stromboli.binder.plugin_loading import load_plugins
 from stromboli.controllers.controllers import Controllers
 from stromboli.embedded.server import ApiServer
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
 from stromboli.embedded.standins.standins import StandIns
+from stromboli.framework.bind_options import REQUEST
 from stromboli.kube.access.client import Client
 from stromboli.kube.crds import install_crds
 from stromboli.scheduler.options import Options
@@ -51,7 +55,7 @@ async def playground(
     options = options or Options()
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(server or ApiServer())
-        clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(4)]
+        clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(5)]
         await install_crds(clients[0])
         standins, controllers = (
             StandIns(clients[1]),
@@ -60,6 +64,8 @@ async def playground(
         scheduler = Scheduler(clients[3], policy, options)
         running = Playground(server, clients[0], scheduler)
         await stack.enter_async_context(_running(running, [standins.run(), controllers.run()]))
+        if scheduler.bind_mode == REQUEST:
+            await stack.enter_async_context(_binding(running, Binder(clients[4], load_plugins(BUILT_IN))))
         await stack.enter_async_context(_scheduling(running))
         for pool in pools:
             await create_nodes(clients[0], node_documents(pool))
@@ -76,6 +82,19 @@ async def _running(running: Playground, parts: Sequence[Awaitable[None]]) -> Asy
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _binding(running: Playground, binder: Binder) -> AsyncIterator[None]:
+    """There is no other binder, so this one leads."""
+    binder.lead()
+    task = asyncio.ensure_future(binder.run())
+    running._tasks.append(task)
+    try:
+        yield
+    finally:
+        binder.stop()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
