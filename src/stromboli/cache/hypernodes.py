@@ -7,10 +7,12 @@ A domain has one domain around it at most, of a higher tier; who claims another'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import re2  # type: ignore[import-untyped]
 
 from stromboli.cache.constraints import selector_of
+from stromboli.cache.node_patterns import NodePatterns
 from stromboli.kube.objects.meta import LabelSelector
 from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberSelector, RegexMatch
 from stromboli.kube.objects.topology import HyperNode as WireHyperNode
@@ -29,6 +31,7 @@ class HyperNodeBook:
     def __init__(self) -> None:
         self._objects: dict[str, WireHyperNode] = {}
         self._table: NodeTable | None = None
+        self._patterns = NodePatterns()
         self._tree = HyperNodeTree(0)
         #: By name, what is wrong with an object, in words.
         self.faults: Mapping[str, tuple[str, ...]] = {}
@@ -49,7 +52,8 @@ class HyperNodeBook:
     def tree(self, table: NodeTable) -> HyperNodeTree:
         """The tree over these nodes, made anew only when an object or the facts of nodes have changed."""
         if table is not self._table:
-            making = _Making(self._objects, table)
+            self._patterns.begin(table.index)
+            making = _Making(self._objects, table, self._patterns)
             self._tree, self.faults, self._table = making.tree(), making.faults(), table
         return self._tree
 
@@ -60,9 +64,10 @@ class HyperNodeBook:
 class _Making:
     """One look at all objects."""
 
-    def __init__(self, objects: Mapping[str, WireHyperNode], table: NodeTable) -> None:
+    def __init__(self, objects: Mapping[str, WireHyperNode], table: NodeTable, patterns: NodePatterns) -> None:
         self._objects = objects
         self._table = table
+        self._patterns = patterns
         self._faults: dict[str, list[str]] = {}
         self._parents: dict[str, str] = {}
         self._rows: dict[str, set[int]] = {}
@@ -139,7 +144,7 @@ class _Making:
             case Selector():
                 return self._labelled(chosen)
             case _:
-                return [row for row, name in enumerate(self._table.names) if chosen.search(name)]
+                return self._patterns.rows(chosen)
 
     def _labelled(self, chosen: Selector) -> list[int]:
         """Only nodes that have one of the values that are asked for are looked at closer."""
@@ -210,6 +215,7 @@ def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | L
     return given[0]
 
 
+@lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re2._Regexp:
     options = re2.Options()
     options.log_errors = False
