@@ -67,7 +67,7 @@ Exit codes:
 @click.option("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
 @click.option(
     "--bind-mode", type=click.Choice(("direct", "request")),
-    help="Let the scheduler bind pods, or a binder, which is started, too. Without it: as the policy says, else direct.",
+    help="Let the scheduler bind pods, or a binder that is started, too. Without it: as the policy says, else direct.",
 )  # fmt: skip
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
