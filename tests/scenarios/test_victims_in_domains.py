@@ -243,6 +243,16 @@ RACKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*BETWEEN_JOBS, *SUB_JOBS, *BETWEEN_QUEUES, *RACKS], ids=str)
+CASES = [*BETWEEN_JOBS, *SUB_JOBS, *BETWEEN_QUEUES, *RACKS]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_victims_in_domains(case: Case) -> None:
     case.check()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
+    turned, plan = case.backwards().plan(), case.plan()
+    assert (turned.binds, turned.pipelined) == (plan.binds, plan.pipelined)
+    assert sorted(turned.evictions) == sorted(plan.evictions)
