@@ -13,7 +13,7 @@ import yaml
 
 ADMINISTRATOR = "administrator"
 NAMESPACE = "stromboli-system"
-_PROCESSES = ("scheduler", "controller", "admission")
+_PROCESSES = ("scheduler", "controller", "binder", "admission")
 #: The accounts of our processes, by their short names.
 ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in _PROCESSES}
 

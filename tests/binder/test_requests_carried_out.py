@@ -465,6 +465,7 @@ def test_a_pod_that_is_bound_says_so_and_carries_what_was_sent_along() -> None:
         assert (annotations["a"], annotations[RECEIVED_RESOURCE_TYPE], labels["b"]) == ("1", "Regular", "2")
         (condition,) = [c for c in pod.status.conditions or () if c.type == "PodBound"]
         assert (condition.status, condition.reason) == ("True", "Bound")
+        assert await world.events("Scheduled") == ["Pod gang-0: Successfully assigned default/gang-0 to a"]
         await world.close()
 
     run_virtually(story())

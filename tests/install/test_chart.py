@@ -92,6 +92,7 @@ SAME: list[tuple[str, Values, list[str]]] = [
         {"controller": {"discoverHyperNodes": "zone,rack=example.com/rack"}},
         ["--discover-hypernodes", "zone,rack=example.com/rack"],
     ),
+    ("a binder", {"binder": {"enabled": True}}, ["--with-binder"]),
     ("kinds left out", {"crds": {"install": False}}, ["--without-crds"]),
     ("Volcano: the name", {"custom": {"scheduler_name": "volcano"}}, ["--scheduler-name", "volcano"]),
     ("Volcano: the policy", {"custom": {"scheduler_config_override": POLICY}}, ["--conf", "-"]),
@@ -486,7 +487,7 @@ def leaves(values: Values, place: str = "") -> Iterator[str]:
 def test_every_value_is_told() -> None:
     told = set(re.findall(r"`([\w.]+)`", README))
     names = {
-        name.removeprefix("scheduler.").removeprefix("controller.").removeprefix("admission.")
+        name.removeprefix("scheduler.").removeprefix("controller.").removeprefix("binder.").removeprefix("admission.")
         for name in leaves(VALUES)
     }
     assert names - told == {"basic", "custom", "service"}

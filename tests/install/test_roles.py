@@ -15,6 +15,7 @@ from stromboli.install.rights import (
     USER_RIGHTS,
     Right,
     admission_rights,
+    binder_rights,
     controller_rights,
     lease_rights,
     scheduler_rights,
@@ -104,8 +105,8 @@ def test_without_an_election_there_is_no_lease() -> None:
 
 
 def test_a_process_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="no process 'binder'; there are scheduler, controller, admission"):
-        role_documents("binder", "batch")
+    with pytest.raises(ValueError, match="no process 'baker'; there are scheduler, controller, binder, admission"):
+        role_documents("baker", "batch")
 
 
 PART_OF: dict[str, set[str]] = {
@@ -145,6 +146,7 @@ def test_the_page_tells_every_right_with_its_reason() -> None:
     assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE))
     assert told("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
     assert told("Both") == rows(lease_rights("any"))
+    assert told("Binder") == rows(binder_rights())
     assert told("Webhook") == rows(admission_rights())
 
 

@@ -5,7 +5,7 @@ than ours, so that what is said about it alone means nothing here.
 */}}
 {{- define "stromboli.settings" -}}
 {{- $given := .root.Values.custom | default dict -}}
-{{- $called := ternary "" .component (eq .component "admission") -}}
+{{- $called := ternary "" .component (has .component (list "binder" "admission")) -}}
 {{- $settings := deepCopy (index .root.Values .component) -}}
 {{- range $ours, $theirs := dict "enabled" "enable" "replicaCount" "replicas" "resources" "resources" "podLabels" "podLabels" -}}
 {{- $value := get $given (printf "%s_%s" $called $theirs) -}}

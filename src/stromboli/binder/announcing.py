@@ -1,7 +1,4 @@
-"""Events about binds: on the pod and on its group, with the reason of every attempt that failed.
-
-That a pod was bound is told by whoever decided it.
-"""
+"""Events about binds: on the pod and on its group, with the reason of every attempt that failed."""
 
 from __future__ import annotations
 
@@ -19,6 +16,10 @@ MOST_NAMED = 3
 class BindAnnouncer:
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
+
+    def bound(self, request: BindRequest, member: BoundPod) -> None:
+        where = f"{request.metadata.namespace}/{member.pod_name} to {member.selected_node}"
+        self._tell(_pod(request, member), "Normal", "Scheduled", f"Successfully assigned {where}", action="Binding")
 
     def attempt_failed(self, decision: Decision, problems: dict[str, str], attempt: int) -> None:
         """Tell every pod why, and their group of the first few of them."""

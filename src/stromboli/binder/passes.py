@@ -129,7 +129,7 @@ class Passes:
             progress.give_up(dict.fromkeys(progress.open, decision.refusal))
             return await self._end(decision, progress, FAILED, decision.refusal)
         if self._clock() >= decision.deadline:
-            late = f"not bound within {decision.first.spec.deadline_seconds} seconds"
+            late = f"not bound within {decision.seconds} seconds"
             progress.give_up(dict.fromkeys(progress.open, late))
         if not progress.can_reach(decision.needed):
             return await self._give_up(decision, progress)
@@ -209,6 +209,7 @@ class Passes:
             return
         decision.bound.add(uid)
         self._rooms.settle((uid,))
+        self._announcer.bound(request, member)
         self._conditions.bound(request.metadata.namespace, member.pod_name, uid)
 
     async def _conclude(

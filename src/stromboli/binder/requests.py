@@ -85,8 +85,14 @@ class Decision:
         return sum(min(max(each.spec.min_member, 0), len(each.spec.pods)) for each in self.requests)
 
     @property
+    def seconds(self) -> int:
+        """How long it may take, and the volumes that have to be made ready for it on top."""
+        volumes = (member.volume_seconds for _, member in self.members() if member.volumes)
+        return self.first.spec.deadline_seconds + max(volumes, default=0)
+
+    @property
     def deadline(self) -> float:
-        return self.first_seen + self.first.spec.deadline_seconds
+        return self.first_seen + self.seconds
 
     @property
     def failed_attempts(self) -> int:

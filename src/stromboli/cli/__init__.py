@@ -19,6 +19,7 @@ COMMANDS = {
     "controller": LazyCommand(
         "stromboli.cli.controller:controller", "Make PodGroups for plain pods and keep the state of queues."
     ),
+    "binder": LazyCommand("stromboli.cli.binder:binder", "Carry out the bind requests of schedulers."),
     "admission": LazyCommand(
         "stromboli.cli.admission:admission", "Look at objects before they are stored, as a webhook."
     ),

@@ -69,7 +69,7 @@ Exit codes:
 )  # fmt: skip
 @log_options
 def binder(**options: Any) -> None:
-    """Carry out the bind requests of all schedulers of a cluster, until stopped."""
+    """Carry out the bind requests of schedulers, until stopped. One binder serves all of a cluster."""
     from stromboli.binder.plugin_loading import UnusablePlugin
     from stromboli.binder.process import BinderProcess
     from stromboli.operations.endpoints import CannotListen

@@ -52,6 +52,9 @@ Exit codes:
     "--discover-hypernodes", default="", metavar="KEYS",
     help="Keep HyperNodes up to date with these labels of nodes, with the right to do so.",
 )  # fmt: skip
+@click.option(
+    "--with-binder", is_flag=True, help="Let a process of its own bind the pods, from bind requests of the scheduler."
+)
 @click.option("--without-crds", is_flag=True, help="For a cluster that has the kinds of Volcano already.")
 @click.option(
     "--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. May be given several times."
@@ -97,6 +100,7 @@ def _installation(options: dict[str, Any]) -> Installation:
             scheduler_names=tuple(dict.fromkeys(options["scheduler_names"])),
             evict_by_delete=options["evict_by_delete"],
             discover_hypernodes=options["discover_hypernodes"],
+            binder=options["with_binder"],
             **given,
         )
     except UnusableChoice as error:

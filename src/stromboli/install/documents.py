@@ -33,8 +33,9 @@ def _definitions(installation: Installation) -> list[Document]:
 
 
 def _roles(installation: Installation) -> list[Document]:
-    documents = [_account(process, installation) for process in PROCESSES]
-    for process in PROCESSES:
+    names = (*PROCESSES, "binder") if installation.binder else PROCESSES
+    documents = [_account(process, installation) for process in names]
+    for process in names:
         documents += role_documents(
             process,
             installation.namespace,

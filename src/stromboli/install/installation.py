@@ -39,6 +39,8 @@ class Installation:
     evict_by_delete: bool = False
     #: The labels of nodes that HyperNodes follow, as the controllers take them; empty for none.
     discover_hypernodes: str = ""
+    #: Whether pods are bound by a process of its own, from bind requests.
+    binder: bool = False
 
     def __post_init__(self) -> None:
         if not _NAMESPACE.fullmatch(self.namespace):

@@ -37,7 +37,8 @@ def configuration_name() -> str:
 
 
 def processes(installation: Installation) -> tuple[Process, ...]:
-    return scheduler(installation), controller(installation)
+    optional = (binder(installation),) if installation.binder else ()
+    return scheduler(installation), controller(installation), *optional
 
 
 def scheduler(installation: Installation) -> Process:
@@ -50,6 +51,7 @@ def scheduler(installation: Installation) -> Process:
             "--healthz-address=:11251",
             f"--leader-elect-resource-name={LEASES['scheduler']}",
             "--log-format=json",
+            *(("--bind-mode=request",) if installation.binder else ()),
             *(("--evict-by-delete=true",) if installation.evict_by_delete else ()),
         ),
         health_port=11251,
@@ -76,6 +78,22 @@ def controller(installation: Installation) -> Process:
         health_port=11252,
         requests={"cpu": "100m", "memory": "128Mi"},
         limits={"memory": "512Mi"},
+    )
+
+
+def binder(installation: Installation) -> Process:
+    return Process(
+        component="binder",
+        arguments=(
+            f"--listen-address=:{METRICS_PORT}",
+            "--healthz-address=:11253",
+            f"--leader-elect-resource-name={LEASES['binder']}",
+            "--log-format=json",
+        ),
+        health_port=11253,
+        metrics_port=METRICS_PORT,
+        requests={"cpu": "200m", "memory": "128Mi"},
+        limits={"memory": "1Gi"},
     )
 
 

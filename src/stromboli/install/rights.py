@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.kube.objects.catalogue import (
+    BIND_REQUESTS,
     CLAIMS,
     EVENTS,
     HYPER_NODES,
@@ -117,6 +118,21 @@ _ADMISSION = (
     Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "it is asked who may use a queue"),
 )
 
+_BINDER = (
+    *_followed((BIND_REQUESTS, PODS, NODES), "decisions are checked again by what is there now"),
+    *_followed((CLAIMS, VOLUMES), "pods are bound when their volumes are ready"),
+    Right(PODS.group, "pods", ("get",), "a pod is read again when nobody knows what became of a write"),
+    Right(NODES.group, "nodes", ("get",), "a node that the watch does not show may be there all the same"),
+    Right(BIND_REQUESTS.group, "bindrequests", ("get",), "a request is read again when somebody else wrote to it"),
+    Right(BIND_REQUESTS.group, "bindrequests/status", ("patch",), "requests say how far they have come"),
+    Right(PODS.group, "pods/binding", ("create",), "pods are bound to nodes"),
+    Right(PODS.group, "pods/status", ("patch",), "pods say whether they are bound, and if not, why"),
+    Right(PODS.group, "pods/eviction", ("create",), "members of gangs that cannot be completed are evicted"),
+    Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "claims are told for which node their volume is to be made"),
+    Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "volumes are promised to claims of pods that get a node"),
+    Right(EVENTS.group, "events", ("create", "patch"), "what becomes of binds is told on pods and groups, and counted"),
+)
+
 
 def scheduler_rights(*, evict_by_delete: bool = False) -> tuple[Right, ...]:
     """Of a scheduler that binds pods itself."""
@@ -130,6 +146,11 @@ def controller_rights(*, discover: bool = False) -> tuple[Right, ...]:
 def admission_rights() -> tuple[Right, ...]:
     """It answers; it writes nothing."""
     return _ADMISSION
+
+
+def binder_rights() -> tuple[Right, ...]:
+    """It acts, and chooses nothing."""
+    return _BINDER
 
 
 def lease_rights(lease: str) -> tuple[Right, ...]:

@@ -13,6 +13,7 @@ from stromboli.install.rights import (
     USER_RIGHTS,
     Right,
     admission_rights,
+    binder_rights,
     controller_rights,
     lease_rights,
     scheduler_rights,
@@ -20,9 +21,9 @@ from stromboli.install.rights import (
 
 RBAC = "rbac.authorization.k8s.io"
 PROCESSES = ("scheduler", "controller")
-OPTIONAL = ("admission",)
+OPTIONAL = ("binder", "admission")
 """Processes that an installation has only where somebody wants them."""
-LEASES = {"scheduler": "stromboli", "controller": "stromboli-controller"}
+LEASES = {"scheduler": "stromboli", "controller": "stromboli-controller", "binder": "stromboli-binder"}
 """The lease that each process holds while it works, unless told otherwise; of the others, every replica works."""
 
 #: By user role, the roles of Kubernetes that it becomes a part of.
@@ -66,6 +67,8 @@ def rights_of(process: str, *, evict_by_delete: bool = False, discover: bool = F
         return scheduler_rights(evict_by_delete=evict_by_delete)
     if process == "controller":
         return controller_rights(discover=discover)
+    if process == "binder":
+        return binder_rights()
     if process == "admission":
         return admission_rights()
     raise ValueError(f"there is no process {process!r}; there are {', '.join((*PROCESSES, *OPTIONAL))}")

@@ -1,0 +1,54 @@
+"""What whoever binds pods needs where pods share GPUs: a namespace for the pods that hold these, and the rights to do it.
+
+Nobody has them unless an installation asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stromboli.install.labels import NAME, labels
+from stromboli.install.rights import Right
+from stromboli.install.roles import RBAC, Document, rules
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, PODS
+
+RESERVATIONS = "stromboli-reservations"
+
+SHARES_GPUS = (
+    Right(
+        CONFIG_MAPS.group,
+        CONFIG_MAPS.plural,
+        ("get", "create", "patch", "delete"),
+        "pods are told which GPUs they share",
+    ),
+)
+HOLDS_GPUS = (Right(PODS.group, PODS.plural, ("get", "create", "delete"), "GPUs that pods share are held"),)
+"""In the namespace of the pods that hold them."""
+
+
+def gpu_sharing_documents(process: str, namespace: str, *, account: str = "") -> list[Document]:
+    """For the process that binds pods, whose account is in `namespace`."""
+    security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    subject = {"kind": "ServiceAccount", "name": account or f"{NAME}-{process}", "namespace": namespace}
+    home = {"name": RESERVATIONS, "labels": {"app.kubernetes.io/part-of": NAME, **security}}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": home},
+        *_granted("ClusterRole", process, SHARES_GPUS, subject, {}),
+        *_granted("Role", process, HOLDS_GPUS, subject, {"namespace": RESERVATIONS}),
+    ]
+
+
+def _granted(
+    kind: str, process: str, rights: Iterable[Right], subject: Document, where: dict[str, str]
+) -> list[Document]:
+    name = f"{NAME}-{process}-gpus"
+    metadata = {**where, "name": name, "labels": labels(process)}
+    role = {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, "rules": rules(rights)}
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+        "subjects": [subject],
+    }
+    return [role, binding]
