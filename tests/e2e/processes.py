@@ -53,8 +53,8 @@ class Ground:
 
     # -- processes ----------------------------------------------------------------------------------------------
 
-    def start(self, *arguments: str, elects: bool = False) -> Command:
-        """A scheduler of this story's pods; one that elects fights for a short lease."""
+    def start(self, *arguments: str, elects: bool = False, scheduler: str = "") -> Command:
+        """A scheduler of this story's pods, or of those that name it; one that elects fights for a short lease."""
         environment = {
             "HOME": str(self.folder),
             "PATH": os.environ["PATH"],
@@ -65,7 +65,7 @@ class Ground:
         }
         command = Command(
             "scheduler",
-            f"--scheduler-name={self.name}",
+            f"--scheduler-name={scheduler or self.name}",
             f"--node-selector={POOL}:{self.name}",
             "--schedule-period=200ms",
             "--heal-period=1s",
@@ -105,22 +105,25 @@ class Ground:
         names = [document["metadata"]["name"] for document in documents]
         await asyncio.gather(*(self.client.patch(NODES, name, {"spec": {"taints": None}}) for name in names))
 
-    async def create_gang(self, name: str, size: int, *, minimum: int | None = None, **facts: Any) -> None:
+    async def create_gang(
+        self, name: str, size: int, *, minimum: int | None = None, scheduler: str = "", **facts: Any
+    ) -> None:
         """Members of one cpu each; facts are those of the group."""
         spec = {"minMember": size if minimum is None else minimum, **facts}
         await self.client.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec}, namespace=self.name)
-        await asyncio.gather(*(self.create_pod(f"{name}-{place:03}", group=name) for place in range(size)))
+        members = [f"{name}-{place:03}" for place in range(size)]
+        await asyncio.gather(*(self.create_pod(member, group=name, scheduler=scheduler) for member in members))
 
     async def occupy(self, rooms: dict[str, int]) -> None:
         """Pods of somebody else take so many cpus of these nodes."""
         wanted = [(node, place) for node, count in rooms.items() for place in range(count)]
         await asyncio.gather(*(self.create_pod(f"foreign-{node}-{place}", node=node) for node, place in wanted))
 
-    async def create_pod(self, name: str, *, group: str = "", node: str = "") -> None:
+    async def create_pod(self, name: str, *, group: str = "", node: str = "", scheduler: str = "") -> None:
         container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
         # There is no kubelet: pods that are evicted are gone at once.
         spec: dict[str, Any] = {"containers": [container], "terminationGracePeriodSeconds": 0}
-        spec |= {"nodeName": node} if node else {"schedulerName": self.name}
+        spec |= {"nodeName": node} if node else {"schedulerName": scheduler or self.name}
         metadata = {"name": name, "annotations": {GROUP_NAME: group}} if group else {"name": name}
         await self.client.create(PODS, {"metadata": metadata, "spec": spec}, namespace=self.name)
 

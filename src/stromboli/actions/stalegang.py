@@ -44,14 +44,15 @@ class StaleGang(Action):
 
     def execute(self, session: Session) -> None:
         grace = _grace(self.given["gracePeriod"])
-        stale = [job for job in session.jobs.values() if _is_stale(session, job)]
+        foreign = session.snapshot.foreign
+        stale = [job for job in session.jobs.values() if job.key not in foreign and _is_stale(session, job)]
         waiting = {job.key for job in session.waiting} if stale else ()
         for job in sorted(stale, key=lambda job: (job.spec.stale_since or session.now, job.key)):
             with session.blaming(job):
                 if not (job.key in waiting and _regrown(session, job)):
                     self._look_after(session, job, _own_grace(session, job, grace))
         for job in session.jobs.values():
-            if job.spec.stale_since and job.key not in session.stale:
+            if job.spec.stale_since and job.key not in session.stale and job.key not in foreign:
                 session.stale[job.key] = ""
 
     def _look_after(self, session: Session, job: Job, grace: float) -> None:

@@ -25,6 +25,7 @@ from stromboli.cache.native_groups import NativeGroup, as_group
 from stromboli.cache.numa_book import NumaBook
 from stromboli.cache.pods import PodRecord, says_the_same
 from stromboli.cache.reading import Reading
+from stromboli.cache.shard_jobs import JobOwners
 from stromboli.cache.shards import ShardBook
 from stromboli.cache.structure import Structure
 from stromboli.cache.takings import Takings
@@ -81,6 +82,8 @@ class Cluster:
         self.default_queue = default_queue
         self.node_selector = node_selector or {}
         self.shards = ShardBook(shard)
+        #: Whose jobs are whose; None where all are ours.
+        self._owners = JobOwners(self.scheduler_names) if shard is not None else None
         self.decisions = Decisions()
         self.requests = RequestBook()
         self.takings = Takings()
@@ -202,7 +205,9 @@ class Cluster:
         if not pod.spec.node_name and self._is_none_of_ours(pod):
             self._forget_pod(uid)
             self.requests.strangers[uid] = pod
+            self._note_owner(pod)
             return
+        self._note_owner(pod)
         self.requests.strangers.pop(uid, None)
         known = records.get(uid)
         if pod.spec.node_name:
@@ -226,6 +231,14 @@ class Cluster:
         self._touch(uid)
         if not pod.spec.node_name:
             self._take_room(uid)
+
+    def _note_owner(self, pod: kube.Pod) -> None:
+        if self._owners is not None:
+            self._owners.note(pod.metadata.uid, job_key_of(pod) or "", pod.spec.scheduler_name or "")
+
+    def is_foreign(self, key: str) -> bool:
+        """Whether a job is for another scheduler to decide about."""
+        return self._owners is not None and key in self._owners.foreign
 
     def _is_none_of_ours(self, pod: kube.Pod) -> bool:
         """Whether a pod that waits is for another scheduler, and has no room yet either."""
@@ -257,6 +270,8 @@ class Cluster:
         self._touch(uid)
 
     def _forget_pod(self, uid: str) -> None:
+        if self._owners is not None:
+            self._owners.forget(uid)
         self.requests.strangers.pop(uid, None)
         self._leave_job(uid)
         self.membership.records.pop(uid, None)
@@ -480,9 +495,10 @@ class Cluster:
         status, node_of = derived.columns.copies()
         hyper_nodes, topologies = self.hyper_nodes.tree(derived.table), self.topologies.trees(derived.table)
         jobs = dict(derived.jobs)
-        waiting = tuple(sorted(derived.waiting))
+        foreign = frozenset(self._owners.foreign) if self._owners is not None else frozenset()
+        waiting = tuple(sorted(derived.waiting - foreign))
         self.books.touched.update(self.homes.outdated(jobs, hyper_nodes, topologies))
-        touched = tuple(sorted(key for key in self.books.touched - derived.waiting if key in jobs))
+        touched = tuple(sorted(key for key in self.books.touched - derived.waiting - foreign if key in jobs))
         self.books.touched = set()
         for key in waiting:
             jobs[key] = jobs[key].copy()
@@ -498,6 +514,7 @@ class Cluster:
             jobs=jobs,
             waiting=waiting,
             touched=touched,
+            foreign=foreign,
             queues=derived.queues,
             queue_books=derived.sums.copies(),
             quotas=self.structure.quotas,

@@ -12,7 +12,6 @@ from stromboli.cli.output import warn
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _EVERY_NODE = "every node is looked at in every cycle"
-_NO_SHARDS = "there are no node shards; a scheduler uses all nodes, or those of --node-selector"
 _PLAIN = "the endpoints speak plain HTTP"
 _ENDPOINT = "an endpoint is there when it has an address"
 
@@ -37,8 +36,6 @@ IGNORED: dict[str, str] = {
     "--feature-gates": "there are none",
     "--log-flush-frequency": "lines are written at once",
     "-v": "use --log-level",
-    "--scheduler-sharding-mode": _NO_SHARDS,
-    "--scheduler-sharding-name": _NO_SHARDS,
     "--ca-cert-file": _PLAIN,
     "--tls-cert-file": _PLAIN,
     "--tls-private-key-file": _PLAIN,

@@ -16,6 +16,7 @@ from stromboli.cli.ignored_flags import ignored_flags, warn_of_ignored
 from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
 from stromboli.cli.settings import setting, switch
+from stromboli.cli.shard_options import election_of_shard, settings_of_shard, shard_options, taken_from
 
 if TYPE_CHECKING:
     from stromboli.framework.registry import Registry
@@ -59,6 +60,11 @@ Exit codes:
     "--node-selector", "node_selector", multiple=True, metavar="KEY:VALUE",
     help="Use only nodes with this label. Several values of one key are alternatives.",
 )  # fmt: skip
+@shard_options(setting)
+@setting(
+    "--shard-takeover", type=DURATION, default="30s",
+    help="Take over nodes of shards whose scheduler has been gone for so long; 0: never.",
+)  # fmt: skip
 @setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests per second; 0: no limit.")
 @setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Requests at once beyond that.")
 @setting(
@@ -101,13 +107,14 @@ def scheduler(**options: Any) -> None:
     from stromboli.operations.logs import set_up_logs
     from stromboli.scheduler.policy import UnusablePolicy
     from stromboli.scheduler.process import Process
+    from stromboli.scheduler.shard_settings import UnusableShard
 
     warn_of_ignored(options)
     settings = _settings(options)
     set_up_logs(form=options["log_format"], level=options["log_level"])
     try:
         sys.exit(asyncio.run(Process(settings).run()))
-    except (UnusablePolicy, CannotListen) as error:
+    except (UnusablePolicy, UnusableShard, CannotListen) as error:
         raise Failure(error) from error
 
 
@@ -117,6 +124,10 @@ def _settings(given: Mapping[str, Any]) -> Settings:
 
     registry = read_registry(given["plugins"])
     connect = connector(given["kubeconfig"], given["context"], given["master"])
+    shard = taken_from(given)
+    election = election_of(given, connect().namespace)
+    if shard is not None:
+        election = election_of_shard(shard, election, given["scheduler_names"])
     options = Options(
         scheduler_names=tuple(given["scheduler_names"]),
         seed=given["seed"],
@@ -134,12 +145,13 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         grace=given["grace_period"],
         audit=given["audit_period"],
         dump_folder=given["cache_dump_dir"],
+        shard=settings_of_shard(shard, election, given["shard_takeover"]) if shard and election else None,
     )
     return Settings(
         connect=connect,
         policy=lambda metrics: _policy(registry, given, metrics),
         options=options,
-        election=election_of(given, connect().namespace),
+        election=election,
         metrics_address=given["listen_address"],
         health_address=given["healthz_address"],
         api_rate=given["kube_api_qps"],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,6 +14,8 @@ from stromboli.cli.output import warn
 if TYPE_CHECKING:
     from stromboli.model.selectors import LabelSelector, Requirement
     from stromboli.model.shards import ShardChoice
+    from stromboli.operations.leadership import Election
+    from stromboli.scheduler.shard_settings import ShardSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -70,6 +73,32 @@ def shard_of(mode: str, name: str, selector: str) -> ShardChoice | None:
 def taken_from(options: Mapping[str, Any]) -> ShardChoice | None:
     """The same from the options of a command."""
     return shard_of(options["shard_mode"], options["shard_name"], options["shard_selector"])
+
+
+def election_of_shard(shard: ShardChoice, election: Election | None, scheduler_names: Sequence[str]) -> Election:
+    """The election among the schedulers of one shard, which tells those of others which names they have."""
+    from stromboli.scheduler.shard_lives import SCHEDULER_NAMES, lease_of
+
+    if not shard.name:
+        raise click.UsageError(
+            f"A scheduler tells others which nodes it uses in a NodeShard: add {_NAME}. With {_SELECTOR} it is made if it "
+            "does not exist."
+        )
+    if election is None:
+        raise click.UsageError(
+            f"{_MODE} needs an election, by which others see that we live: drop --leader-elect=false."
+        )
+    lease = lease_of(shard.name) if election.name == "stromboli" else election.name
+    return replace(election, name=lease, annotations={SCHEDULER_NAMES: ",".join(scheduler_names)})
+
+
+def settings_of_shard(shard: ShardChoice, election: Election, takeover: float) -> ShardSettings:
+    from stromboli.scheduler.shard_settings import ShardSettings
+
+    return ShardSettings(
+        shard, election.namespace, election.identity, takeover,
+        election.lease_duration, election.renew_deadline, election.retry_period,
+    )  # fmt: skip
 
 
 def parse_selector(text: str) -> LabelSelector:

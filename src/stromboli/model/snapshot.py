@@ -54,6 +54,8 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
     #: Keys of other jobs of which something has changed since the last snapshot.
     touched: tuple[str, ...] = ()
+    #: Keys of the jobs that other schedulers decide about.
+    foreign: frozenset[str] = frozenset()
     #: How nodes lie in the network.
     hyper_nodes: HyperNodeTree = field(default_factory=lambda: HyperNodeTree(0))
     #: By the name of a Topology, how nodes lie by their labels.

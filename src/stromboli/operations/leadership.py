@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.connection import Connection
@@ -30,6 +30,8 @@ class Election:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+    #: What the lease tells others about us while we hold it.
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 class Leadership:
@@ -102,6 +104,7 @@ class Leadership:
                 lease_duration=election.lease_duration,
                 renew_deadline=election.renew_deadline,
                 retry_period=election.retry_period,
+                annotations=election.annotations,
             )
             try:
                 await self._elector.acquire()

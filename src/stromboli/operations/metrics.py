@@ -20,6 +20,7 @@ from stromboli.operations.cycle_metrics import CycleMetrics, CycleSeconds
 from stromboli.operations.histograms import MILLISECONDS, SECONDS, TallyHistogram
 from stromboli.operations.job_metrics import JobMetrics
 from stromboli.operations.queue_metrics import QueueMetrics
+from stromboli.operations.shard_metrics import ShardMetrics
 from stromboli.operations.waiting_metrics import WaitingMetrics
 
 __all__ = ["CycleSeconds", "Metrics"]
@@ -39,6 +40,7 @@ class Metrics:
         self._queues = QueueMetrics(self.registry, most_series)
         self._jobs = JobMetrics(self.registry, most_series)
         self._waiting = WaitingMetrics(self.registry, most_series)
+        self.shard = ShardMetrics(self.registry)
         self._series_left_out = self._gauge("metric_series_left_out", "series of queues and jobs without room")
         self._bind_seconds = TallyHistogram(
             "stromboli_bind_duration_seconds", "a binding, from decision to answer", "result", SECONDS, self.registry

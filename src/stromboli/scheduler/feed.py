@@ -48,6 +48,11 @@ class Feed:
             if self._group is not None:
                 self._group.create_task(reflector.run())
 
+    def follow(self, reflector: Reflector[Any]) -> None:
+        """Decisions rest on this kind as well; it tells somebody of its own."""
+        self.required.append(reflector)
+        self.reflectors.append(reflector)
+
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:

@@ -23,6 +23,9 @@ class Gauges:
         self._show_watches(scheduler)
         self._show_requests(scheduler)
         self._metrics.events_dropped(self._news("events", "dropped", scheduler.recorder.dropped))
+        if scheduler.shard is not None:
+            claims = scheduler.shard.claims
+            self._metrics.shard.show(len(claims.usable), len(claims.awaited), len(claims.leaving))
         cluster = scheduler.cluster
         self._metrics.set_cache_objects(
             {

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli.cache.cluster import SCHEDULER_NAMES
+from stromboli.scheduler.shard_settings import ShardSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +44,5 @@ class Options:
     #: A part of the books is checked against the objects this often; 0 for never.
     audit: float = 1.0
     dump_folder: str = ""
+    #: The part of the nodes that is ours; None for all of them.
+    shard: ShardSettings | None = None

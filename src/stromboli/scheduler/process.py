@@ -152,6 +152,9 @@ class Process:
         scheduler.turned = loop_turns.beat
         self.health.check_alive("loop", loop_turns)
         self.health.check_ready("watches", scheduler.feed.problem)
+        if scheduler.shard is not None:
+            keeper = scheduler.shard
+            self.health.check_ready("shard", lambda: keeper.problem or None)
         if self.settings.election is not None:
             self.health.check_ready("election", lambda: (self._leadership and self._leadership.problem) or None)
         endpoints = self.endpoints = Endpoints(

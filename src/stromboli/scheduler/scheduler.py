@@ -46,6 +46,8 @@ from stromboli.scheduler.relevance import confirms, matters
 from stromboli.scheduler.reporting import Reporting
 from stromboli.scheduler.requests import Requests
 from stromboli.scheduler.resync import Resync
+from stromboli.scheduler.shard_keeper import ShardKeeper
+from stromboli.scheduler.shard_settings import ShardSettings
 from stromboli.scheduler.writer import StatusWriter
 
 #: A cycle is followed by a rest so many times as long as itself, in which binds, watches and writes have their turn.
@@ -80,6 +82,7 @@ class Scheduler:
         self.cluster = Cluster(
             options.scheduler_names, program.class_labels, program.class_annotations,
             seed=options.seed, default_queue=options.default_queue, node_selector=options.node_selector,
+            shard=options.shard.choice if options.shard else None,
         )  # fmt: skip
         self.mirror = Mirror(self.cluster, self._changed, self._refused)
         self.alarm = Alarm(clock, debounce=options.debounce)
@@ -117,6 +120,7 @@ class Scheduler:
             self.cluster, self.outcomes, self.binders, self.evictors, self.reporting, self.metrics,
             seed=options.seed, epoch=epoch,
         )  # fmt: skip
+        self.shard = self._keeper(options.shard, epoch) if options.shard else None
         self.auditor = Auditor(self.cluster)
         self.confidence = Confidence(self._distrust, clock)
         self._gauges = Gauges(self.metrics)
@@ -152,6 +156,19 @@ class Scheduler:
             early=(VolumeStep(client, self.mirror, outcomes.obstacle),),
         )
 
+    def _keeper(self, settings: ShardSettings, epoch: Callable[[], int]) -> ShardKeeper:
+        settings.check(self.bind_mode)
+        keeper = ShardKeeper(
+            self.client, self.mirror, settings, self.options.scheduler_names, changed=self._has_other_nodes,
+            knows_nodes=lambda: self.feed.is_synced, is_in_charge=self._is_in_charge, epoch=epoch, clock=self._clock,
+        )  # fmt: skip
+        self.feed.follow(keeper.reflector)
+        return keeper
+
+    def _has_other_nodes(self) -> None:
+        self._has_news = True
+        self.alarm.ring()
+
     def _is_binding(self) -> bool:
         """Whether pods are on their way to their nodes; what is told about it comes after them."""
         return self.binders.waiting > self.binders.preparing
@@ -164,6 +181,8 @@ class Scheduler:
             self.feed.run(), self.binders.run(), self.evictors.run(), self.resync.run(), self.writer.run(),
             self.recorder.run(), self.usage.run(), self.requests.run(),
         ]  # fmt: skip
+        if self.shard is not None:
+            services.append(self.shard.run())
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(service) for service in services]
             await self._decide()
@@ -236,7 +255,7 @@ class Scheduler:
         self._adopted = True
         for quarantined in self.mirror.quarantine.values():
             self.announcer.unusable(quarantined)
-        for key in self.cluster.groups:
+        for key in (key for key in self.cluster.groups if not self.cluster.is_foreign(key)):
             if not self.cluster.is_whole(key) and (uids := left_behind(self.cluster.members(key))):
                 log.warning("a gang was left half-bound; it gets the rest, or is unwound", extra={"job": key})
                 self.healing.begin(key, uids)
@@ -277,7 +296,7 @@ class Scheduler:
             self._heard_of_request(entry, before)
             return
         self._has_news = True
-        if isinstance(entry, kube.Pod) and (term := term_of(entry)) is not None:
+        if isinstance(entry, kube.Pod) and (term := term_of(entry)) is not None and not self._is_anothers(entry):
             self.saw_term(term)
         others, self._others = self._others, self.cluster.doings_of_others
         if matters(entry, before) and (others != self._others or not confirms(entry, before)):
@@ -290,6 +309,10 @@ class Scheduler:
         if self.requests.heard(request, before if isinstance(before, BindRequest) else None):
             self._has_news = True
             self.alarm.ring()
+
+    def _is_anothers(self, pod: kube.Pod) -> bool:
+        """Whether a pod was bound by a scheduler of another shard, which counts its terms by a lease of its own."""
+        return self.shard is not None and (pod.spec.scheduler_name or "") not in self.cluster.scheduler_names
 
     def _measured(self, figures: Mapping[str, Usage]) -> int:
         """Other nodes may be the right ones now; whoever waits is looked at again at the next look. Answers how many

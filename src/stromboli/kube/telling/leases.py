@@ -43,6 +43,7 @@ class LeaderElector:
         lease_duration: float = 15,
         renew_deadline: float = 10,
         retry_period: float = 2,
+        annotations: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not lease_duration > renew_deadline > retry_period * JITTER > 0:
@@ -60,6 +61,8 @@ class LeaderElector:
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period
+        #: What the lease tells others about us while we hold it.
+        self._annotations = annotations or {}
         self._clock = clock
         self._chance = random.SystemRandom()
         self._observed: Lease | None = None
@@ -169,12 +172,16 @@ class LeaderElector:
         return None if self._is_taken() else await self._replace(found, self._claim(found))
 
     async def _create(self) -> Lease:
-        metadata = {"name": self._name, "namespace": self._namespace}
+        metadata: dict[str, Any] = {"name": self._name, "namespace": self._namespace}
+        if self._annotations:
+            metadata["annotations"] = dict(self._annotations)
         return await self._client.create(LEASES, {"metadata": metadata, "spec": self._claim(None)})
 
     async def _replace(self, based_on: Lease, spec: Mapping[str, Any]) -> Lease:
         """A merge on top of a known version: others' fields stay, and others' writes are not overwritten."""
-        metadata = {"resourceVersion": based_on.metadata.resource_version, "uid": based_on.metadata.uid}
+        metadata: dict[str, Any] = {"resourceVersion": based_on.metadata.resource_version, "uid": based_on.metadata.uid}
+        if self._annotations:
+            metadata["annotations"] = dict(self._annotations)
         body = {"metadata": metadata, "spec": spec}
         return await self._client.patch(LEASES, self._name, body, namespace=self._namespace)
 

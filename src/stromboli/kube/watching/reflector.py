@@ -73,6 +73,8 @@ class Reflector(Generic[T]):
         self.relists = 0
         self.reconnects = 0
         self.errors = 0
+        #: Whether the sink is being told of a list just now: what it knows meanwhile was never true at one moment.
+        self.is_settling = False
         #: When the server was last heard of, by the monotonic clock.
         self.last_seen = time.monotonic()
         self._client = client
@@ -205,7 +207,11 @@ class Reflector(Generic[T]):
     async def _settle(self, version: str) -> None:
         gathering, self._gathering = self._gathering, None
         if gathering is not None:
-            await gathering.settle(version)
+            self.is_settling = True
+            try:
+                await gathering.settle(version)
+            finally:
+                self.is_settling = False
         self._version = version
         self._stale_since = None
         self.relists += self.synced.is_set()
