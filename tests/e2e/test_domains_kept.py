@@ -138,6 +138,11 @@ async def test_a_job_keeps_its_rack(racks: Racks) -> None:
     await place.until_bound("train", SIZE)
     assert await racks.in_use() == [1], place.logs
 
+    # Whoever takes the record away, or writes another, does not succeed.
+    for record in (f"{HOME}-", f"{HOME}={racks.names[0]}"):
+        await racks.kubectl("annotate", GROUPS, "train", "--overwrite", record)
+        await racks.until_recorded(racks.names[1])
+
     await racks.kubectl("delete", "hypernode", racks.names[1])
     await racks.until_recorded("")
     await racks.until_told(f"domain '{racks.names[1]}', where it was, is not there any more")

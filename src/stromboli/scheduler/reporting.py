@@ -14,7 +14,7 @@ from functools import partial
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
 from stromboli.cache.cluster import Cluster
-from stromboli.cache.homes import record_of
+from stromboli.cache.homes import record_changes, record_of
 from stromboli.cache.jobs import STALE, stale_since
 from stromboli.framework.homes import homes_now, loss_told
 from stromboli.framework.session import Session
@@ -134,7 +134,8 @@ class Reporting:
     def _report_job(self, session: Session, job: Job, status: JobStatus) -> None:
         now = self._clock()
         record = record_of(homes_now(session, job), job.key)
-        mark = (*_mark(job, status), tuple(record.values()))
+        lacking = bool(record_changes(self._cluster.groups[job.key], record))
+        mark = (*_mark(job, status), tuple(record.values()), lacking)
         told = self._told.get(job.key)
         if told is not None and told.mark == mark and now < told.again:
             return
