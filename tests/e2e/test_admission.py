@@ -13,6 +13,7 @@ import pytest
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import install_crds
+from testbed.plane import NAMESPACE as OUR_NAMESPACE
 from testbed.plane import ControlPlane
 from tests.e2e.rights import admit
 from tests.e2e.webhook import CONFIGURATION, Document, Webhook, running_webhook
@@ -231,13 +232,32 @@ def served(port: int) -> str:
     return ssl.get_server_certificate(("127.0.0.1", port))
 
 
+def test_a_process_that_is_told_to_stop_answers_until_nobody_asks_it(webhook: Webhook) -> None:
+    port = webhook.port
+    webhook.stop()
+    webhook.start("--shutdown-delay=4s", port=port)
+    webhook.ask_to_stop()
+    assert DENIED in webhook.asks(queue(parent="nobody"))
+    assert webhook.ends() == 0
+    webhook.start(port=port)
+
+
+OURS = f"system:serviceaccount:{OUR_NAMESPACE}:stromboli-scheduler"
+OUR_GROUPS = (f"system:serviceaccounts:{OUR_NAMESPACE}", "system:masters")
+
+
 def test_when_nobody_answers_it_fails_as_was_chosen(webhook: Webhook) -> None:
     """Authorisation fails closed, defaults fail open, unless somebody chose otherwise."""
     port = webhook.port
+    webhook.stores(group("running", queue="science"))
     webhook.stop()
     closed = webhook.asks(queue())
     assert 'failed calling webhook "queues.admission.stromboli.dev"' in closed
     assert webhook.asks(pod(scheduler="other")) == "", "pods of others need nobody's answer"
+    change = json.dumps({"metadata": {"annotations": {"note": "x"}}, "status": {"phase": "Running"}})
+    running = ("patch", "podgroup", "running", f"--namespace={NAMESPACE}", "--type=merge", "-p", change)
+    assert "failed calling webhook" in webhook.kubectl(*running).stderr
+    assert webhook.kubectl(*running, user=OURS, groups=OUR_GROUPS).returncode == 0, "the scheduler goes on"
     patch = [{"op": "replace", "path": f"/webhooks/{place}/failurePolicy", "value": "Ignore"} for place in range(7)]
     opened = webhook.kubectl(
         "patch", "validatingwebhookconfiguration", CONFIGURATION, "--type=json", "-p", json.dumps(patch)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,15 @@ class Webhook:
     def log(self) -> str:
         return self._command.output if self._command else ""
 
+    def ask_to_stop(self) -> None:
+        assert self._command is not None
+        self._command.signal(signal.SIGTERM)
+        self._command.says("stopping")
+
+    def ends(self) -> int:
+        assert self._command is not None
+        return self._command.ends()
+
     def stop(self) -> None:
         if self._command is not None:
             self._command.kill()
@@ -101,8 +111,10 @@ class Webhook:
         stored: Document = json.loads(done.stdout)
         return stored
 
-    def kubectl(self, *arguments: str, stdin: str = "", user: str = "") -> subprocess.CompletedProcess[str]:
-        whom = [f"--as={user}", "--as-group=system:authenticated"] if user else []
+    def kubectl(
+        self, *arguments: str, stdin: str = "", user: str = "", groups: Sequence[str] = ("system:authenticated",)
+    ) -> subprocess.CompletedProcess[str]:
+        whom = [f"--as={user}", *(f"--as-group={each}" for each in groups)] if user else []
         return subprocess.run(
             [str(KUBECTL), f"--kubeconfig={self.plane.kubeconfig}", *whom, *arguments],
             input=stdin, capture_output=True, text=True, check=False, timeout=60,

@@ -1,7 +1,8 @@
 """How an API server is told to ask us: the two webhook configurations, as documents.
 
 The server is told precisely what is worth asking. Pods of other schedulers, statuses, and changes that no rule looks at
-never leave it, so that a webhook that is down stands in nobody else's way.
+never leave it, and neither does what our own processes write: a webhook that is down stands in nobody else's way, and
+does not hold up the scheduler.
 """
 
 from __future__ import annotations
@@ -75,21 +76,21 @@ def _mutating(webhooks: Webhooks) -> list[Document]:
 
 def _validating(webhooks: Webhooks) -> list[Document]:
     facts = {"clientConfig": _client(webhooks, VALIDATE), "failurePolicy": webhooks.validating_failure}
-    written = ("CREATE", "UPDATE")
-    changed = {
-        "changed": f"request.operation != 'UPDATE' || {_differs('metadata.?annotations', 'metadata.?labels', '?spec')}"
-    }
-    placed = _differs("metadata.?annotations", "metadata.?labels", "metadata.?ownerReferences")
-    pods = {"ours": _is_ours(webhooks, "object"), "changed": f"request.operation != 'UPDATE' || {placed}"}
-    jobs = {"ours": f"object.?spec.?schedulerName.orValue('') in {_names(webhooks)}"}
+    written, metadata = ("CREATE", "UPDATE"), ("metadata.?annotations", "metadata.?labels")
+    told = {"others": _others(webhooks), "changed": _changed(*metadata, "?spec")}
+    placed = {"others": _others(webhooks), "changed": _changed(*metadata, "metadata.?ownerReferences")}
+    pods = {"ours": _is_ours(webhooks, "object")}
+    templates = {"ours": _is_ours(webhooks, "object.spec.template")}
+    cron_templates = {"ours": _is_ours(webhooks, "object.spec.jobTemplate.spec.template")}
+    jobs = {"ours": f"object.?spec.?schedulerName.orValue('') in {_list(webhooks.scheduler_names)}"}
     entries = [
-        _entry("podgroups", webhooks, _POD_GROUPS, written, changed),
-        _entry("pods", webhooks, _PODS, written, pods),
-        _entry("workloads", webhooks, _WORKLOADS, written, _template(webhooks, "object.spec.template") | changed),
-        _entry("cronjobs", webhooks, _CRON_JOBS, written, _template(webhooks, _CRON_TEMPLATE) | changed),
-        _entry("volcanojobs", webhooks, _VOLCANO_JOBS, written, jobs | changed),
-        _entry("queues", webhooks, _QUEUES, (*written, "DELETE"), changed),
-        _entry("hypernodes", webhooks, _HYPER_NODES, written, changed),
+        _entry("podgroups", webhooks, _POD_GROUPS, written, told),
+        _entry("pods", webhooks, _PODS, written, pods | placed),
+        _entry("workloads", webhooks, _WORKLOADS, written, templates | told),
+        _entry("cronjobs", webhooks, _CRON_JOBS, written, cron_templates | told),
+        _entry("volcanojobs", webhooks, _VOLCANO_JOBS, written, jobs | told),
+        _entry("queues", webhooks, _QUEUES, (*written, "DELETE"), told),
+        _entry("hypernodes", webhooks, _HYPER_NODES, written, told),
     ]
     return [entry | facts for entry in entries]
 
@@ -143,15 +144,10 @@ _WORKLOADS = (
     _resources("batch", "v1", "jobs"),
 )
 _CRON_JOBS = (_resources("batch", "v1", "cronjobs"),)
-_CRON_TEMPLATE = "object.spec.jobTemplate.spec.template"
 _VOLCANO_JOBS = (_resources("batch.volcano.sh", "v1alpha1", "jobs"),)
 
 
 # -- under which conditions, in CEL -----------------------------------------------------------------------------------
-
-
-def _names(webhooks: Webhooks) -> str:
-    return _list(webhooks.scheduler_names)
 
 
 def _is_ours(webhooks: Webhooks, pod: str) -> str:
@@ -159,15 +155,20 @@ def _is_ours(webhooks: Webhooks, pod: str) -> str:
     scheduler = f"{pod}.spec.?schedulerName.orValue('default-scheduler')"
     named = f"{_list((GROUP_NAME, *QUEUE_NAMES))}.exists(key, key in {pod}.?metadata.?annotations.orValue({{}}))"
     labelled = f"{_list(QUEUE_NAMES)}.exists(key, key in {pod}.?metadata.?labels.orValue({{}}))"
-    return f"{scheduler} in {_names(webhooks)} || ({scheduler} == 'default-scheduler' && ({named} || {labelled}))"
+    meant = f"{scheduler} == 'default-scheduler' && ({named} || {labelled})"
+    return f"{scheduler} in {_list(webhooks.scheduler_names)} || ({meant})"
 
 
-def _template(webhooks: Webhooks, place: str) -> dict[str, str]:
-    return {"ours": _is_ours(webhooks, place)}
+def _others(webhooks: Webhooks) -> str:
+    """Whoever is not one of our processes."""
+    groups = "request.userInfo.groups"
+    return f"!(has({groups}) && 'system:serviceaccounts:{webhooks.namespace}' in {groups})"
 
 
-def _differs(*parts: str) -> str:
-    return " || ".join(f"object.{part}.orValue(null) != oldObject.{part}.orValue(null)" for part in parts)
+def _changed(*parts: str) -> str:
+    """What is new, or goes, or has something else in one of these parts."""
+    differs = (f"object.{part}.orValue(null) != oldObject.{part}.orValue(null)" for part in parts)
+    return " || ".join(("request.operation != 'UPDATE'", *differs))
 
 
 def _list(words: Sequence[str]) -> str:

@@ -47,6 +47,8 @@ def pod_step(before: kube.Pod | None, pod: kube.Pod, user: User, facts: Facts, t
         return GOOD
     if before is None:
         return _owner(pod, user, terms).plus(_line(pod, user, facts, terms))
+    if pod.spec.scheduler_name not in terms.scheduler_names:
+        return GOOD
     verdict = GOOD
     if controlling_owner(before) != controlling_owner(pod):
         verdict = verdict.plus(_owner(pod, user, terms))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from stromboli.admission.authorisation import Authorisation
@@ -18,8 +19,11 @@ from stromboli.kube.access.client import Client
 from stromboli.kube.access.connection import Connection
 from stromboli.operations.addresses import Address
 from stromboli.operations.endpoints import Endpoints
-from stromboli.operations.health import Health
+from stromboli.operations.health import Health, Heartbeat, Milestone
 from stromboli.operations.signals import stopped_by_signal
+
+STUCK = 30.0
+"""The loop that answers must come by again within so many seconds."""
 
 log = logging.getLogger("stromboli.admission")
 
@@ -37,6 +41,8 @@ class AdmissionSettings:
     authorisation_ttl: float = 10.0
     allows_unanswered: bool = False
     at_once: int = 32
+    #: How long a process that was told to stop goes on answering: those who ask it hear of that a little later.
+    farewell: float = 5.0
     metrics_address: str = ""
     health_address: str = ""
 
@@ -52,17 +58,23 @@ async def run_admission(settings: AdmissionSettings) -> None:
     )
     async with Client(settings.connect()) as client:
         sight = Sight(client)
+        heartbeat, staying = Heartbeat("the loop that answers", STUCK, time.monotonic), Milestone("")
+        health.check_alive("loop", heartbeat)
         health.check_ready("watches", sight.missing)
+        health.check_ready("staying", staying)
         authorisation = Authorisation(client, settings.authorisation_ttl, told=metrics.authorised)
         reviewer = Reviewer(client, sight.facts, settings.terms, authorisation, settings.allows_unanswered)
         server = Server(reviewer, metrics, at_once=settings.at_once, ready=sight.missing)
         with stopped_by_signal(stop.set), endpoints:
-            await _serve(server, certificate, sight, settings.address, stop)
+            leaving = _leave(stop, staying, settings.farewell)
+            await _serve(server, certificate, sight, settings.address, leaving, _beat(heartbeat))
 
 
-async def _serve(server: Server, certificate: Certificate, sight: Sight, wanted: Address, stop: asyncio.Event) -> None:
-    """The watches go on until the last answer was given."""
-    work = [asyncio.create_task(each) for each in (sight.run(), certificate.follow(), stop.wait())]
+async def _serve(
+    server: Server, certificate: Certificate, sight: Sight, wanted: Address, *beside: Coroutine[None, None, None]
+) -> None:
+    """Until the first of those who work beside it is done; the watches go on until the last answer was given."""
+    work = [asyncio.create_task(each) for each in (sight.run(), certificate.follow(), *beside)]
     begun = asyncio.create_task(_tell_when_ready(sight))
     try:
         address = await server.start(wanted, certificate)
@@ -75,6 +87,20 @@ async def _serve(server: Server, certificate: Certificate, sight: Sight, wanted:
         for task in (*work, begun):
             task.cancel()
         await asyncio.gather(*work, begun, return_exceptions=True)
+
+
+async def _leave(stop: asyncio.Event, staying: Milestone, farewell: float) -> None:
+    """Done when the process was told to stop, and has answered for a while after it."""
+    await stop.wait()
+    staying.lost("the process is about to end")
+    log.info("stopping", extra={"seconds": farewell})
+    await asyncio.sleep(farewell)
+
+
+async def _beat(heartbeat: Heartbeat) -> None:
+    while True:
+        heartbeat.beat()
+        await asyncio.sleep(1)
 
 
 async def _tell_when_ready(sight: Sight) -> None:

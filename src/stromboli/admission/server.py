@@ -26,6 +26,8 @@ BODY_SECONDS = 5.0
 ANSWER_SECONDS = 9.0
 IDLE_SECONDS = 60.0
 """How long a connection may be silent, and how long the headers of a request may take."""
+LINGERING_SECONDS = 1.0
+"""How long the rest of a request that was turned away is waited for, so that its sender reads the answer."""
 MOST_WAITING = 1000
 
 _log = logging.getLogger("stromboli.admission")
@@ -60,7 +62,12 @@ class Server:
         for path, answering in ((VALIDATE, self._validate), (MUTATE, self._mutate)):
             application.router.add_post(path, partial(self._answer, answering))
         self._runner = web.AppRunner(
-            application, access_log=None, handle_signals=False, keepalive_timeout=IDLE_SECONDS, shutdown_timeout=5
+            application,
+            access_log=None,
+            handle_signals=False,
+            keepalive_timeout=IDLE_SECONDS,
+            lingering_time=LINGERING_SECONDS,
+            shutdown_timeout=5,
         )
         await self._runner.setup()
         try:

@@ -93,6 +93,10 @@ Exit codes:
     help="Leave out a plugin of the binder. May be given several times.",
 )  # fmt: skip
 @setting("--concurrency", type=click.IntRange(1, 1024), default=32, help="Requests that are looked at at a time.")
+@setting(
+    "--shutdown-delay", type=DURATION, default="5s",
+    help="How long to go on answering when told to stop: API servers hear of it a little later.",
+)  # fmt: skip
 @setting("--listen-address", default="127.0.0.1:8084", metavar="HOST:PORT", help="/metrics; empty for none.")
 @setting(
     "--healthz-address", default="127.0.0.1:11254", metavar="HOST:PORT",
@@ -147,6 +151,7 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
         authorisation_ttl=options["authorisation_ttl"],
         allows_unanswered=options["authorisation_failure"] == "allow",
         at_once=options["concurrency"],
+        farewell=options["shutdown_delay"],
         metrics_address=options["listen_address"],
         health_address=options["healthz_address"],
     )
