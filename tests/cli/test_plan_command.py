@@ -14,6 +14,8 @@ from stromboli.cli import main
 from stromboli.framework.configuration import DEFAULT_TEXT
 from tests.cli.conftest import Run
 from tests.scenarios.builders import foreign, gang, nodes, pod, queue, running
+from tests.scenarios.case import configuration
+from tests.scenarios.networks import SOFT, TREE
 
 FITS = [*nodes(4, 2), *gang(3, 2)]
 WAITS = [*nodes(4, 2), *gang(3, 4)]
@@ -189,6 +191,14 @@ def test_a_table_for_people(run: Run) -> None:
 def test_everything_placed_is_said(run: Run) -> None:
     assert run("plan", FITS).stdout.endswith("3 pods bound in 1 cycle; every job has what it asked for.\n")
     assert run("plan", nodes(4, 1)).stdout.endswith("0 pods bound in 1 cycle; there are no jobs.\n")
+
+
+def test_who_wants_to_be_close_is_told_how_close_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "conf.yaml").write_text(configuration("gang", "predicates", "network-topology-aware"))
+    world = [*TREE, *gang(3, 2, topology=SOFT), *gang(1, 2, name="other")]
+    result = run("plan", world, "--conf", str(tmp_path / "conf.yaml"))
+    assert "GROUP         WHERE IN THE NETWORK\ndefault/gang  placed in block-0 (tier 2)\n\n" in result.stdout
+    assert "WHERE IN THE NETWORK" not in run("plan", FITS).stdout
 
 
 def test_explanations_under_the_table(run: Run) -> None:

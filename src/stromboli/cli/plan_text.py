@@ -32,7 +32,7 @@ def echo_plan(plan: Plan) -> None:
         click.echo()
     echo_table(_queues(plan))
     click.echo()
-    for table in (_evictions(plan.accounts), _refusals(plan.refusals)):
+    for table in (_networks(plan.groups), _evictions(plan.accounts), _refusals(plan.refusals)):
         if table.rows:
             echo_table(table)
             click.echo()
@@ -53,6 +53,16 @@ def _groups(groups: Mapping[str, GroupPlan]) -> Table:
     for key, group in groups.items():
         counts = (str(group.ready), str(group.min_member), str(group.pods))
         table.add(key, group.queue, group.phase, *counts, nodes_in_words(group.nodes), note=_why(group))
+    return table
+
+
+def _networks(groups: Mapping[str, GroupPlan]) -> Table:
+    """How far apart those are that want to be close together."""
+    table = Table(("GROUP", "WHERE IN THE NETWORK"), flexible=("WHERE IN THE NETWORK",))
+    for key, group in groups.items():
+        for condition in group.conditions:
+            if condition.type == "Scheduled" and condition.message:
+                table.add(key, condition.message)
     return table
 
 
