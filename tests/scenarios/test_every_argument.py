@@ -12,9 +12,10 @@ from stromboli.framework.argument_values import declaration_of
 from stromboli.framework.arguments import Argument
 from stromboli.plugins import PLUGINS
 from tests.scenarios.asking import ASKING
-from tests.scenarios.builders import Manifest, foreign, gang, node, nodes, priority_class, queue, running
+from tests.scenarios.builders import Manifest, foreign, gang, gang_of, node, nodes, priority_class, queue, running
 from tests.scenarios.case import Case, configuration, plugin
 from tests.scenarios.claimed import claiming, device, device_class, exactly, offer, resource_claim, template, wanting
+from tests.scenarios.gpu_shares import gpus, member, part, reservation
 from tests.scenarios.machines import BEST, crew, machine
 from tests.scenarios.measuring import measured
 from tests.scenarios.networks import HARD_RACK, TREE, racks
@@ -377,8 +378,28 @@ DEVICESHARE = [
     ),
 ]  # fmt: skip
 
+GPU_SHARING = [
+    Row(
+        "gpusharing", "gpusharing.SchedulePolicy", "gpuspread", gpus("a", 2), gang(2, annotations=part("0.4")),
+        gang(1, name="whole", gpu=1), default="aaa", changed="aa-",
+    ),
+    Row(
+        "gpusharing", "gpusharing.ScheduleWeight", 0, gpus("a", 1), gpus("b", 2),
+        gang_of(member("b", "x"), name="old", minimum=0, phase="Running"), gang(1, annotations=part("0.5")),
+        default="b", changed="a",
+    ),
+    Row(
+        "gpusharing", "gpusharing.ReservationNamespace", "mine", gpus("a", 1), reservation("a", "x"),
+        gang(1, annotations=part("0.5")), default="a", changed="-",
+    ),
+]  # fmt: skip
+
 #: What a plan cannot show, and where it is shown.
 ELSEWHERE = {
+    **{
+        ("gpusharing", f"gpusharing.{key}"): "tests/binder/test_gpu_sharing.py"
+        for key in ("ReservationImage", "ReservationSeconds", "ReservationRuntimeClass", "FakeGPUs", "CDIEnable")
+    },
     ("rescheduling", "metricsPeriod"): "tests/outside/test_usage_feed.py",
     **{("extender", each.key): "tests/outside/test_extender.py" for each in DECLARED["extender"]},
     ("deviceshare", "deviceshare.NodeLockEnable"): "tests/scenarios/test_deviceshare.py",
@@ -535,11 +556,13 @@ DEFAULTS = {
     "deviceshare.SchedulePolicy": "", "deviceshare.ScheduleWeight": 0, "deviceshare.GPUExclusiveRules": [],
     "deviceshare.KnownGeometriesCMName": "volcano-vgpu-device-config",
     "deviceshare.KnownGeometriesCMNamespace": "kube-system",
+    "gpusharing.SchedulePolicy": "gpupack", "gpusharing.ScheduleWeight": 10,
+    "gpusharing.ReservationNamespace": "stromboli-reservations",
 }  # fmt: skip
 
 ROWS = [*PREEMPT, *GANGS,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
-        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE, *DEVICESHARE, *NETWORK]  # fmt: skip
+        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE, *DEVICESHARE, *NETWORK, *GPU_SHARING]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from stromboli.binder.gpu_sharing import GpuSharingPlugin
 from stromboli.binder.plugin import BinderPlugin
 from stromboli.binder.volumes_plugin import Volumes
 
-BUILT_IN: tuple[type[BinderPlugin], ...] = (Volumes,)
+BUILT_IN: tuple[type[BinderPlugin], ...] = (Volumes, GpuSharingPlugin)

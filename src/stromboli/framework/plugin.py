@@ -108,6 +108,8 @@ class Plugin:
     usage_window: float = 0.0
     #: ConfigMaps that the plugin reads, each as `namespace/name`.
     reads_config_maps: tuple[str, ...] = ()
+    #: What whoever makes the plugin's pods ready to be bound has to know of its arguments.
+    binding_options: Mapping[str, str] = {}
     #: Whether victims that this plugin objects to are safe whatever plugins in other tiers say. Its consent does not
     #: end the question.
     guards_victims: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""What whoever binds pods needs where pods share GPUs: a namespace for the pods that hold these, and the rights to do it.
+"""What whoever binds pods needs where pods share GPUs: a namespace for the pods that hold these, and the rights for it.
 
 Nobody has them unless an installation asks for it.
 """

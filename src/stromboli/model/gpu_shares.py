@@ -29,7 +29,7 @@ DEMANDS = (FRACTION, MEMORY, NUMBER, CONTAINER)
 GROUPS = "stromboli.dev/gpu-groups"
 PORTION = "stromboli.dev/gpu-portion-milli"
 RECEIVED = "scheduling.stromboli.dev/received-resource-type"
-FRACTION_RECEIVED = "Fraction"
+REGULAR_RECEIVED, FRACTION_RECEIVED = "Regular", "Fraction"
 
 #: Stands among the annotations that plugins read, followed by the namespace of reservation pods.
 RESERVATIONS_IN = "stromboli.dev/gpu-reservations-in-"

@@ -8,6 +8,7 @@ from stromboli.plugins.deviceshare import DeviceShare
 from stromboli.plugins.drf import Drf
 from stromboli.plugins.extender import Extender
 from stromboli.plugins.gang import Gang
+from stromboli.plugins.gpusharing import GpuSharing
 from stromboli.plugins.minruntime import MinRuntime
 from stromboli.plugins.network_topology_aware import NetworkTopologyAware
 from stromboli.plugins.nodegroup import NodeGroup
@@ -35,6 +36,7 @@ PLUGINS = (
     Drf,
     Extender,
     Gang,
+    GpuSharing,
     MinRuntime,
     NetworkTopologyAware,
     NodeGroup,

@@ -22,15 +22,19 @@ from stromboli.kube.objects.bind_requests import (
     MOST_MEMBERS,
     POD_GROUP_LABEL,
     POD_NAME_LABEL,
+    REGULAR,
     SCHEDULER_LABEL,
     SELECTED_NODE_LABEL,
     BindRequest,
     BindRequestSpec,
     BoundPod,
     ChosenVolume,
+    ClaimAllocation,
+    ReceivedGPU,
 )
 from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS, NATIVE_POD_GROUPS, POD_GROUPS, PODS
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
+from stromboli.model.gpu_shares import GPU, RECEIVED, WHOLE, received_in
 
 #: The most that the members of one object may take, in bytes: the server takes objects of 1.5 MiB, with their status.
 MOST_BYTES = 800_000
@@ -131,7 +135,26 @@ class RequestMaker:
         if volumes is not None:
             member.volumes = [ChosenVolume(choice.claim, choice.volume) for choice in volumes.choices]
             member.volume_seconds = max(int(volumes.patience), 1)
+        member.resource_claim_allocations = [
+            ClaimAllocation(write.name, dict(write.allocation)) for write in order.claims if write.allocation
+        ]
+        self._tell_gpus(member, order)
         return member
+
+    def _tell_gpus(self, member: BoundPod, order: BindOrder) -> None:
+        """Shares of GPUs, or whole ones, as the plugin that gave them out says."""
+        member.received_resource_type = order.annotations.get(RECEIVED, "")
+        received = received_in(order.annotations)
+        if received is not None:
+            member.selected_gpu_groups = list(received.groups)
+            member.received_gpu = ReceivedGPU(len(received.groups), received.portion)
+        elif member.received_resource_type == REGULAR:
+            member.received_gpu = ReceivedGPU(self._whole_gpus(order.uid))
+
+    def _whole_gpus(self, uid: str) -> int:
+        counted, dimension = self._cluster.books.counted.get(uid), self._cluster.axis.find(GPU)
+        request = dict(counted.task.task_class.request) if counted is not None else {}
+        return request.get(dimension, 0) // WHOLE if dimension is not None else 0
 
     def _pool(self, node: str) -> dict[str, str]:
         """The labels by which our nodes are chosen, as the node has them."""

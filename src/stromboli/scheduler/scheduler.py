@@ -48,6 +48,7 @@ from stromboli.scheduler.requests import Requests
 from stromboli.scheduler.resync import Resync
 from stromboli.scheduler.shard_keeper import ShardKeeper
 from stromboli.scheduler.shard_settings import ShardSettings
+from stromboli.scheduler.shared_gpus import SharedGpus
 from stromboli.scheduler.writer import StatusWriter
 
 #: A cycle is followed by a rest so many times as long as itself, in which binds, watches and writes have their turn.
@@ -110,6 +111,9 @@ class Scheduler:
             client, self.mirror, self.outcomes, self.reporting, self.metrics,
             scheduler=options.scheduler_names[0], is_in_charge=is_in_charge, clock=clock, ring=self.alarm.ring,
         )  # fmt: skip
+        self.gpus = SharedGpus(
+            client, self.mirror, policy, self.feed, self.recorder, self.outcomes.obstacle, is_in_charge
+        )
         self.binders = self._binders(steps, epoch)
         self.evictors = EvictWorkers(
             Evictor(client, delete=options.evict_by_delete, is_in_charge=is_in_charge),
@@ -153,7 +157,7 @@ class Scheduler:
             outcomes,
             workers=options.bind_workers,
             batch=options.bind_batch,
-            early=(VolumeStep(client, self.mirror, outcomes.obstacle),),
+            early=(VolumeStep(client, self.mirror, outcomes.obstacle), self.gpus.step),
         )
 
     def _keeper(self, settings: ShardSettings, epoch: Callable[[], int]) -> ShardKeeper:
@@ -181,6 +185,8 @@ class Scheduler:
             self.feed.run(), self.binders.run(), self.evictors.run(), self.resync.run(), self.writer.run(),
             self.recorder.run(), self.usage.run(), self.requests.run(),
         ]  # fmt: skip
+        if self.bind_mode == DIRECT:
+            services.append(self.gpus.run())
         if self.shard is not None:
             services.append(self.shard.run())
         async with asyncio.TaskGroup() as group:
@@ -296,6 +302,7 @@ class Scheduler:
             self._heard_of_request(entry, before)
             return
         self._has_news = True
+        self.gpus.heard(entry, before)
         if isinstance(entry, kube.Pod) and (term := term_of(entry)) is not None and not self._is_anothers(entry):
             self.saw_term(term)
         others, self._others = self._others, self.cluster.doings_of_others

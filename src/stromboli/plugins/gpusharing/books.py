@@ -128,6 +128,10 @@ class ShareBooks:
             self._wishes[number] = wish_in(task_class.devices)
         return self._wishes[number]
 
+    def wants_whole(self, task_class: TaskClass) -> int:
+        """How much of whole GPUs pods of a class want, in thousandths."""
+        return 0 if self.wish_of(task_class) else dict(task_class.request).get(self.dimension, 0)
+
     def pick(self, wish: DeviceWish, row: int, *, later: bool, own: int = 0, pods: int = 0) -> Pick | None:
         """What a pod would get on a node; None for not enough. `own` is what the amounts of the node have of pods that
         are not in these books yet, and `pods` how many these are.

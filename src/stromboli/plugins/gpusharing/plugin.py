@@ -11,7 +11,7 @@ from stromboli.framework.names import quoted
 from stromboli.framework.node_rules import NodeFilter, NodeScorer
 from stromboli.framework.plugin import Event, Plugin
 from stromboli.model.devices import DEVICES, Backend
-from stromboli.model.gpu_shares import DEFAULT_NAMESPACE, RESERVATIONS_IN
+from stromboli.model.gpu_shares import DEFAULT_NAMESPACE, RECEIVED, REGULAR_RECEIVED, RESERVATIONS_IN
 from stromboli.model.task import Task
 from stromboli.plugins.gpusharing.books import ShareBooks
 from stromboli.plugins.gpusharing.choosing import PACK, SPREAD
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from stromboli.framework.session import Session
 
 _POLICY, _WEIGHT = "gpusharing.SchedulePolicy", "gpusharing.ScheduleWeight"
-_NAMESPACE = "gpusharing.ReservationNamespace"
+_NAMESPACE, _IMAGE = "gpusharing.ReservationNamespace", "gpusharing.ReservationImage"
+_SECONDS, _RUNTIME_CLASS = "gpusharing.ReservationSeconds", "gpusharing.ReservationRuntimeClass"
+_FAKE, _CDI = "gpusharing.FakeGPUs", "gpusharing.CDIEnable"
+_LONGEST = 3600.0
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 
@@ -36,14 +39,29 @@ class GpuSharing(Plugin):
     arguments = (
         Argument(_POLICY, str, PACK, "Whether shared GPUs are filled up or spared.", choices=(PACK, SPREAD)),
         Argument(_WEIGHT, float, 10, "Weight of nodes where a pod joins others; 0 for none.", minimum=0),
-        Argument(_NAMESPACE, str, DEFAULT_NAMESPACE, "Namespace of the pods that hold shared GPUs.", form=_namespace),
+        Argument(_NAMESPACE, str, DEFAULT_NAMESPACE, "Namespace of the pods that hold GPUs.", form=_namespace),
+        Argument(_IMAGE, str, "", "Image of these pods; by default the one of this version."),
+        Argument(_SECONDS, float, 40, "How long it may take until a GPU is held and known.", minimum=1),
+        Argument(_RUNTIME_CLASS, str, "", "Runtime class of these pods."),
+        Argument(_FAKE, bool, False, "Whether nodes have no real GPUs, so that these are made up."),
+        Argument(_CDI, bool, False, "Whether GPUs are told to pods as the container device interface names them."),
     )
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
+        if given[_SECONDS] > _LONGEST:
+            raise ValueError(f"{_SECONDS}: expected at most {_LONGEST:g} seconds, got {given[_SECONDS]:g}")
         self.books = ShareBooks(given[_POLICY], given[_NAMESPACE])
         self._columns = Columns(self.books)
         self.reads_annotations = (DEVICES + Backend.GPU_FRACTIONS, RESERVATIONS_IN + given[_NAMESPACE])
+        self.binding_options = {
+            "namespace": given[_NAMESPACE],
+            **({"image": given[_IMAGE]} if given[_IMAGE] else {}),
+            "seconds": f"{given[_SECONDS]:g}",
+            "runtimeClass": given[_RUNTIME_CLASS],
+            "fake": str(given[_FAKE]).lower(),
+            "cdi": str(given[_CDI]).lower(),
+        }
         self._chooses = False
 
     def open(self, session: Session) -> None:
@@ -74,5 +92,9 @@ class GpuSharing(Plugin):
         self.on_deallocate(Event([task], [node]))
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
-        if self._chooses and self.books.wish_of(task.task_class) is not None:
+        if not self._chooses:
+            return
+        if self.books.wish_of(task.task_class) is not None:
             context.update(self.books.received(task).annotations())
+        elif self.books.wants_whole(task.task_class):
+            context[RECEIVED] = REGULAR_RECEIVED

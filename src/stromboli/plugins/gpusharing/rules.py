@@ -99,13 +99,10 @@ class HasWholeGpus(NodeFilter):
         self._books = books
 
     def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return self._wanted(task_class) > 0 and self._books.wish_of(task_class) is None
-
-    def _wanted(self, task_class: TaskClass) -> int:
-        return dict(task_class.request).get(self._books.dimension, 0)
+        return self._books.wants_whole(task_class) > 0
 
     def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        dimension, wanted = self._books.dimension, self._wanted(task_class)
+        dimension, wanted = self._books.dimension, self._books.wants_whole(task_class)
         admitted: Mask = np.ones(len(rows), dtype=np.bool_)
         if not rows.later:
             admitted &= rows.idle(dimension) - self._of(self._books.slack, rows) >= wanted

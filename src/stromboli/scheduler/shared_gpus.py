@@ -1,0 +1,51 @@
+"""GPUs that pods share, where the scheduler binds pods itself: held before a pod is bound, and given up after the last.
+
+With a binder this is the binder's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from stromboli.binder.gpu_sharing import GpuSharingStep
+from stromboli.binder.orders import BindOrder
+from stromboli.cache.mirror import Mirror
+from stromboli.kube.access.client import Client
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.telling.recorder import EventRecorder
+from stromboli.scheduler.announcer import reference
+from stromboli.scheduler.feed import Feed
+from stromboli.scheduler.policy import Policy
+
+#: The plugin whose arguments say how.
+PLUGIN = "gpusharing"
+
+
+class SharedGpus:
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        policy: Policy,
+        feed: Feed,
+        recorder: EventRecorder,
+        obstacle: Callable[[BindOrder], str],
+        is_in_charge: Callable[[], bool],
+    ) -> None:
+        self._policy = policy
+        self._feed = feed
+        self._recorder = recorder
+        self.step = GpuSharingStep(client, mirror.get, self._options, obstacle, self._tell, is_in_charge)
+        self.heard = self.step.reservations.heard
+
+    def _options(self) -> Mapping[str, str]:
+        plugin = self._policy.program.plugins.get(PLUGIN)
+        return plugin.binding_options if plugin is not None else {}
+
+    def _tell(self, regarding: TopLevel, kind: str, reason: str, note: str) -> None:
+        self._recorder.record(reference(regarding), type=kind, reason=reason, note=note)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self._feed.wait_until_synced()
+        await self.step.reservations.serve()

@@ -1,0 +1,121 @@
+"""Pods share GPUs on a living cluster: held before they are bound, told to them, and given up after the last."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from stromboli.binder.gpu_config_maps import CONFIG_MAP, VISIBLE
+from stromboli.binder.reservations.holders import DEVICE
+from stromboli.cache.jobs import GROUP_NAME
+from stromboli.install.gpu_sharing import gpu_sharing_documents
+from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.applying import Applier
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, EVENTS, NODES, POD_GROUPS, PODS
+from stromboli.model.gpu_shares import DEFAULT_NAMESPACE
+from testbed.plane import NAMESPACE, ControlPlane
+from tests.e2e.cluster import Cluster, running_cluster
+from tests.living.world import policy_of
+from tests.scenarios.gpu_shares import SHARING
+
+
+@contextlib.asynccontextmanager
+async def sharing_cluster(plane: ControlPlane) -> AsyncIterator[Cluster]:
+    """One node has a GPU, whoever binds may hold it, and a device plugin tells which one it gave."""
+    async with running_cluster(plane, policy=policy_of(SHARING)) as cluster:
+        documents = gpu_sharing_documents("scheduler", NAMESPACE)
+        await Applier(cluster.client).apply(documents if plane.kind == "real" else documents[:1])
+        telling = asyncio.ensure_future(tell_gpus(cluster))
+        try:
+            yield cluster
+        finally:
+            telling.cancel()
+
+
+async def give_gpus(cluster: Cluster, number: int) -> str:
+    """One of the nodes has GPUs; answers its name."""
+    name = sorted(node.metadata.name for node in (await cluster.client.list(NODES)).items)[0]
+    amounts = {"nvidia.com/gpu": str(number)}
+    await cluster.client.patch(
+        NODES, name, {"status": {"capacity": amounts, "allocatable": amounts}}, subresource="status"
+    )
+    return name
+
+
+async def tell_gpus(cluster: Cluster) -> None:
+    """Stands in for what a reservation pod finds out on a node with real GPUs."""
+    while True:
+        for pod in (await cluster.client.list(PODS, namespace=DEFAULT_NAMESPACE)).items:
+            name = pod.metadata.name
+            if DEVICE not in (pod.metadata.annotations or {}):
+                written = {"metadata": {"annotations": {DEVICE: f"GPU-{name}"}}}
+                with contextlib.suppress(ApiError):
+                    await cluster.client.patch(PODS, name, written, namespace=DEFAULT_NAMESPACE)
+        await asyncio.sleep(0.1)
+
+
+async def create(cluster: Cluster, name: str, fraction: str = "", *, gpu: str = "") -> None:
+    """A gang of one, with a part of a GPU or a whole one."""
+    await cluster.client.create(
+        POD_GROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1}}, namespace=cluster.namespace
+    )
+    annotations = {GROUP_NAME: name}
+    container: dict[str, Any] = {"name": "main", "image": "example/main"}
+    if fraction:
+        annotations |= {"gpu-fraction": fraction, CONFIG_MAP: f"{name}-gpu"}
+        taken = {"configMapKeyRef": {"name": f"{name}-gpu", "key": VISIBLE}}
+        container["env"] = [{"name": VISIBLE, "valueFrom": taken}]
+    else:
+        container["resources"] = {"limits": {"nvidia.com/gpu": gpu}}
+    spec = {"schedulerName": "volcano", "containers": [container], "terminationGracePeriodSeconds": 0}
+    metadata = {"name": f"{name}-0", "annotations": annotations}
+    await cluster.client.create(PODS, {"metadata": metadata, "spec": spec}, namespace=cluster.namespace)
+
+
+async def told(cluster: Cluster, name: str) -> str:
+    found = await cluster.client.get(CONFIG_MAPS, f"{name}-gpu", namespace=cluster.namespace)
+    assert [owner.name for owner in found.metadata.owner_references or ()] == [f"{name}-0"]
+    return (found.data or {})[VISIBLE]
+
+
+async def holders(cluster: Cluster) -> list[str]:
+    return sorted(each.metadata.name for each in (await cluster.client.list(PODS, namespace=DEFAULT_NAMESPACE)).items)
+
+
+async def test_two_share_a_gpu_and_then_it_is_whole_again(plane: ControlPlane) -> None:
+    async with sharing_cluster(plane) as cluster:
+        node = await give_gpus(cluster, 1)
+        await create(cluster, "one", "0.5")
+        await create(cluster, "two", "0.5")
+        await cluster.until_phase("one", "Running")
+        await cluster.until_phase("two", "Running")
+        assert await cluster.nodes_of("one") == await cluster.nodes_of("two") == [node]
+        [holder] = await holders(cluster)
+        assert await told(cluster, "one") == await told(cluster, "two") == f"GPU-{holder}"
+        await create(cluster, "three", "0.5")
+        await cluster.until_told("three", "nvidia.com/gpu")
+        await create(cluster, "whole", gpu="1")
+        await cluster.until_told("whole", "nvidia.com/gpu")
+        for name in ("one", "two", "three"):
+            await cluster.client.delete(PODS, f"{name}-0", namespace=cluster.namespace, grace_period=0)
+        await cluster.until_phase("whole", "Running")
+        assert await holders(cluster) == []
+
+
+async def test_a_pod_that_cannot_be_told_is_not_bound(plane: ControlPlane) -> None:
+    async with sharing_cluster(plane) as cluster:
+        await give_gpus(cluster, 1)
+        await cluster.client.create(
+            CONFIG_MAPS, {"metadata": {"name": "one-gpu"}, "data": {"mine": "yes"}}, namespace=cluster.namespace
+        )
+        await create(cluster, "one", "0.5")
+
+        async def failed() -> bool:
+            events = await cluster.client.list(EVENTS, namespace=cluster.namespace)
+            return any("does not belong to pod" in (each.note or "") for each in events.items)
+
+        await cluster.until(failed, "it is told that the ConfigMap is in the way")
+        await cluster.client.delete(CONFIG_MAPS, "one-gpu", namespace=cluster.namespace)
+        await cluster.until_phase("one", "Running")
