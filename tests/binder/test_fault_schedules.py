@@ -29,7 +29,7 @@ ROOM = 4
 #: Every write that a binder makes on such a day, before and after which it may die.
 WRITES = (
     "create pods/binding", "patch bindrequests/status", "patch pods/status", "create pods/eviction", "create events",
-    "create configmaps", "delete configmaps",
+    "create configmaps", "patch configmaps", "delete configmaps",
 )  # fmt: skip
 POINTS = [f"{moment} {write}" for write in WRITES for moment in ("before", "after")]
 

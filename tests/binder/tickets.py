@@ -32,6 +32,10 @@ class Tickets(BinderPlugin):
         except ApiError as error:
             if not error.is_conflict or error.message == "injected":
                 raise
+        stamp = {"data": {"for": bind.pod.metadata.name}}
+        await self.surroundings.client.patch(
+            CONFIG_MAPS, body["metadata"]["name"], stamp, namespace=bind.pod.metadata.namespace
+        )
         if what == "never":
             raise Impossible("no ticket is valid there")
         if what == "slow":

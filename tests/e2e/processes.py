@@ -80,6 +80,10 @@ class Ground:
             environment=environment,
             folder=self.folder,
         )
+        return self.keep(command)
+
+    def keep(self, command: Command) -> Command:
+        """It ends with the story, and is heard if that fails."""
         self._commands.append(command)
         return command
 
@@ -223,12 +227,12 @@ def _cpus(node: kube.Node) -> int:
 
 
 @contextlib.asynccontextmanager
-async def ground(plane: ControlPlane, folder: Path) -> AsyncIterator[Ground]:
+async def ground(plane: ControlPlane, folder: Path, kind: type[Ground] = Ground) -> AsyncIterator[Ground]:
     """A place for a story about processes, with a proxy in front of the server."""
     async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:
         await furnish(plane, client)
         with FaultProxy(plane.url) as proxy:
-            made = Ground(plane, proxy, client, folder)
+            made = kind(plane, proxy, client, folder)
             await made.prepare()
             try:
                 yield made
