@@ -13,8 +13,11 @@ import pytest
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import install_crds
+from testbed.fault_proxy import FaultProxy
 from testbed.plane import NAMESPACE as OUR_NAMESPACE
 from testbed.plane import ControlPlane
+from testbed.proxy_faults import Answer, Match
+from tests.e2e.disturbed import STREAMED_LISTS
 from tests.e2e.rights import admit
 from tests.e2e.webhook import CONFIGURATION, Document, Webhook, running_webhook
 
@@ -239,7 +242,16 @@ def test_a_process_that_is_told_to_stop_answers_until_nobody_asks_it(webhook: We
     webhook.ask_to_stop()
     assert DENIED in webhook.asks(queue(parent="nobody"))
     assert webhook.ends() == 0
-    webhook.start(port=port)
+
+
+def test_a_server_that_cannot_stream_lists_is_asked_for_pages(webhook: Webhook) -> None:
+    port = webhook.port
+    webhook.stop()
+    with FaultProxy(webhook.plane.url) as proxy:
+        proxy.faults.add(STREAMED_LISTS, Answer(422, "Invalid", "sendInitialEvents is forbidden"), times=None)
+        webhook.start(f"--master={proxy.url}", port=port)
+        assert DENIED in webhook.asks(queue(parent="nobody"))
+        assert proxy.seen(Match("GET", "/queues.*limit="))
 
 
 OURS = f"system:serviceaccount:{OUR_NAMESPACE}:stromboli-scheduler"
@@ -248,7 +260,6 @@ OUR_GROUPS = (f"system:serviceaccounts:{OUR_NAMESPACE}", "system:masters")
 
 def test_when_nobody_answers_it_fails_as_was_chosen(webhook: Webhook) -> None:
     """Authorisation fails closed, defaults fail open, unless somebody chose otherwise."""
-    port = webhook.port
     webhook.stores(group("running", queue="science"))
     webhook.stop()
     closed = webhook.asks(queue())
@@ -264,5 +275,3 @@ def test_when_nobody_answers_it_fails_as_was_chosen(webhook: Webhook) -> None:
     )
     assert opened.returncode == 0, opened.stderr
     webhook.wait(lambda: webhook.asks(queue()) == "", "the server lets it pass")
-    webhook.start(port=port)
-    webhook.register()

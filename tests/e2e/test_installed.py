@@ -23,6 +23,7 @@ from click.testing import CliRunner
 
 from charts.refresh import CHART
 from stromboli.cli import main
+from stromboli.embedded.serving.certificates import make_certificates
 from stromboli.install.roles import LEASES, PROCESSES
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
@@ -343,7 +344,11 @@ def test_a_release_comes_is_upgraded_and_goes(beside_volcano: Kubectl, chart: he
 
 
 def test_what_helm_renders_is_taken_without_a_word(installed: Kubectl, chart: helm_python.Chart) -> None:
-    values = {"custom": {"scheduler_name": "volcano"}, "scheduler": {"extraArgs": ["--seed=1"]}}
+    values = {
+        "custom": {"scheduler_name": "volcano"},
+        "scheduler": {"extraArgs": ["--seed=1"]},
+        "admission": {"enabled": True, "caBundle": make_certificates().authority.decode()},
+    }
     templates = chart.render(values, name="night", namespace="default")
     text = "\n---\n".join(text for path, text in templates.items() if path.endswith(".yaml"))
     told = installed(*APPLY, "--dry-run=server", "--force-conflicts", stdin=text)
