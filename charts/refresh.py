@@ -11,6 +11,7 @@ from pathlib import Path
 
 from stromboli.admission.configuration import Webhooks, webhook_documents
 from stromboli.framework.configuration import DEFAULT_TEXT
+from stromboli.install.gpu_sharing import HOLDS_GPUS, SHARES_GPUS
 from stromboli.install.rights import USER_RIGHTS, Right
 from stromboli.install.roles import OPTIONAL, PROCESSES, rights_of, rules
 from stromboli.kube.manifests.yaml import dump_documents
@@ -33,6 +34,8 @@ def _rights() -> dict[str, tuple[Right, ...]]:
     chosen = {
         "scheduler-evict-by-delete": rights_of("scheduler", evict_by_delete=True),
         "controller-discover": rights_of("controller", discover=True),
+        "gpu-sharing": SHARES_GPUS,
+        "gpu-reservations": HOLDS_GPUS,
     }
     return {process: rights_of(process) for process in (*PROCESSES, *OPTIONAL)} | chosen | USER_RIGHTS
 

@@ -93,6 +93,12 @@ SAME: list[tuple[str, Values, list[str]]] = [
         ["--discover-hypernodes", "zone,rack=example.com/rack"],
     ),
     ("a binder", {"binder": {"enabled": True}}, ["--with-binder"]),
+    ("shared GPUs", {"gpuSharing": {"enabled": True}}, ["--share-gpus"]),
+    (
+        "shared GPUs and a binder",
+        {"gpuSharing": {"enabled": True}, "binder": {"enabled": True}},
+        ["--share-gpus", "--with-binder"],
+    ),
     ("kinds left out", {"crds": {"install": False}}, ["--without-crds"]),
     ("Volcano: the name", {"custom": {"scheduler_name": "volcano"}}, ["--scheduler-name", "volcano"]),
     ("Volcano: the policy", {"custom": {"scheduler_config_override": POLICY}}, ["--conf", "-"]),

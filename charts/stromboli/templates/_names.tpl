@@ -30,7 +30,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version) -}}
 name: {{ .name }}
 {{- if not .cluster }}
-namespace: {{ .root.Release.Namespace }}
+namespace: {{ .namespace | default .root.Release.Namespace }}
 {{- end }}
 labels:
   {{- merge $labels (.labels | default dict) ($given.common_labels | default dict) .root.Values.commonLabels | toYaml | nindent 2 }}

@@ -55,6 +55,7 @@ Exit codes:
 @click.option(
     "--with-binder", is_flag=True, help="Let a process of its own bind the pods, from bind requests of the scheduler."
 )
+@click.option("--share-gpus", is_flag=True, help="Let whoever binds pods hold GPUs that pods share.")
 @click.option("--without-crds", is_flag=True, help="For a cluster that has the kinds of Volcano already.")
 @click.option(
     "--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. May be given several times."
@@ -101,6 +102,7 @@ def _installation(options: dict[str, Any]) -> Installation:
             evict_by_delete=options["evict_by_delete"],
             discover_hypernodes=options["discover_hypernodes"],
             binder=options["with_binder"],
+            share_gpus=options["share_gpus"],
             **given,
         )
     except UnusableChoice as error:

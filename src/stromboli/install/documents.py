@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stromboli.framework.config_map import PREFERRED_KEY
+from stromboli.install.gpu_sharing import gpu_sharing_documents
 from stromboli.install.installation import Installation
 from stromboli.install.labels import NAME, labels
 from stromboli.install.processes import configuration_name, processes
@@ -42,6 +43,8 @@ def _roles(installation: Installation) -> list[Document]:
             evict_by_delete=installation.evict_by_delete,
             discover=bool(installation.discover_hypernodes),
         )
+    if installation.share_gpus:
+        documents += gpu_sharing_documents("binder" if installation.binder else "scheduler", installation.namespace)
     return documents + user_role_documents()
 
 

@@ -41,6 +41,8 @@ class Installation:
     discover_hypernodes: str = ""
     #: Whether pods are bound by a process of its own, from bind requests.
     binder: bool = False
+    #: Whether whoever binds pods may hold GPUs that pods share.
+    share_gpus: bool = False
 
     def __post_init__(self) -> None:
         if not _NAMESPACE.fullmatch(self.namespace):

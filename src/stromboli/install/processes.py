@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stromboli.framework.config_map import PREFERRED_KEY
+from stromboli.install.gpu_sharing import RESERVATIONS
 from stromboli.install.installation import Installation
 from stromboli.install.labels import NAME
 from stromboli.install.roles import LEASES
@@ -89,12 +90,19 @@ def binder(installation: Installation) -> Process:
             "--healthz-address=:11253",
             f"--leader-elect-resource-name={LEASES['binder']}",
             "--log-format=json",
+            *(_gpu_options(installation) if installation.share_gpus else ()),
         ),
         health_port=11253,
         metrics_port=METRICS_PORT,
         requests={"cpu": "200m", "memory": "128Mi"},
         limits={"memory": "1Gi"},
     )
+
+
+def _gpu_options(installation: Installation) -> tuple[str, ...]:
+    """The pods that hold GPUs run what the binder runs."""
+    options = {"namespace": RESERVATIONS, "image": installation.image}
+    return tuple(f"--plugin-option=gpusharing.{name}={value}" for name, value in options.items())
 
 
 def _names(installation: Installation) -> tuple[str, ...]:
