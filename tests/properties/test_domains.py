@@ -16,7 +16,7 @@ from stromboli.actions.allocate.domains import DomainSearch
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.domain_accounts import Look, SearchAccount
 from stromboli.framework.domain_room import DomainRoom
-from stromboli.framework.domain_sums import BookAmounts, DomainSums
+from stromboli.framework.domain_sums import DomainSums, IdleAmounts
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
@@ -171,10 +171,12 @@ def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None
     case = Case("", world, binds="", conf=AWARE)
     session = _opened(case)
     tree, ledger = session.snapshot.hyper_nodes, session.ledger
-    sums, room, search = DomainSums(tree, ledger, BookAmounts(ledger.books, 0)), session.domain_room, session.search
+    sums, later = (DomainSums(tree, ledger, IdleAmounts(ledger, 0, later=later)) for later in (False, True))
+    room, search = session.domain_room, session.search
 
     def check(task: Task) -> None:
         assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
+        assert later.now().tolist() == tree.sums(ledger.all_rows.future_idle(0)).tolist()
         counted_anew = DomainRoom(search, ledger)
         assert room.idle(tree, task.task_class).tolist() == counted_anew.idle(tree, task.task_class).tolist()
         assert room.tasks_that_fit(tree, [task]).tolist() == counted_anew.tasks_that_fit(tree, [task]).tolist()

@@ -21,11 +21,18 @@ class DomainGroup(tuple[Domain, ...]):
 
     #: Their places.
     places: Index
+    #: Which of them were asked for last: gang after gang asks for the same ones.
+    _chosen: Sequence[bool] = ()
+    _part: DomainGroup
 
     def where(self, marked: Mask) -> DomainGroup:
         """Those whose places are marked."""
         chosen = marked[self.places].tolist()
-        return _grouped(compress(self, chosen), self.places[chosen]) if False in chosen else self
+        if False not in chosen:
+            return self
+        if chosen != self._chosen:
+            self._chosen, self._part = chosen, _grouped(compress(self, chosen), self.places[chosen])
+        return self._part
 
 
 def group_of(domains: Iterable[Domain]) -> DomainGroup:

@@ -6,7 +6,8 @@ asked, so a domain that has the room may still fail; one that lacks it need not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,14 @@ from stromboli.model.task import Task
 from stromboli.model.task_class import TaskClass
 
 
+def numbers_of(tasks: Iterable[Task]) -> Mapping[TaskClass, int]:
+    """How many of the tasks are of each class."""
+    numbers: dict[TaskClass, int] = {}
+    for task in tasks:
+        numbers[task.task_class] = numbers.get(task.task_class, 0) + 1
+    return numbers
+
+
 class DomainRoom:
     def __init__(self, search: NodeSearch, ledger: Ledger) -> None:
         self._search = search
@@ -28,12 +37,9 @@ class DomainRoom:
 
     def tasks_that_fit(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
         """For each domain of a tree how many of the tasks it holds at most, were each class alone."""
-        classes: dict[int, list[Task]] = {}
-        for task in tasks:
-            classes.setdefault(task.task_class.number, []).append(task)
         total: Amount | None = None
-        for some in classes.values():
-            fitting = np.minimum(self._room(tree, some[0].task_class, at_best=True), len(some))
+        for task_class, number in numbers_of(tasks).items():
+            fitting = np.minimum(self._room(tree, task_class, at_best=True), number)
             total = fitting if total is None else total + fitting
         return np.zeros(len(tree.hyper_nodes), dtype=np.int64) if total is None else total
 
@@ -64,6 +70,12 @@ class _Copies:
             (amount, books[d], books[layout.releasing + d], books[layout.pipelined + d])
             for d, amount in task_class.request
         ]
+        #: Fast access to single entries of the same memory.
+        self._admits: Any = memoryview(admitted)  # type: ignore[arg-type]
+        self._entries: list[tuple[int, Any, Any, Any]] = [
+            (amount, memoryview(idle), memoryview(releasing), memoryview(pipelined))
+            for amount, idle, releasing, pipelined in self._asked
+        ]
 
     def of_all(self) -> Amount:
         combine = np.maximum if self._at_best else np.minimum
@@ -74,12 +86,14 @@ class _Copies:
             return self._admitted.astype(np.int64)
         return np.where(self._admitted, np.maximum(np.minimum.reduce(copies), 0), 0)
 
-    def of(self, row: int) -> int:
-        if not self._admitted.item(row):
-            return 0
-        fewest: int | None = None
-        for amount, idle, releasing, pipelined in self._asked:
-            now, more = idle.item(row), releasing.item(row) - pipelined.item(row)
-            copies = (now + more if (more > 0) is self._at_best else now) // amount
-            fewest = copies if fewest is None or copies < fewest else fewest
-        return 1 if fewest is None else max(fewest, 0)
+    def of_rows(self, rows: Sequence[int]) -> list[int]:
+        return [self._on(row) if self._admits[row] else 0 for row in rows]
+
+    def _on(self, row: int) -> int:
+        fewest, at_best = -1, self._at_best
+        for amount, idle, releasing, pipelined in self._entries:
+            now, more = idle[row], releasing[row] - pipelined[row]
+            copies = (now + more if (more > 0) is at_best else now) // amount
+            if copies < fewest or fewest < 0:
+                fewest = copies if copies > 0 else 0
+        return fewest if self._entries else 1

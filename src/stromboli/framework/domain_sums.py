@@ -6,11 +6,12 @@ domains that it is in. A gang changes a few nodes, and for these plain numbers a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from stromboli.model.books import Amount, Block
+from stromboli.model.books import Amount
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.ledger import Ledger
 
@@ -20,26 +21,30 @@ class Amounts(Protocol):
 
     def of_all(self) -> Amount: ...
 
-    def of(self, row: int) -> int: ...
+    def of_rows(self, rows: Sequence[int]) -> list[int]: ...
 
 
-class BookAmounts:
-    """One fact of the books, with others added to it or taken off."""
+class IdleAmounts:
+    """What nodes have left of a resource: now, or once everything that is being released is gone."""
 
-    def __init__(self, books: Block, fact: int, plus: int | None = None, minus: int | None = None) -> None:
-        self._fact = books[fact]
-        self._plus = None if plus is None else books[plus]
-        self._minus = None if minus is None else books[minus]
+    def __init__(self, ledger: Ledger, dimension: int, *, later: bool = False) -> None:
+        books, layout = ledger.books, ledger.layout
+        self._facts = [books[dimension]]
+        if later:
+            self._facts += [books[layout.releasing + dimension], books[layout.pipelined + dimension]]
+        #: Fast access to single entries of the same memory.
+        self._entries: list[Any] = [memoryview(fact) for fact in self._facts]
 
     def of_all(self) -> Amount:
-        total = self._fact
-        total = total if self._plus is None else total + self._plus
-        return total if self._minus is None else total - self._minus
+        idle, *others = self._facts
+        return idle + others[0] - others[1] if others else idle
 
-    def of(self, row: int) -> int:
-        total = self._fact.item(row)
-        total = total if self._plus is None else total + self._plus.item(row)
-        return total if self._minus is None else total - self._minus.item(row)
+    def of_rows(self, rows: Sequence[int]) -> list[int]:
+        idle, *others = self._entries
+        if not others:
+            return [idle[row] for row in rows]
+        releasing, pipelined = others
+        return [idle[row] + releasing[row] - pipelined[row] for row in rows]
 
 
 class DomainSums:
@@ -73,13 +78,23 @@ class DomainSums:
         self._fresh = self._log.position
         return sums
 
-    def _add_changes(self, rows: list[int]) -> None:
-        amount_of, of_nodes, of_domains = self._amounts.of, self._of_nodes, self._of_domains
-        domains_of = self._tree.domains_of
-        for row in rows:
-            amount = amount_of(row)
+    def _add_changes(self, rows: Sequence[int]) -> None:
+        """Nodes that stand side by side in the log are often in the same domains: what they have more is added once."""
+        of_nodes, domains_of = self._of_nodes, self._tree.domains_of
+        domains: Sequence[int] = ()
+        together = 0
+        for row, amount in zip(rows, self._amounts.of_rows(rows), strict=True):
             more = amount - of_nodes[row]
-            if more:
-                of_nodes[row] = amount
-                for place in domains_of[row]:
-                    of_domains[place] += more
+            of_nodes[row] = amount
+            if domains_of[row] is domains:
+                together += more
+            else:
+                self._add(together, domains)
+                domains, together = domains_of[row], more
+        self._add(together, domains)
+
+    def _add(self, more: int, domains: Sequence[int]) -> None:
+        if more:
+            of_domains = self._of_domains
+            for place in domains:
+                of_domains[place] += more

@@ -370,9 +370,14 @@ class Ledger:
             saved = changing[:, row].copy()
             changing[:, row] = saved + effect
             return row, saved
-        columns, copies = _distinct(rows)
+        added = effect[:, None]
+        if len(set(rows)) == len(rows):
+            columns = np.array(rows, dtype=np.int64)
+        else:
+            columns, copies = _distinct(rows)
+            added = added * copies
         saved = changing.take(columns, axis=1)
-        changing[:, columns] = saved + effect[:, None] * copies
+        changing[:, columns] = saved + added
         return columns, saved
 
     def _is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
@@ -381,9 +386,9 @@ class Ledger:
         """
         books = self.books
         if isinstance(columns, int):
-            return self._is_row_overcommitted(task_class, columns, status)
+            return self._are_few_overcommitted(task_class, (columns,), status)
         if len(columns) <= _FEW:
-            return any(self._is_row_overcommitted(task_class, row, status) for row in columns.tolist())
+            return self._are_few_overcommitted(task_class, columns.tolist(), status)
         asked = self._asked_by(task_class)
         left = books[asked, columns]
         if status is TaskStatus.PIPELINED:
@@ -391,15 +396,16 @@ class Ledger:
             left = left + (books[layout.releasing + asked, columns] - books[layout.pipelined + asked, columns])
         return bool(left.min() < 0)
 
-    def _is_row_overcommitted(self, task_class: TaskClass, row: int, status: TaskStatus) -> bool:
-        """The same for one row: asked for every task or small gang, so it is done with plain numbers."""
+    def _are_few_overcommitted(self, task_class: TaskClass, rows: Sequence[int], status: TaskStatus) -> bool:
+        """The same for a few rows: asked for every task or small gang, so it is done with plain numbers."""
         item, layout, later = self.books.item, self.layout, status is TaskStatus.PIPELINED
         for dimension, _ in task_class.request:
-            left = item(dimension, row)
-            if later:
-                left += item(layout.releasing + dimension, row) - item(layout.pipelined + dimension, row)
-            if left < 0:
-                return True
+            for row in rows:
+                left = item(dimension, row)
+                if later:
+                    left += item(layout.releasing + dimension, row) - item(layout.pipelined + dimension, row)
+                if left < 0:
+                    return True
         return False
 
     def _asked_by(self, task_class: TaskClass) -> Index:

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import and_
 
 import numpy as np
 
 from stromboli.framework.domain_group import DomainGroup, group_of
-from stromboli.framework.domain_sums import BookAmounts, DomainSums
 from stromboli.framework.plugin import Domain
+from stromboli.model.books import Amount
 from stromboli.model.hypernodes import HyperNodeTree
-from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Index, Mask
 from stromboli.model.resources import Request
+from stromboli.plugins.network_topology_aware.amounts import DomainAmounts
 from stromboli.plugins.network_topology_aware.wishes import Reach
-
-#: Of however many.
-_ALL: Mask = np.array(True)
 
 
 class Gradients:
     """Groups of domains of one tier each, for one cycle."""
 
-    def __init__(self, tree: HyperNodeTree, ledger: Ledger) -> None:
+    def __init__(self, tree: HyperNodeTree, amounts: DomainAmounts) -> None:
         self._tree = tree
-        self._ledger = ledger
+        self._amounts = amounts
         self._domains: dict[int, Domain] = {}
         self._groups: dict[tuple[int, int, int], list[DomainGroup]] = {}
-        self._idle: dict[int, tuple[DomainSums, DomainSums]] = {}
 
     def domain(self, place: int) -> Domain:
         known = self._domains.get(place)
@@ -81,21 +79,9 @@ class Gradients:
 
     def _have(self, minimum: Request) -> Mask:
         """Which domains have this much in sum, now or once everything that is being released is gone."""
-        now = self._have_enough(minimum, later=False)
-        return now if now.all() else now | self._have_enough(minimum, later=True)
+        now = _have_enough(minimum, self._amounts.idle)
+        return now if now.all() else now | _have_enough(minimum, self._amounts.later)
 
-    def _have_enough(self, minimum: Request, *, later: bool) -> Mask:
-        enough = _ALL
-        for dimension, amount in minimum:
-            enough = enough & (self._sums_of(dimension)[later].now() >= amount)
-        return enough
 
-    def _sums_of(self, dimension: int) -> tuple[DomainSums, DomainSums]:
-        known = self._idle.get(dimension)
-        if known is None:
-            tree, ledger = self._tree, self._ledger
-            books, layout = ledger.books, ledger.layout
-            idle = BookAmounts(books, dimension)
-            future = BookAmounts(books, dimension, layout.releasing + dimension, layout.pipelined + dimension)
-            known = self._idle[dimension] = DomainSums(tree, ledger, idle), DomainSums(tree, ledger, future)
-        return known
+def _have_enough(minimum: Request, sums: Callable[[int], Amount]) -> Mask:
+    return reduce(and_, (sums(dimension) >= amount for dimension, amount in minimum))

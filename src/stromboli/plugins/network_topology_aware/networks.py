@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from stromboli.framework.session import Session
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.job import Job
+from stromboli.plugins.network_topology_aware.amounts import DomainAmounts
 from stromboli.plugins.network_topology_aware.gradients import Gradients
 from stromboli.plugins.network_topology_aware.packing import DomainPacking
 from stromboli.plugins.network_topology_aware.staying import Staying
@@ -19,9 +20,10 @@ class Network:
     def __init__(self, tree: HyperNodeTree, session: Session, weights: Mapping[str, int], name: str = "") -> None:
         self.tree = tree
         self.wishes = Wishes(tree, name)
-        self.gradients = Gradients(tree, session.ledger)
+        amounts = DomainAmounts(tree, session.ledger)
+        self.gradients = Gradients(tree, amounts)
         self.staying = Staying(tree, session.ledger, self.gradients, session.nodes.index)
-        self.packing = DomainPacking(tree, session.ledger, session.axis, weights)
+        self.packing = DomainPacking(tree, session.ledger, session.axis, weights, amounts)
 
 
 class Networks:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from stromboli.framework.arguments import Arguments
-from stromboli.framework.domain_sums import BookAmounts, DomainSums
+from stromboli.framework.domain_room import numbers_of
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.ledger import Ledger
 from stromboli.model.nodes import Vector
 from stromboli.model.resources import Request, ResourceAxis
+from stromboli.model.task import Task
+from stromboli.plugins.network_topology_aware.amounts import DomainAmounts
 
 PREFIX = "hypernode.binpack"
 
@@ -27,16 +29,21 @@ def weights_of(given: Arguments) -> dict[str, int]:
 class DomainPacking:
     """How full domains are, in the resources that count. Follows what the cycle does."""
 
-    def __init__(self, tree: HyperNodeTree, ledger: Ledger, axis: ResourceAxis, weights: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        tree: HyperNodeTree,
+        ledger: Ledger,
+        axis: ResourceAxis,
+        weights: Mapping[str, int],
+        amounts: DomainAmounts,
+    ) -> None:
         self._tree = tree
-        self._ledger = ledger
+        self._amounts = amounts
         found = ((axis.find(name), weight) for name, weight in weights.items())
         self._weights = {dimension: weight for dimension, weight in found if dimension is not None and weight > 0}
         rows = ledger.all_rows
         self._capacity = {dimension: tree.sums(rows.allocatable(dimension)) for dimension in self._weights}
         self._divisors = {dimension: np.maximum(capacity, 1) for dimension, capacity in self._capacity.items()}
-        books, used = ledger.books, ledger.layout.used
-        self._used = {d: DomainSums(tree, ledger, BookAmounts(books, used + d)) for d in self._weights}
 
     def scores(self, request: Request) -> Vector:
         """For each domain the weighted mean of the parts in use with this much more; 0 where it is more than there is,
@@ -46,16 +53,19 @@ class DomainPacking:
         total = np.zeros(len(self._tree.hyper_nodes))
         too_much = np.zeros(len(total), dtype=np.bool_)
         for dimension, amount in asked:
-            used = self._used[dimension].now() + amount
-            too_much |= used > self._capacity[dimension]
-            total += self._weights[dimension] * used / self._divisors[dimension]
+            capacity = self._capacity[dimension]
+            used = capacity - self._amounts.idle(dimension) + amount
+            too_much |= used > capacity
+            weight = self._weights[dimension]
+            total += (used if weight == 1 else weight * used) / self._divisors[dimension]
         whole = sum(self._weights[dimension] for dimension, _ in asked)
         return np.where(too_much, 0.0, total / whole) if whole else total
 
 
-def sum_of(requests: Sequence[Request]) -> Request:
+def sum_of(tasks: Iterable[Task]) -> Request:
+    """What tasks ask for together."""
     total: dict[int, int] = {}
-    for request in requests:
-        for dimension, amount in request:
-            total[dimension] = total.get(dimension, 0) + amount
+    for task_class, number in numbers_of(tasks).items():
+        for dimension, amount in task_class.request:
+            total[dimension] = total.get(dimension, 0) + amount * number
     return tuple(total.items())

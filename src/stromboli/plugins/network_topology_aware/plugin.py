@@ -109,11 +109,11 @@ class NetworkTopologyAware(Plugin):
         job = sub_job if isinstance(sub_job, Job) else self._session.jobs[sub_job.job]
         network = self._networks.of_job(job)
         tasks = list(sub_job.tasks.values()) if isinstance(sub_job, Job) else sub_job.tasks
-        is_pending = self._session.ledger.is_pending
-        scores = network.packing.scores(sum_of([task.task_class.request for task in tasks if is_pending(task)]))
+        waiting = [task for task in tasks if self._session.ledger.is_pending(task)]
+        scores = network.packing.scores(sum_of(waiting))
         places = domains.places if isinstance(domains, DomainGroup) else network.gradients.places_of(domains)
         points = scores[places]
-        if any(not is_pending(task) for task in tasks):
+        if len(waiting) < len(tasks):
             mates = self._mates(tasks)
             best = points.max(initial=0.0)
             for number, place in enumerate(places.tolist()):
