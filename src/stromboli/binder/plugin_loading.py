@@ -86,8 +86,8 @@ def _faults_of(candidate: type[BinderPlugin]) -> list[str]:
     for question, is_awaited in _QUESTIONS.items():
         answer = getattr(candidate, question)
         if inspect.iscoroutinefunction(answer) != is_awaited:
-            how = "async def" if is_awaited else "plain def"
-            faults.append(f"{question} must be a {how}")
+            how = "an async def" if is_awaited else "a plain def"
+            faults.append(f"{question} must be {how}")
         expected = list(inspect.signature(getattr(BinderPlugin, question)).parameters)
         found = list(inspect.signature(answer).parameters)
         if len(found) != len(expected):
