@@ -312,6 +312,25 @@ async def test_a_request_that_nobody_began_is_given_up(
         await nothing_is_left(world, binder)
 
 
+async def test_the_parts_of_a_decision_are_given_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_making, "MOST_MEMBERS", 1)
+    async with requesting(cpus(3, 1)) as (world, binder):
+        await world.create(gang(2, 1))
+        parts = await binder.until(2)
+        await lose_the_node(world, parts[0])
+        uids = {each.metadata.uid for each in parts}
+
+        async def others() -> bool:
+            found = await binder.requests()
+            return len(found) == 2 and not uids & {each.metadata.uid for each in found}
+
+        await world.until(others, "there are two other parts")
+        for part in await binder.until(2):
+            await binder.carries_out(part)
+        await world.until_bound("gang", 2)
+        await nothing_is_left(world, binder)
+
+
 async def test_a_request_whose_pods_are_gone_goes_too() -> None:
     async with requesting(cpus(1, 2)) as (world, binder):
         await world.create(gang(2, 1, name="first"))

@@ -90,15 +90,14 @@ class RequestKeeper:
     # -- news ---------------------------------------------------------------------------------------------------
 
     def heard(self, request: BindRequest, before: BindRequest | None) -> bool:
-        """A request was added or changed, or is gone, when it is its own `before`; whether somebody should look: rooms
-        may be free, or there is something to tell.
-        """
+        """A request was added or changed, or is gone, when it is its own `before`; whether that may free rooms."""
         is_gone = request is before
         if request.spec.scheduler == self._scheduler:
             self._follow(request, is_gone)
         if is_gone or before is None:
-            return is_gone
-        return is_over(request) != is_over(before) or request.spec != before.spec
+            return is_gone and not is_over(request)
+        is_end = is_over(request) and not is_over(before)
+        return (is_end and (request.status.phase == FAILED or bool(_lost(request)))) or request.spec != before.spec
 
     def _follow(self, request: BindRequest, is_gone: bool) -> None:
         uid = request.metadata.uid
@@ -164,16 +163,24 @@ class RequestKeeper:
 
     def _look_at_waiting(self, watched: _Watched) -> None:
         """Nobody has begun; whether anybody still should."""
-        if watched.reason:
+        request = watched.request
+        reason = "" if watched.reason else self._obstacle(request) or (NO_BINDER if self._is_late(watched) else "")
+        parts = self._parts_with(watched) if reason else []
+        if any(part.request.status.phase not in ("", PENDING) for part in parts):
             return
-        request, is_late = watched.request, self._is_late(watched)
-        watched.reason = self._obstacle(request) or (NO_BINDER if is_late else "")
-        if not watched.reason:
-            return
-        log.warning("BindRequest %s is taken back: %s", request.key, watched.reason)
-        if watched.reason == NO_BINDER:
+        for part in parts:
+            log.warning("BindRequest %s is taken back: %s", part.request.key, reason)
+            part.reason = reason
+            self._deletions.want(part.request, unchanged=True)
+        if reason == NO_BINDER:
             self._tell_group(request, NO_BINDER, has_begun=False)
-        self._deletions.want(request, unchanged=True)
+
+    def _parts_with(self, watched: _Watched) -> list[_Watched]:
+        """All parts of a decision: without one of them nothing will become of the others."""
+        spec = watched.request.spec
+        if spec.parts <= 1:
+            return [watched]
+        return [each for each in self._watched.values() if each.request.spec.decision == spec.decision]
 
     def _obstacle(self, request: BindRequest) -> str:
         """Why nobody should begin with it any more; empty if somebody should."""

@@ -87,7 +87,7 @@ class RequestMaker:
             pod_group_uid=group.metadata.uid if group else "",
             scheduler=self._scheduler,
             epoch=epoch,
-            deadline_seconds=options.deadline_seconds,
+            deadline_seconds=options.deadline_seconds + _time_for_volumes(pods),
             backoff_limit=options.backoff_limit,
             min_member=needed,
             decision=commit.name,
@@ -161,6 +161,11 @@ class RequestMaker:
         entry = self._cluster.structure.nodes.get(node)
         facts: Mapping[str, str] = entry.facts.labels if entry is not None else {}
         return {key: facts[key] for key in self._cluster.node_selector if key in facts}
+
+
+def _time_for_volumes(pods: Sequence[BoundPod]) -> int:
+    """How long it may take until the volumes of all are ready, in seconds."""
+    return max((pod.volume_seconds for pod in pods if pod.volumes), default=0)
 
 
 def _shared(pods: Sequence[BoundPod]) -> dict[str, str]:
