@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,7 +15,7 @@ import pytest
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.applying import Applier
 from stromboli.kube.manifests.yaml import load_documents
-from stromboli.kube.objects.catalogue import LEASES, NODE_SHARDS, PODS
+from stromboli.kube.objects.catalogue import BIND_REQUESTS, LEASES, NODE_SHARDS, PODS
 from stromboli.scheduler.shard_lives import lease_of
 from testbed.plane import NAMESPACE, ControlPlane
 from tests.e2e.processes import DEADLINE, Ground, ground
@@ -41,6 +42,34 @@ class Shards:
     def start(self, shard: str, *more: str, mode: str = "hard", scheduler: str = "") -> Command:
         options = (f"{_MODE}={mode}", f"--scheduler-sharding-name={self.name(shard)}", "--shard-takeover=500ms")
         return self.ground.start(*options, *more, elects=True, scheduler=scheduler or self.name(shard))
+
+    def start_binder(self) -> None:
+        environment = {
+            "HOME": str(self.ground.folder),
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            "STROMBOLI_KUBECONFIG": str(self.ground.plane.kubeconfig_of("binder")),
+            "STROMBOLI_MASTER": self.ground.proxy.url,
+            "STROMBOLI_LEADER_ELECT": "false",
+        }
+        options = ("--event-qps=0", "--shortest-pause=50ms", "--listen-address=", "--healthz-address=")
+        self.ground.keep(Command("binder", *options, environment=environment, folder=self.ground.folder))
+
+    async def let_write_requests(self) -> None:
+        """What a scheduler may do that has a binder."""
+        if self.ground.plane.kind != "real":
+            return
+        rights = "rbac.authorization.k8s.io"
+        head = {"apiVersion": f"{rights}/v1", "metadata": {"name": "stromboli-story-requests"}}
+        verbs = ["create", "delete", "get", "list", "patch", "watch"]
+        rule = {"apiGroups": [BIND_REQUESTS.group], "resources": [BIND_REQUESTS.plural], "verbs": verbs}
+        account = {"kind": "ServiceAccount", "name": "stromboli-scheduler", "namespace": NAMESPACE}
+        role = {"apiGroup": rights, "kind": "ClusterRole", "name": "stromboli-story-requests"}
+        documents = [
+            {**head, "kind": "ClusterRole", "rules": [rule]},
+            {**head, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": [account]},
+        ]
+        await Applier(self.client).apply(documents)
 
     async def desire(self, shard: str, *numbers: int) -> None:
         nodes = [self.node(number) for number in numbers]
@@ -164,6 +193,23 @@ async def test_the_second_scheduler_of_a_name_decides_nothing(shards: Shards) ->
     await shards.gang("first", "both")
     await shards.until_bound(4)
     assert await shards.in_use("west") == set()
+
+
+async def test_soft_goes_outside_where_a_binder_checks(shards: Shards) -> None:
+    """One shard asks for more than it has, and both for all that there is."""
+    await shards.let_write_requests()
+    await shards.desire("east", 0, 1, 2)
+    await shards.desire("west", 3, 4, 5)
+    shards.start_binder()
+    for shard in ("east", "west"):
+        shards.start(shard, "--bind-mode=request", mode="soft")
+    for number in range(4):
+        await shards.gang(f"first-{number}", "east")
+    await shards.until_bound(16)
+    for number in range(2):
+        await shards.gang(f"second-{number}", "west")
+    await shards.until_bound(24)
+    assert await shards.ground.faults() == []
 
 
 async def test_soft_needs_somebody_who_checks_decisions(shards: Shards) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from stromboli.cli.output import Failure
-from stromboli.cli.shard_options import shard_of, shard_options
+from stromboli.cli.shard_options import OF_A_DUMP, shard_of, shard_options
 
 if TYPE_CHECKING:
     from stromboli.cache.dump import Dump
@@ -171,7 +171,7 @@ def read_scenario(
     shard = shard_of(shard_mode, shard_name, shard_selector)
     if len(paths) == 1 and is_dump(paths[0]):
         if shard is not None:
-            raise click.UsageError("A dump says itself which nodes are ours: leave out the options of shards.")
+            raise click.UsageError(OF_A_DUMP)
         return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _MODE, _NAME, _SELECTOR = "--scheduler-sharding-mode", "--scheduler-sharding-name", "--shard-selector"
+OF_A_DUMP = "A dump says itself which nodes are ours: leave out the options of shards."
 _KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
 _EQUALS = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")
@@ -81,8 +82,8 @@ def election_of_shard(shard: ShardChoice, election: Election | None, scheduler_n
 
     if not shard.name:
         raise click.UsageError(
-            f"A scheduler tells others which nodes it uses in a NodeShard: add {_NAME}. With {_SELECTOR} it is made if it "
-            "does not exist."
+            f"A scheduler tells others which nodes it uses in a NodeShard: add {_NAME}. With {_SELECTOR} it is made "
+            "where it does not exist."
         )
     if election is None:
         raise click.UsageError(

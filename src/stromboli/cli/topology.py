@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from stromboli.cli.output import Failure, echo_json, warn
 from stromboli.cli.scenario import PATHS, read_registry
+from stromboli.cli.shard_options import OF_A_DUMP, shard_options, taken_from
 
 if TYPE_CHECKING:
+    from stromboli.model.shards import ShardChoice
     from stromboli.planner.world import World
 
 _EPILOG = """\b
@@ -42,7 +45,8 @@ Exit codes:
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
     help="For people, or for programs.",
 )  # fmt: skip
-def topology(paths: Sequence[str], name: str, output: str) -> None:
+@shard_options(partial(click.option, show_default=True))
+def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> None:
     """Show the domains of the network, and what is free in them.
 
     HyperNodes, Topologies, nodes and pods are read from the given files and shown as they stand: nothing is decided
@@ -51,9 +55,10 @@ def topology(paths: Sequence[str], name: str, output: str) -> None:
     from stromboli.cli.topology_text import echo_topology
     from stromboli.planner.topology import UnknownTopology, topology_as_plain, topology_of
 
-    world, warnings = _world(paths)
+    shard = taken_from(options)
+    world, warnings = _world(paths, shard)
     try:
-        found = topology_of(world.snapshot(), world.pods(), name)
+        found = topology_of(world.snapshot(), world.pods(), name, is_sharded=shard is not None)
     except UnknownTopology as error:
         raise Failure(error) from error
     if output == "json":
@@ -64,7 +69,7 @@ def topology(paths: Sequence[str], name: str, output: str) -> None:
         echo_topology(found)
 
 
-def _world(paths: Sequence[str]) -> tuple[World, list[str]]:
+def _world(paths: Sequence[str], shard: ShardChoice | None) -> tuple[World, list[str]]:
     """What the paths name, and what is wrong with it. Nothing is decided, so any configuration will do."""
     from stromboli.cache.dump import DumpError, is_dump, read_dump
     from stromboli.framework.configuration import default_configuration
@@ -76,9 +81,11 @@ def _world(paths: Sequence[str]) -> tuple[World, list[str]]:
     program = Program(default_configuration(registry), registry)
     try:
         if len(paths) == 1 and is_dump(paths[0]):
+            if shard is not None:
+                raise click.UsageError(OF_A_DUMP)
             dump = read_dump(paths[0])
             return World.of_contents(dump.contents, program, dump.now), []
         manifests = read_manifests(paths, sys.stdin)
     except (DumpError, ManifestError) as error:
         raise Failure(error) from error
-    return World(manifests.objects, program), [*map(str, manifests.problems), *manifests.notes]
+    return World(manifests.objects, program, shard=shard), [*map(str, manifests.problems), *manifests.notes]

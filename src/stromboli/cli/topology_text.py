@@ -25,17 +25,18 @@ def echo_topology(topology: Topology) -> None:
 
 def _table(topology: Topology) -> Table:
     used = [f"{name.upper()} USED" for name in topology.resources]
+    ours = ("OUR NODES",) if topology.domains[0].our_nodes is not None else ()
     table = Table(
-        ("DOMAIN", "TIER", "NODES", "FREE NODES", *used, "FREE", "JOBS"),
+        ("DOMAIN", "TIER", "NODES", *ours, "FREE NODES", *used, "FREE", "JOBS"),
         flexible=("FREE", "JOBS"),
-        right=("NODES", "FREE NODES", *used),
+        right=("NODES", *ours, "FREE NODES", *used),
     )
     for stem, domain in zip(_branches(topology.domains), topology.domains, strict=True):
         label = domain.name if domain.parent else "cluster"
         of_all = [
             f"{domain.used.get(name, '0')}/{domain.capacity.get(name, '0')}" for name in topology.resources
         ]  # fmt: skip
-        counts = (str(domain.nodes), str(domain.free_nodes))
+        counts = (str(domain.nodes), *(str(domain.our_nodes) for _ in ours), str(domain.free_nodes))
         table.add(f"{stem}{label}", _tier(domain), *counts, *of_all, amounts_in_words(domain.free), _jobs(domain.jobs))
     return table
 

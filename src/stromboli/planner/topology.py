@@ -14,6 +14,7 @@ from stromboli.model.books import Block
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.nodes import Mask
 from stromboli.model.resources import PODS
+from stromboli.model.shards import Belonging
 from stromboli.model.snapshot import Snapshot
 from stromboli.model.task import OCCUPYING_STATUSES
 
@@ -40,6 +41,8 @@ class Domain:
     free_nodes: int
     #: How many pods of each job have a place here, most first.
     jobs: Mapping[str, int]
+    #: How many nodes are in the shard that was asked about; None where none was.
+    our_nodes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,13 @@ class UnknownTopology(ValueError):
     """A Topology is named that is not there."""
 
 
-def topology_of(snapshot: Snapshot, pods: Iterable[kube.Pod], name: str = "") -> Topology:
+def topology_of(snapshot: Snapshot, pods: Iterable[kube.Pod], name: str = "", *, is_sharded: bool = False) -> Topology:
     """The domains of a cluster in which nothing has been decided yet; `pods` are all that have a place in it.
 
-    They are those of HyperNodes, or of the named Topology. Raises UnknownTopology.
+    They are those of HyperNodes, or of the named Topology. Where the snapshot is one of a shard, it is told how many
+    nodes are in that. Raises UnknownTopology.
     """
-    look = _Look(snapshot, pods, _tree_of(snapshot, name))
+    look = _Look(snapshot, pods, _tree_of(snapshot, name), is_sharded=is_sharded)
     warnings = list(snapshot.warnings) if len(snapshot.nodes) else [NO_NODES, *snapshot.warnings]
     return Topology([look.domain(place) for place in look.in_order()], look.resources(), warnings, name)
 
@@ -80,11 +84,16 @@ def _tree_of(snapshot: Snapshot, name: str) -> HyperNodeTree:
 class _Look:
     """One look at a snapshot: sums over all domains are taken once."""
 
-    def __init__(self, snapshot: Snapshot, pods: Iterable[kube.Pod], tree: HyperNodeTree) -> None:
+    def __init__(self, snapshot: Snapshot, pods: Iterable[kube.Pod], tree: HyperNodeTree, *, is_sharded: bool) -> None:
         self._snapshot = snapshot
         self._tree = tree
         layout, books, size = snapshot.layout, snapshot.books, snapshot.layout.resources
-        takes_pods = snapshot.nodes.where(lambda node: node.ready and not node.unschedulable)
+        barred = Belonging.BARRED
+        takes_pods = snapshot.nodes.where(
+            lambda node: node.ready and not node.unschedulable and node.belonging is not barred
+        )
+        ours = snapshot.nodes.where(lambda node: node.belonging is Belonging.OURS)
+        self._ours = self._tree.sums(ours.astype(np.int64)) if is_sharded else None
         idle = np.maximum(books[layout.idle : layout.idle + size], 0)
         self._capacity = self._sums(books[layout.allocatable : layout.allocatable + size])
         self._used = self._sums(books[layout.used : layout.used + size])
@@ -151,6 +160,7 @@ class _Look:
             free=self._quantities(self._free, place),
             free_nodes=int(self._free_nodes[place]),
             jobs=self._jobs(place),
+            our_nodes=None if self._ours is None else int(self._ours[place]),
         )
 
     def _quantities(self, sums: Block, place: int) -> dict[str, str]:
@@ -182,6 +192,7 @@ def _domain_as_plain(domain: Domain) -> dict[str, Any]:
         "parent": domain.parent,
         "nodes": domain.nodes,
         "freeNodes": domain.free_nodes,
+        **({} if domain.our_nodes is None else {"ourNodes": domain.our_nodes}),
         "ownNodes": list(domain.own_nodes),
         "capacity": dict(domain.capacity),
         "used": dict(domain.used),

@@ -246,7 +246,7 @@ class Scheduler:
         if not self._is_in_charge():
             self._adopted = False
             return False
-        if not self.feed.is_trustworthy:
+        if not self.feed.is_trustworthy or not (self.shard is None or self.shard.may_decide):
             return False
         if not self._adopted:
             self._adopt()

@@ -73,10 +73,6 @@ class ShardClaims:
         self._leads = False
         self._start_over()
 
-    @property
-    def leads(self) -> bool:
-        return self._leads
-
     def _start_over(self) -> None:
         self.held.clear()
         self.known.clear()
@@ -166,6 +162,11 @@ class ShardClaims:
     def leaving(self) -> Names:
         """Nodes that are ours, and should not be."""
         return frozenset(self.held) - self.wanted
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what is known of our own record is of this term."""
+        return self._leads and self._is_current
 
     @property
     def is_missing(self) -> bool:

@@ -17,10 +17,12 @@ from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import LEASES, NODE_SHARDS, PODS
+from stromboli.kube.objects.lease import Lease
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.shards import NodeShard
 from stromboli.kube.telling.leases import LeaderElector
 from stromboli.kube.watching.reflector import Reflector
+from stromboli.model.shards import ShardMode
 from stromboli.scheduler.shard_claims import Record, ShardClaims, Write
 from stromboli.scheduler.shard_lives import CARETAKER, ShardLives, cleared, lease_of, nodes_to_look_after
 from stromboli.scheduler.shard_settings import ShardSettings
@@ -71,6 +73,9 @@ class ShardKeeper:
         #: Whether no other shard is a scheduler of one of our names, as it was when the term began.
         self._is_alone = False
         self._has_listed = False
+        #: Whether we have known once in this term which nodes are ours.
+        self._has_begun = False
+        self._has_no_other_nodes = settings.choice.mode is ShardMode.HARD
         self._clearing: asyncio.Task[None] | None = None
         self._told = ""
         self._cluster.shards.grant(())
@@ -113,6 +118,13 @@ class ShardKeeper:
     def _sees_one_moment(self) -> bool:
         return self.reflector.synced.is_set() and not self.reflector.is_settling
 
+    @property
+    def may_decide(self) -> bool:
+        """Whether it is known which nodes and jobs are ours: else jobs would be told that they have no nodes, or be
+        placed outside although there is room inside. A shard that does not exist is told as such.
+        """
+        return self._is_alone and (self._has_begun or (self.claims.is_missing and self._has_no_other_nodes))
+
     def _grant(self) -> None:
         """Tell the cache which nodes are ours."""
         book = self._cluster.shards
@@ -142,6 +154,7 @@ class ShardKeeper:
         if self._term != self._epoch():
             self._term, self._is_alone, self._asked_at = self._epoch(), False, float("-inf")
             self.claims.begin_term()
+            self._has_begun = False
         if self._has_listed:
             self._has_listed = False
             self.claims.look()
@@ -157,6 +170,9 @@ class ShardKeeper:
         else:
             self._tell(self.problem)
         self._grant()
+        if not self._has_begun and self.claims.is_current and not self.claims.unlisted:
+            self._has_begun = True
+            self._changed()
         self._clear_the_dead()
 
     def _tell(self, problem: str) -> None:
@@ -260,17 +276,18 @@ class ShardKeeper:
         dead = self._lives.dead(self._clock())
         for shard in self._cluster.shards.objects():
             if shard.key in dead and self.claims.awaited.intersection(shard.status.nodes_in_use or ()):
-                self._clearing = asyncio.create_task(self._clear(shard.key))
+                self._clearing = asyncio.create_task(self._clear(shard.key, *self._lives.last_seen(shard.key)))
                 return
 
-    async def _clear(self, shard: str) -> None:
+    async def _clear(self, shard: str, lease: Lease, since: float) -> None:
         """Only who holds the lease of a shard writes its record, so that is what we take, for a moment."""
         settings = self._settings
         elector = LeaderElector(
             self._client, name=lease_of(shard), namespace=settings.namespace, identity=CARETAKER + settings.identity,
             lease_duration=settings.lease_duration, renew_deadline=settings.renew_deadline,
-            retry_period=settings.retry_period,
+            retry_period=settings.retry_period, clock=self._clock,
         )  # fmt: skip
+        elector.has_seen(lease, since)
         try:
             async with asyncio.timeout(3 * settings.lease_duration):
                 await elector.acquire()

@@ -29,8 +29,8 @@ def lease_of(shard: str) -> str:
 
 @dataclass(slots=True)
 class _Life:
-    version: str | None
-    #: By our clock.
+    lease: Lease
+    #: When it was first seen as it is, by our clock.
     renewed: float
     lasts: float
     is_held: bool
@@ -53,10 +53,15 @@ class ShardLives:
             self._lives.pop(shard, None)
             return
         known, version = self._lives.get(shard), lease.metadata.resource_version
-        if known is None or known.version != version:
+        if known is None or known.lease.metadata.resource_version != version:
             life = self._lives[shard] = _life_of(lease, now)
             life.over_since = known.over_since if known is not None and not life.is_held else None
         self._judge(self._lives[shard], now)
+
+    def last_seen(self, shard: str) -> tuple[Lease, float]:
+        """The lease of a shard that is known, and since when it is as it is."""
+        life = self._lives[shard]
+        return life.lease, life.renewed
 
     def forget(self, shards: Collection[str]) -> None:
         """Only these still exist."""
@@ -90,7 +95,7 @@ def _life_of(lease: Lease, now: float) -> _Life:
     holder, annotations = lease.spec.holder_identity or "", lease.metadata.annotations or {}
     names = frozenset(filter(None, annotations.get(SCHEDULER_NAMES, "").split(",")))
     is_held = bool(holder) and not holder.startswith(CARETAKER)
-    return _Life(lease.metadata.resource_version, now, lease.spec.lease_duration_seconds or _LASTS, is_held, names)
+    return _Life(lease, now, lease.spec.lease_duration_seconds or _LASTS, is_held, names)
 
 
 def nodes_to_look_after(

@@ -85,6 +85,11 @@ class LeaderElector:
         """Do not wait for the next renewal: something has called our leadership into question."""
         self._hurry.set()
 
+    def has_seen(self, lease: Lease, since: float) -> None:
+        """Somebody else has watched the record for us, and it did not change since then by our clock."""
+        self._observe(lease)
+        self._observed_at = since
+
     async def acquire(self) -> None:
         """Returns as the leader."""
         while not await self._attempt():
