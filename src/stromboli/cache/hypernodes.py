@@ -32,6 +32,7 @@ class HyperNodeBook:
         self._objects: dict[str, WireHyperNode] = {}
         self._table: NodeTable | None = None
         self._patterns = NodePatterns()
+        self._domains: Sequence[HyperNode] = ()
         self._tree = HyperNodeTree(0)
         #: By name, what is wrong with an object, in words.
         self.faults: Mapping[str, tuple[str, ...]] = {}
@@ -50,11 +51,16 @@ class HyperNodeBook:
         return list(self._objects.values())
 
     def tree(self, table: NodeTable) -> HyperNodeTree:
-        """The tree over these nodes, made anew only when an object or the facts of nodes have changed."""
+        """The tree over these nodes. It is looked at again when an object or the facts of nodes have changed, and made
+        anew when that makes a difference.
+        """
         if table is not self._table:
             self._patterns.begin(table.index)
             making = _Making(self._objects, table, self._patterns)
-            self._tree, self.faults, self._table = making.tree(), making.faults(), table
+            domains = making.domains()
+            if domains != self._domains or len(table) != self._tree.nodes:
+                self._domains, self._tree = domains, HyperNodeTree(len(table), domains)
+            self.faults, self._table = making.faults(self._tree), table
         return self._tree
 
     def warnings(self) -> list[str]:
@@ -74,31 +80,28 @@ class _Making:
         #: By label and value, the rows of the nodes that have it.
         self._by_label: dict[str, dict[str | None, list[int]]] = {}
 
-    def faults(self) -> dict[str, tuple[str, ...]]:
+    def faults(self, tree: HyperNodeTree) -> dict[str, tuple[str, ...]]:
+        """What is wrong with the objects from which this tree was made."""
+        for each in tree.hyper_nodes[: tree.top]:
+            if not len(tree.rows(tree.index[each.name])):
+                self._complain(each.name, "no node is in it; nothing is placed there")
         return {name: tuple(faults) for name, faults in self._faults.items()}
 
-    def tree(self) -> HyperNodeTree:
+    def domains(self) -> Sequence[HyperNode]:
         sound = [name for name in sorted(self._objects) if self._is_sound(name)]
         for name in sound:
             self._read_members(name)
         self._check_tier_names(sound)
-        tree = HyperNodeTree(
-            len(self._table),
-            [
-                HyperNode(
-                    name=name,
-                    tier=self._tier(name),
-                    tier_name=self._objects[name].spec.tier_name or "",
-                    parent=self._parents.get(name, ""),
-                    rows=tuple(sorted(self._rows.get(name, ()))),
-                )
-                for name in sound
-            ],
-        )
-        for name in sound:
-            if not len(tree.rows(tree.index[name])):
-                self._complain(name, "no node is in it; nothing is placed there")
-        return tree
+        return [
+            HyperNode(
+                name=name,
+                tier=self._tier(name),
+                tier_name=self._objects[name].spec.tier_name or "",
+                parent=self._parents.get(name, ""),
+                rows=tuple(sorted(self._rows.get(name, ()))),
+            )
+            for name in sound
+        ]
 
     def _complain(self, name: str, fault: str) -> None:
         self._faults.setdefault(name, []).append(fault)
