@@ -209,6 +209,14 @@ def test_a_job_that_has_its_place_says_how_far_apart_it_is(name: str, world: lis
     assert (condition.type, condition.message) == ("Scheduled", message)
 
 
+def test_a_wish_that_nobody_heard_is_told_where_it_was_made() -> None:
+    world = [TWO, gang(2, cpu=2, topology=HARD_RACK)]
+    plan = Case("", *world, binds="", conf=configuration("gang", "predicates")).plan()
+    told = "networkTopology has no effect: no configured plugin knows domains"
+    assert plan.session.statuses["default/gang"].conditions[0].message == told
+    assert plan.warnings == [f"PodGroup default/gang: {told}"]
+
+
 WAITING = [
     ("too small", [TWO, gang(3, cpu=2, topology=HARD_RACK)], AWARE, ["NoDomainFits"],
      "no domain takes the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"),

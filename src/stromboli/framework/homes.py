@@ -70,12 +70,19 @@ def loss_told(session: Session, job: Job) -> list[str]:
 
 
 def homes_told(session: Session, job: Job) -> str:
-    """Where those tasks of a job are that have nodes, and how far apart, in words."""
+    """Where those tasks of a job are that have nodes, and how far apart, in words; or that nobody cared."""
+    if not _knows_domains(session):
+        return f"{wish_told(job)} has no effect: no configured plugin knows domains"
     tree = session.snapshot.network_of(job)
     homes = ((wish.key, home_of(tree, session.ledger, wish.tasks)) for wish in wishes_of(job)) if tree else ()
     told = [_home_told(tree, job, key, home) for key, home in homes if home is not None]
     more = len(told) - _MOST_NAMES
     return "; ".join(told[:_MOST_NAMES]) + (f"; and {more} more" if more > 0 else "")
+
+
+def wish_told(job: Job) -> str:
+    """What a wish for a domain is called, after where it was made."""
+    return f"Topology {job.spec.network!r}" if job.spec.network else "networkTopology"
 
 
 def _home_told(tree: HyperNodeTree, job: Job, key: str, home: int) -> str:

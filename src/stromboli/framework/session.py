@@ -15,7 +15,7 @@ from typing import Any
 from stromboli.framework import questions
 from stromboli.framework.accounts import Accounts
 from stromboli.framework.domain_room import DomainRoom
-from stromboli.framework.homes import loss_told
+from stromboli.framework.homes import loss_told, wish_told
 from stromboli.framework.measurements import Measurements, Stopwatch
 from stromboli.framework.plugin import Event, PluginFailure
 from stromboli.framework.program import Program
@@ -162,8 +162,8 @@ class Session(questions.Questions):
         """A wish that nobody in this configuration can fulfil must not be passed over in silence."""
         wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
         if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
-            named = f"Topology {job.spec.network!r}" if job.spec.network else "networkTopology"
-            self.warnings.append(f"PodGroup {job.key}: {named} has no effect: no configured plugin knows domains")
+            told = f"{wish_told(job)} has no effect: no configured plugin knows domains"
+            self.warnings.append(f"PodGroup {job.key}: {told}")
         self.warnings += [f"PodGroup {job.key}: {told}" for told in loss_told(self, job)]
 
     def _fault_of(self, job: Job) -> Reason | None:
