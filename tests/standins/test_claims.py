@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from stromboli.embedded.standins.claims import ClaimController
-from stromboli.embedded.standins.pod_claims import PROTECTION
+from stromboli.kube.objects.claims import PROTECTION
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import ResourceClaim

@@ -5,8 +5,19 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from stromboli.model.volumes import VolumeOrder
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWrite:
+    """A resource claim that a pod uses under a name of its own, and what the claim is given if it has no devices."""
+
+    name: str
+    key: str
+    #: As it will stand in the status of the claim; None where the claim must have its devices already.
+    allocation: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +33,8 @@ class BindOrder:
     #: The volumes that must be ready before.
     volumes: VolumeOrder | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: The resource claims that must be its own before.
+    claims: tuple[ClaimWrite, ...] = ()
 
     @property
     def key(self) -> str:

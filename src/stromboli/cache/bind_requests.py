@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from stromboli import kube
+from stromboli.cache.claim_allocations import choice_in
 from stromboli.cache.devices import assignments_in
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, UNWOUND, BindRequest, BoundPod
 from stromboli.model.claims import ClaimChoice
@@ -104,4 +105,10 @@ def _room_of(member: BoundPod) -> Room:
         member.annotations.get(PROCESSORS, ""),
         assignments_in(member.annotations),
         tuple(VolumeChoice(choice.claim, choice.volume) for choice in member.volumes),
+        _devices_of(member),
     )
+
+
+def _devices_of(member: BoundPod) -> tuple[ClaimChoice, ...]:
+    found = (choice_in(each.name, each.allocation) for each in member.resource_claim_allocations if each.allocation)
+    return tuple(choice for choice in found if choice is not None)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
+
+from stromboli.cache.volume_needs import volume_terms
 from stromboli.kube.objects.claims import (
     AllocatedDevice,
     Allocation,
@@ -18,8 +21,8 @@ from stromboli.kube.objects.claims import (
 )
 from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
 from stromboli.kube.objects.meta import Requirement
-from stromboli.model.claims import ClaimChoice, GivenDevice
-from stromboli.model.quantity import format_quantity
+from stromboli.model.claims import ClaimChoice, DeviceName, GivenDevice
+from stromboli.model.quantity import format_quantity, parse_quantity
 from stromboli.model.selectors import NodeTerm
 from stromboli.model.selectors import Requirement as Clause
 
@@ -32,6 +35,42 @@ def allocation_of(claim: ResourceClaim, choice: ClaimChoice, node: str, class_of
     results = [_result(claim, requests, given, number) for number, given in enumerate(choice.devices)]
     config = list(_configuration(claim, requests, choice, class_of))
     return Allocation(DeviceAllocation(results or None, config or None), _selector(choice, node))
+
+
+def choice_in(name: str, allocation: Mapping[str, Any]) -> ClaimChoice | None:
+    """What was chosen for a claim, read back from what is written; None if it cannot be read."""
+    try:
+        wire = msgspec.convert(allocation, Allocation)
+        terms = volume_terms(wire.node_selector, "nodeSelector.nodeSelectorTerms")
+    except (ValueError, msgspec.ValidationError):
+        return None
+    return ClaimChoice(name, devices_in(wire), is_local=False, terms=terms)
+
+
+def devices_in(allocation: Allocation | None) -> tuple[GivenDevice, ...]:
+    """The devices that were given."""
+    results = (allocation.devices.results if allocation and allocation.devices else None) or ()
+    return tuple(
+        GivenDevice(
+            result.request or "",
+            DeviceName(result.driver or "", result.pool or "", result.device or ""),
+            bool(result.admin_access),
+            _portions(result),
+        )
+        for result in results
+    )
+
+
+def _portions(result: AllocatedDevice) -> tuple[tuple[str, int], ...] | None:
+    """What it has of a device that several may have; all of it where that cannot be read."""
+    if result.consumed_capacity is None:
+        return None
+    try:
+        return tuple(
+            (name, parse_quantity(amount, milli=True)) for name, amount in sorted(result.consumed_capacity.items())
+        )
+    except ValueError:
+        return None
 
 
 def _result(

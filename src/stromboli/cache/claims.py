@@ -8,17 +8,17 @@ says so or the attempt is given up: no device is given out twice while the clust
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from stromboli import kube
+from stromboli.cache.claim_allocations import devices_in
 from stromboli.cache.claim_needs import Claims, ClaimUse, PodClaims, needs_of, uses_of
 from stromboli.cache.device_pools import DevicePools
-from stromboli.kube.objects.claims import AllocatedDevice, DeviceClass, ResourceClaim, ResourceSlice
+from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceSlice
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.model.claim_books import ClaimState
 from stromboli.model.claim_devices import DeviceTable
-from stromboli.model.claims import ClaimChoice, DeviceName, GivenDevice, HeldClaim, Suit
-from stromboli.model.quantity import parse_quantity
+from stromboli.model.claims import ClaimChoice, GivenDevice, HeldClaim, Suit
 
 _NOTHING = PodClaims()
 
@@ -73,7 +73,7 @@ class ClaimBook:
         if there:
             known.claims[key] = claim
             if claim.status.allocation is not None:
-                self._given[key] = devices_of(claim)
+                self._given[key] = devices_in(claim.status.allocation)
         is_another = before is not None and before.metadata.uid != claim.metadata.uid
         if not there or key in self._given or is_another:
             known.decided.pop(key, None)
@@ -220,30 +220,3 @@ def suits_of(known: Iterable[PodClaims]) -> Iterable[Suit]:
             for wishes in demand.requests:
                 for wish in wishes:
                     yield wish.suit
-
-
-def devices_of(claim: ResourceClaim) -> tuple[GivenDevice, ...]:
-    """The devices that a claim says it has."""
-    devices = claim.status.allocation.devices if claim.status.allocation else None
-    results: Sequence[AllocatedDevice] = (devices.results if devices else None) or ()
-    return tuple(
-        GivenDevice(
-            result.request or "",
-            DeviceName(result.driver or "", result.pool or "", result.device or ""),
-            bool(result.admin_access),
-            _portions(result),
-        )
-        for result in results
-    )
-
-
-def _portions(result: AllocatedDevice) -> tuple[tuple[str, int], ...] | None:
-    """What it has of a device that several may have; all of it where that cannot be read."""
-    if result.consumed_capacity is None:
-        return None
-    try:
-        return tuple(
-            (name, parse_quantity(amount, milli=True)) for name, amount in sorted(result.consumed_capacity.items())
-        )
-    except ValueError:
-        return None

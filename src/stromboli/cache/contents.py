@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.cache.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.cache.jobs import DEFAULT_QUEUE
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.claims import ClaimChoice
 from stromboli.model.reservation import Reservation
 from stromboli.model.shards import ShardChoice
 from stromboli.model.takings import Taking
@@ -55,6 +56,8 @@ class Contents:
     usage: Mapping[str, Usage] = field(default_factory=dict)
     #: By uid, the volumes that were chosen for pods that are being bound.
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)
+    #: By uid, the devices that were chosen for their claims.
+    devices: Mapping[str, tuple[ClaimChoice, ...]] = field(default_factory=dict)
 
 
 def contents_of(cluster: Cluster) -> Contents:
@@ -81,6 +84,7 @@ def contents_of(cluster: Cluster) -> Contents:
         granted=None if cluster.shards.granted is None else sorted(cluster.shards.granted),
         usage=dict(cluster.usage.figures),
         volumes=cluster.volumes.choices,
+        devices=cluster.claims.choices,
     )
 
 
@@ -111,8 +115,8 @@ def cluster_with(
     for entry in contents.objects:
         cluster.apply(entry)
     for uid, node in contents.assumed.items():
-        volumes = contents.volumes.get(uid, ())
-        cluster.assume(uid, node, contents.processors.get(uid, ""), contents.given.get(uid), volumes)
+        volumes, devices = contents.volumes.get(uid, ()), contents.devices.get(uid, ())
+        cluster.assume(uid, node, contents.processors.get(uid, ""), contents.given.get(uid), volumes, devices)
     for uid in contents.leaving:
         cluster.expect_leaving(uid)
     for uid in contents.resting:

@@ -24,6 +24,7 @@ from stromboli.cache.contents import Contents
 from stromboli.kube.access.redaction import redact
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, NODE_SHARDS, WATCHED
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.model.claims import ClaimChoice
 from stromboli.model.reservation import Reservation
 from stromboli.model.shards import ShardChoice
 from stromboli.model.takings import Taking
@@ -103,6 +104,7 @@ class _File(msgspec.Struct, rename="camel"):
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
     reservations: dict[str, _Reservation] = msgspec.field(default_factory=dict)
     volumes: dict[str, tuple[VolumeChoice, ...]] = msgspec.field(default_factory=dict)
+    devices: dict[str, tuple[ClaimChoice, ...]] = msgspec.field(default_factory=dict)
     shard: ShardChoice | None = None
     granted: list[str] | None = None
 
@@ -169,6 +171,7 @@ def _file_of(dump: Dump) -> _File:
             for key, each in contents.reservations.items()
         },
         volumes=dict(contents.volumes),
+        devices=dict(contents.devices),
         shard=contents.shard,
         granted=None if contents.granted is None else list(contents.granted),
     )
@@ -226,6 +229,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         node_selector=file.node_selector,
         usage=file.usage,
         volumes=file.volumes,
+        devices=file.devices,
         shard=file.shard,
         granted=file.granted,
     )

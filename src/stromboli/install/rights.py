@@ -26,6 +26,7 @@ from stromboli.kube.objects.catalogue import (
     PRIORITY_CLASSES,
     QUEUES,
     REPLICA_SETS,
+    RESOURCE_CLAIMS,
     STATEFUL_SETS,
     VOLUMES,
     WATCHED_OPTIONAL,
@@ -58,6 +59,12 @@ _OWNERS = "the owner of a pod may say how large its group is"
 
 _MEASURED = "what nodes really use, where the configuration names such a source"
 
+_CLAIM_WRITES = (
+    Right(RESOURCE_CLAIMS.group, "resourceclaims", ("get", "patch"), "claims that have devices must not just go"),
+    Right(RESOURCE_CLAIMS.group, "resourceclaims/status", ("patch",), "claims say which devices they have, for whom"),
+    Right(RESOURCE_CLAIMS.group, "resourceclaims/binding", ("patch",), "the same, asked for since Kubernetes 1.36"),
+)
+
 _SCHEDULER = (
     *_followed(WATCHED_REQUIRED, _ALWAYS),
     *_followed(WATCHED_OPTIONAL, _WHERE_SERVED),
@@ -73,6 +80,7 @@ _SCHEDULER = (
     Right(QUEUES.group, "queues/status", ("patch",), "queues say what they hold"),
     Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "claims are told for which node their volume is to be made"),
     Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "volumes are promised to claims of pods that get a node"),
+    *_CLAIM_WRITES,
     Right(EVENTS.group, "events", ("create", "patch"), "what happens to pods and groups is told, and counted"),
     Right(NODE_METRICS.group, "nodes", ("list",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_cpu_usage_avg", ("get",), _MEASURED),

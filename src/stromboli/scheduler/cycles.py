@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from stromboli.binder.claim_orders import writes_of
 from stromboli.binder.evictions import EvictWorkers
 from stromboli.binder.orders import BindOrder, Commit, EvictOrder
 from stromboli.cache.cluster import Cluster
@@ -111,12 +112,17 @@ class Cycles:
             mark = commit_annotations(name, len(statement), decided, is_gang=is_gang)
             before = placed_before.setdefault(job.key, job.ready_count - decided_on[job.key])
             minimum = self._minimum(job, before, len(statement))
-            members = tuple(_order_of(bind, mark) for bind in statement)
+            members = tuple(self._order_of(bind, mark) for bind in statement)
             for order in members:
                 self._outcomes.begin(order)
             self._binders.submit(Commit(job.key, members, minimum, before, name))
             placed_before[job.key] += len(members)
         return sum(decided_on.values())
+
+    def _order_of(self, bind: Bind, mark: dict[str, str]) -> BindOrder:
+        task, claims = bind.task, writes_of(bind.claims, bind.node, self._cluster.claims)
+        given = {**bind.annotations, **mark}
+        return BindOrder(task.uid, task.namespace, task.name, bind.node, given, bind.volumes, claims=claims)
 
     def _minimum(self, job: Job, before: int, members: int) -> int:
         """How many tasks must have a place after a commit of so many, when the job had some before.
@@ -150,11 +156,6 @@ class Cycles:
         for task in session.waiting_for_room() if victims else ():
             node = session.ledger.node_name(task)
             self._outcomes.gets_room(task.uid, node, victims.get((task.job, node), ()))
-
-
-def _order_of(bind: Bind, mark: dict[str, str]) -> BindOrder:
-    task = bind.task
-    return BindOrder(task.uid, task.namespace, task.name, bind.node, {**bind.annotations, **mark}, bind.volumes)
 
 
 def _tasks_by_job(session: Session) -> Counter[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stromboli import kube
+from stromboli.binder.claim_orders import choices_in
 from stromboli.binder.orders import BindOrder, Commit, EvictOrder, Outcome, Result
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.jobs import job_key_of
@@ -93,7 +94,8 @@ class Outcomes:
             self._cluster.structure.nodes.get(order.node), self._clock(), self._cluster.doings_of_others
         )
         processors, volumes = order.annotations.get(PROCESSORS, ""), order.volumes.choices if order.volumes else ()
-        self._cluster.assume(order.uid, order.node, processors, order.annotations, volumes)
+        devices = choices_in(order.claims)
+        self._cluster.assume(order.uid, order.node, processors, order.annotations, volumes, devices)
         self._reporting.withdraw(order.key)
 
     def obstacle(self, order: BindOrder) -> str:

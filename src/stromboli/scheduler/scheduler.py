@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from stromboli import kube
 from stromboli.binder.binding import Binding
+from stromboli.binder.claims import ClaimStep
 from stromboli.binder.evictions import Evictor, EvictWorkers
 from stromboli.binder.node_lock import NodeLock
 from stromboli.binder.orders import EvictOrder
@@ -157,7 +158,7 @@ class Scheduler:
             outcomes,
             workers=options.bind_workers,
             batch=options.bind_batch,
-            early=(VolumeStep(client, self.mirror, outcomes.obstacle), self.gpus.step),
+            early=(VolumeStep(client, self.mirror, outcomes.obstacle), ClaimStep(client, self.mirror), self.gpus.step),
         )
 
     def _keeper(self, settings: ShardSettings, epoch: Callable[[], int]) -> ShardKeeper:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from stromboli.embedded.standins.pod_claims import (
-    PROTECTION,
     claim_document,
     claim_names,
     consumer,
@@ -25,7 +24,7 @@ from stromboli.embedded.standins.pod_claims import (
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import PatchKind
 from stromboli.kube.objects.catalogue import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from stromboli.kube.objects.claims import ClaimConsumer, ResourceClaim, ResourceClaimTemplate
+from stromboli.kube.objects.claims import PROTECTION, ClaimConsumer, ResourceClaim, ResourceClaimTemplate
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watching.informer import Informer
 from stromboli.kube.watching.work_queue import WorkQueue

@@ -11,9 +11,6 @@ from stromboli.kube.objects.pod import Pod, PodResourceClaim
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 """Under which of the pod's own names a claim was made for it."""
 
-PROTECTION = "resource.kubernetes.io/delete-protection"
-"""The finalizer that keeps a claim while devices are given to it."""
-
 
 def templated(pod: Pod) -> list[PodResourceClaim]:
     """The pod's claims that have to be made."""

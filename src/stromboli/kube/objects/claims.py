@@ -9,6 +9,9 @@ from stromboli.kube.objects.meta import Int64, ObjectMeta, TopLevel, Wire
 
 RESOURCE_GROUP = "resource.k8s.io"
 
+PROTECTION = "resource.kubernetes.io/delete-protection"
+"""The finalizer that keeps a claim while devices are given to it."""
+
 
 class CelSelector(Wire):
     """An expression that a device must satisfy."""
