@@ -33,6 +33,8 @@ def copies() -> dict[str, str]:
 def _rights() -> dict[str, tuple[Right, ...]]:
     chosen = {
         "scheduler-evict-by-delete": rights_of("scheduler", evict_by_delete=True),
+        "scheduler-requests": rights_of("scheduler", requests=True),
+        "scheduler-requests-evict-by-delete": rights_of("scheduler", requests=True, evict_by_delete=True),
         "controller-discover": rights_of("controller", discover=True),
         "gpu-sharing": SHARES_GPUS,
         "gpu-reservations": HOLDS_GPUS,

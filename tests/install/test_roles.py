@@ -13,6 +13,7 @@ from stromboli.install.rights import (
     DISCOVERS,
     EVICTS_BY_DELETE,
     USER_RIGHTS,
+    WRITES_REQUESTS,
     Right,
     admission_rights,
     binder_rights,
@@ -86,6 +87,23 @@ def test_pods_are_evicted_in_one_way_only(right: str, by_delete: bool) -> None:
     assert (right in granted) is (EVICTING[right] is by_delete)
 
 
+BINDING = {
+    "pods/binding create": False,
+    "persistentvolumes patch": False,
+    "bindrequests.scheduling.stromboli.dev create": True,
+}
+
+
+@pytest.mark.parametrize("right", BINDING)
+@pytest.mark.parametrize("requests", [False, True])
+def test_who_leaves_binding_to_a_binder_may_not_bind(right: str, requests: bool) -> None:
+    granted = {
+        f"{resource} {verb}" for _, resource, verb in allowed(role_documents("scheduler", "batch", requests=requests))
+    }
+    assert (right in granted) is (BINDING[right] is requests)
+    assert {"persistentvolumes watch", "bindrequests.scheduling.stromboli.dev delete"} <= granted
+
+
 def test_bindings_lead_from_the_account_to_its_roles() -> None:
     documents = role_documents("scheduler", "batch", account="night-shift", lease="night")
     roles = {(each["kind"], each["metadata"]["name"]) for each in documents if "rules" in each}
@@ -143,7 +161,7 @@ def told(section: str) -> list[str]:
 
 
 def test_the_page_tells_every_right_with_its_reason() -> None:
-    assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE))
+    assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE, WRITES_REQUESTS))
     assert told("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
     assert told("Both") == rows(lease_rights("any"))
     assert told("Binder") == rows(binder_rights())

@@ -42,6 +42,7 @@ def _roles(installation: Installation) -> list[Document]:
             installation.namespace,
             evict_by_delete=installation.evict_by_delete,
             discover=bool(installation.discover_hypernodes),
+            requests=installation.binder,
         )
     if installation.share_gpus:
         documents += gpu_sharing_documents("binder" if installation.binder else "scheduler", installation.namespace)

@@ -71,6 +71,7 @@ _SCHEDULER = (
     Right(PODS.group, "pods", ("get",), "a pod is read again when nobody knows what became of a write"),
     Right(PODS.group, "pods/binding", ("create",), "pods are bound to nodes"),
     Right(PODS.group, "pods/status", ("patch",), "pods that wait are told why"),
+    Right(BIND_REQUESTS.group, "bindrequests", ("delete",), "bind requests that have come to an end are removed"),
     Right(
         POD_GROUPS.group, "podgroups", ("get", "patch"), "groups say how far they have come; they have no status part"
     ),
@@ -85,6 +86,20 @@ _SCHEDULER = (
     Right(NODE_METRICS.group, "nodes", ("list",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_cpu_usage_avg", ("get",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_memory_usage_avg", ("get",), _MEASURED),
+)
+
+WRITES_REQUESTS = Right(
+    BIND_REQUESTS.group,
+    "bindrequests",
+    ("create", "get"),
+    "decisions are written down for the binder, with `--bind-mode request`",
+)
+#: What only those write who bind pods.
+_OF_BINDERS = frozenset(
+    (
+        *("pods/binding", CLAIMS.plural, VOLUMES.plural),
+        *("resourceclaims", "resourceclaims/status", "resourceclaims/binding"),
+    )
 )
 
 EVICTS = Right(PODS.group, "pods/eviction", ("create",), "victims, and members of half-bound gangs, are evicted")
@@ -142,9 +157,13 @@ _BINDER = (
 )
 
 
-def scheduler_rights(*, evict_by_delete: bool = False) -> tuple[Right, ...]:
-    """Of a scheduler that binds pods itself."""
-    return (*_SCHEDULER, EVICTS_BY_DELETE if evict_by_delete else EVICTS)
+def scheduler_rights(*, evict_by_delete: bool = False, requests: bool = False) -> tuple[Right, ...]:
+    """Of a scheduler that binds pods itself, or one that writes `requests` for a binder."""
+    evicts = EVICTS_BY_DELETE if evict_by_delete else EVICTS
+    if not requests:
+        return (*_SCHEDULER, evicts)
+    own = (right for right in _SCHEDULER if right.resource not in _OF_BINDERS or right.verbs == FOLLOWED)
+    return (*own, WRITES_REQUESTS, evicts)
 
 
 def controller_rights(*, discover: bool = False) -> tuple[Right, ...]:
@@ -177,6 +196,7 @@ USER_RIGHTS = {
     "view": (
         Right(POD_GROUPS.group, "podgroups", _READS, "see groups and why they wait"),
         Right(QUEUES.group, "queues", _READS, "see queues and what they hold"),
+        Right(BIND_REQUESTS.group, "bindrequests", _READS, "see bind requests and how far they have come"),
     ),
     "edit": (Right(POD_GROUPS.group, "podgroups", _WRITES, "make and change groups"),),
     "queues": (

@@ -40,13 +40,15 @@ def role_documents(
     lease: str | None = None,
     evict_by_delete: bool = False,
     discover: bool = False,
+    requests: bool = False,
 ) -> list[Document]:
     """Everything that the service account of a process may do, and the bindings that give it to the account.
 
     `process` is one of PROCESSES or OPTIONAL. Without an `account`, it is the one that `stromboli manifests` makes.
-    `lease` is the name of the lease; an empty one means that there is no election.
+    `lease` is the name of the lease; an empty one means that there is no election. A scheduler may write `requests` for
+    a binder in place of binding.
     """
-    rights = rights_of(process, evict_by_delete=evict_by_delete, discover=discover)
+    rights = rights_of(process, evict_by_delete=evict_by_delete, discover=discover, requests=requests)
     name, lease = f"{NAME}-{process}", LEASES.get(process, "") if lease is None else lease
     subject = {"kind": "ServiceAccount", "name": account or name, "namespace": namespace}
     documents = [
@@ -61,10 +63,12 @@ def role_documents(
     return documents
 
 
-def rights_of(process: str, *, evict_by_delete: bool = False, discover: bool = False) -> tuple[Right, ...]:
+def rights_of(
+    process: str, *, evict_by_delete: bool = False, discover: bool = False, requests: bool = False
+) -> tuple[Right, ...]:
     """What a process may do in the whole cluster. Raises ValueError."""
     if process == "scheduler":
-        return scheduler_rights(evict_by_delete=evict_by_delete)
+        return scheduler_rights(evict_by_delete=evict_by_delete, requests=requests)
     if process == "controller":
         return controller_rights(discover=discover)
     if process == "binder":
