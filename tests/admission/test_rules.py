@@ -11,6 +11,7 @@ from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, 
 from stromboli.admission.requests import Request, User
 from stromboli.admission.review import review
 from tests.admission.world import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, TERMS, Document, pod, request
+from tests.admission.world import queue as world_queue
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -20,6 +21,11 @@ def told(asked: Request, terms: Terms = TERMS) -> str:
     """The message of a refusal; empty for what comes in."""
     verdict = review(asked, FACTS, terms)
     return "" if verdict.is_allowed else verdict.message
+
+
+def used(asked: Request, terms: Terms = TERMS) -> set[str]:
+    """The queues that whoever asks must be allowed to use."""
+    return {use.queue for use in review(asked, FACTS, terms).uses}
 
 
 class Case(NamedTuple):
@@ -199,7 +205,7 @@ def test_a_job_of_volcano_is_held_to_its_queue() -> None:
         "spec": {"schedulerName": "volcano", "queue": "shut", "tasks": [{"template": pod(scheduler="volcano")}]}
     }
     asked = request("Job", document, group="batch.volcano.sh")
-    assert told(asked).startswith("Job team/story: metadata.annotations: queue 'shut' is Closed")
+    assert told(asked).startswith("Job team/story: spec.queue: queue 'shut' is Closed")
 
 
 WARNINGS = [
@@ -266,8 +272,8 @@ def test_tenants_need_the_queue_that_they_use(case: Use) -> None:
     asked = request(case.kind, case.document, user=case.user, namespace=case.namespace)
     verdict = review(asked, FACTS, TERMS)
     assert verdict.is_allowed, verdict.message
-    assert verdict.uses == case.uses
-    assert not review(asked, FACTS, Terms(without=frozenset((AUTHORISATION,)))).uses
+    assert used(asked) == case.uses
+    assert not used(asked, Terms(without=frozenset((AUTHORISATION,))))
 
 
 def test_nobody_but_controllers_makes_pods_for_an_owner() -> None:
@@ -359,14 +365,14 @@ def test_what_decides_about_the_place_in_line_stays(story: str) -> None:
 
 def test_a_pod_that_gets_a_group_needs_its_queue() -> None:
     asked = request("Pod", pod(group="gang"), before=pod(), user=ALICE)
-    assert review(asked, FACTS, TERMS).uses == {"science"}
+    assert used(asked) == {"science"}
 
 
 def test_a_job_that_stays_in_its_queue_is_not_asked_again() -> None:
     scaled = {"spec": {**TEMPLATE["spec"], "parallelism": 4}}
-    assert not review(request("Job", scaled, before=TEMPLATE, user=ALICE), FACTS, TERMS).uses
+    assert not used(request("Job", scaled, before=TEMPLATE, user=ALICE))
     moved = {"spec": {"template": pod(annotations={QUEUE_NAME: "physics"})}}
-    assert review(request("Job", moved, before=TEMPLATE, user=ALICE), FACTS, TERMS).uses == {"physics"}
+    assert used(request("Job", moved, before=TEMPLATE, user=ALICE)) == {"physics"}
 
 
 OLD_FAULTS = [
@@ -405,7 +411,40 @@ def test_a_queue_that_was_read_again_is_what_counts() -> None:
     assert FACTS.queues["shut"].status.state == "Closed"
 
 
+FIELDS: dict[str, tuple[str, Document, str]] = {
+    "a group": ("PodGroup", group(queue="science"), "spec.queue"),
+    "a member": ("Pod", pod(group="gang"), "metadata.annotations[scheduling.k8s.io/group-name]"),
+    "a plain pod": ("Pod", pod(labels={QUEUE_NAME: "science"}), f"metadata.labels[{QUEUE_NAME}]"),
+    "a plain pod in its namespace": ("Pod", pod(), "metadata.namespace"),
+    "a job": ("Job", TEMPLATE, f"spec.template.metadata.annotations[{QUEUE_NAME}]"),
+    "a cron job whose jobs say it": (
+        "CronJob",
+        {"spec": {"jobTemplate": {"metadata": {"annotations": {QUEUE_NAME: "science"}}, "spec": {"template": pod()}}}},
+        "spec.jobTemplate.metadata.annotations",
+    ),
+}
+
+
+@pytest.mark.parametrize("story", FIELDS)
+def test_it_is_known_where_the_queue_is_named(story: str) -> None:
+    kind, document, field = FIELDS[story]
+    namespace = "lab" if field == "metadata.namespace" else "team"
+    (use,) = review(request(kind, document, user=ALICE, namespace=namespace), FACTS, TERMS).uses
+    assert (use.queue, use.field) == ("science", field)
+
+
+def test_a_tree_has_an_end() -> None:
+    names = [f"level-{number}" for number in range(70)]
+    chain = {name: world_queue(name, parent=parent) for name, parent in zip(names[1:], names, strict=False)}
+    facts = FACTS.with_queues({names[0]: world_queue(names[0], parent="root"), **chain})
+    assert review(request("Queue", queue(parent="level-40")), facts, TERMS).is_allowed
+    message = review(request("Queue", queue(parent="level-69")), facts, TERMS).message
+    assert message == (
+        "Queue story: spec.parent: the queue would lie more than 64 levels deep; name one nearer to the root"
+    )
+
+
 def test_the_default_queue_can_have_another_name() -> None:
     terms = replace(TERMS, default_queue="science")
     asked = request("PodGroup", {"spec": {}}, user=ALICE)
-    assert review(asked, FACTS, terms).uses == {"science"}
+    assert used(asked, terms) == {"science"}

@@ -131,8 +131,13 @@ GROUP = {"spec": {"queue": "science"}}
 
 FAILURES = {
     "allowed": (True, 201, False, ""),
-    "denied": (False, 201, False, "queue 'science': 'alice' may not use it; name another, or ask for the verb use on"),
-    "no answer": (True, 500, False, "queue 'science': nobody says whether 'alice' may use it"),
+    "denied": (
+        False,
+        201,
+        False,
+        "spec.queue: queue 'science': 'alice' may not use it; name another, or ask for the verb use",
+    ),
+    "no answer": (True, 500, False, "spec.queue: queue 'science': nobody says whether 'alice' may use it"),
     "no answer, and that will do": (True, 500, True, ""),
 }
 

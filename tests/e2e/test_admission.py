@@ -158,6 +158,11 @@ TENANTS: dict[str, Document] = {
     "a plain pod": pod(**{QUEUE_NAME: "science"}),
     "a job": job(**{QUEUE_NAME: "science"}),
 }
+FIELDS = {
+    "a group": "spec.queue",
+    "a plain pod": f"metadata.annotations[{QUEUE_NAME}]",
+    "a job": f"spec.template.metadata.annotations[{QUEUE_NAME}]",
+}
 
 
 @pytest.mark.parametrize("story", TENANTS)
@@ -165,8 +170,10 @@ def test_tenants_use_the_queues_that_they_may_use(webhook: Webhook, story: str) 
     document = TENANTS[story]
     assert webhook.asks(document, user="alice") == ""
     refusal = webhook.asks(document, user="bob")
-    words = f"{document['kind']} {NAMESPACE}/story: queue 'science': 'bob' may not use it; name another, or ask for the"
-    assert f"{DENIED}{words} verb use on queues.scheduling.volcano.sh science" in refusal
+    assert (
+        f"{DENIED}{document['kind']} {NAMESPACE}/story: {FIELDS[story]}: queue 'science': 'bob' may not use" in refusal
+    )
+    assert "name another, or ask for the verb use on queues.scheduling.volcano.sh science" in refusal
     elsewhere = json.loads(json.dumps(document).replace('"science"', '"default"'))
     assert webhook.asks(elsewhere, user="bob") == "", "this queue is everybody's"
 

@@ -29,7 +29,7 @@ def group_step(before: kube.PodGroup | None, group: kube.PodGroup, user: User, f
     """Whether this user may make the group, or what it is out of what it was."""
     queue, verdict = queue_name_of(group, terms.default_queue), GOOD
     if before is None or queue_name_of(before, terms.default_queue) != queue:
-        verdict = verdict.plus(entering(queue, "spec.queue", facts), using(queue, user, terms))
+        verdict = verdict.plus(entering(queue, "spec.queue", facts), using(queue, "spec.queue", user, terms))
     if before is None or before.spec.priority_class_name != group.spec.priority_class_name:
         name = group.spec.priority_class_name or ""
         verdict = verdict.plus(prioritised(name, _CLASS, queue, user, facts, terms))

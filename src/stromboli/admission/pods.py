@@ -18,6 +18,8 @@ from stromboli.model.resources import ResourceAxis
 
 NOBODY = (None, "", "default-scheduler")
 """The scheduler of pods that name none: an API server fills in the last of these."""
+GROUP_FIELD = f"metadata.annotations[{GROUP_NAME}]"
+NAMESPACE_FIELD = "metadata.namespace"
 _CLASS = "spec.priorityClassName"
 
 
@@ -73,7 +75,7 @@ def _group(pod: kube.Pod) -> Verdict:
     if "/" not in named:
         return GOOD
     message = f"{named!r} would be in another namespace; members are in the namespace of their group"
-    return invalid(f"metadata.annotations[{GROUP_NAME}]", message, "name a group by its name alone")
+    return invalid(GROUP_FIELD, message, "name a group by its name alone")
 
 
 def _request(pod: kube.Pod) -> Verdict:
@@ -96,20 +98,21 @@ def _owner(pod: kube.Pod, user: User, terms: Terms) -> Verdict:
 def _line(pod: kube.Pod, user: User, facts: Facts, terms: Terms) -> Verdict:
     """The queue that a new pod comes into: that of its group, or the one that it names itself."""
     key, owner = job_key_of(pod), controlling_owner(pod)
-    if key is None and owner is not None:
-        key = f"{pod.metadata.namespace}/{group_name(pod)}"
-    if key is not None and (group := facts.groups.get(key)) is not None:
-        return _use(queue_name_of(group, terms.default_queue), pod, user, facts, terms)
+    group = facts.groups.get(key or f"{pod.metadata.namespace}/{group_name(pod)}") if key or owner else None
+    if group is not None:
+        field = GROUP_FIELD if key else "metadata.ownerReferences"
+        return _use(queue_name_of(group, terms.default_queue), field, pod, user, facts, terms)
     queue, field = place_told(pod)
-    if job_key_of(pod) is not None or (owner is not None and not queue):
+    if key is not None or (owner is not None and not queue):
         return GOOD
-    queue = queue or facts.queue_of_namespace(pod.metadata.namespace) or terms.default_queue
-    return entering(queue, field or "spec.schedulerName", facts).plus(_use(queue, pod, user, facts, terms))
+    if not queue:
+        queue, field = facts.queue_of_namespace(pod.metadata.namespace) or terms.default_queue, NAMESPACE_FIELD
+    return entering(queue, field, facts).plus(_use(queue, field, pod, user, facts, terms))
 
 
-def _use(queue: str, pod: kube.Pod, user: User, facts: Facts, terms: Terms) -> Verdict:
+def _use(queue: str, field: str, pod: kube.Pod, user: User, facts: Facts, terms: Terms) -> Verdict:
     name = pod.spec.priority_class_name or ""
-    return using(queue, user, terms).plus(prioritised(name, _CLASS, queue, user, facts, terms))
+    return using(queue, field, user, terms).plus(prioritised(name, _CLASS, queue, user, facts, terms))
 
 
 def _changed(before: kube.Pod, after: kube.Pod) -> Iterator[Verdict]:

@@ -13,6 +13,8 @@ from stromboli.cache.queues import misplaced, queue_of
 from stromboli.model.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
 from stromboli.model.resources import Request, ResourceAxis
 
+#: Deeper than any organisation.
+MOST_LEVELS = 64
 _PARENT, _NAME = "spec.parent", "metadata.name"
 #: What is promised, and what bounds it: the field, its attribute, and the same of the bound.
 _BOUNDS = (
@@ -73,8 +75,18 @@ def _place(entry: Queue, queues: Mapping[str, Queue]) -> Verdict:
         return invalid(_PARENT, "a queue cannot lie below itself", "name another, or leave it empty")
     fault = misplaced(queues).get(entry.name)
     if fault is None:
-        return GOOD
+        return _depth(entry, queues)
     return refused(Fault(f"{fault}; name another, or leave it empty", queue=entry.parent))
+
+
+def _depth(entry: Queue, queues: Mapping[str, Queue]) -> Verdict:
+    """Every cycle walks from each queue up to the root."""
+    above, levels = queues.get(entry.parent), 1
+    while above is not None and levels <= MOST_LEVELS:
+        above, levels = queues.get(above.parent), levels + 1
+    if levels <= MOST_LEVELS:
+        return GOOD
+    return invalid(_PARENT, f"the queue would lie more than {MOST_LEVELS} levels deep", "name one nearer to the root")
 
 
 def _promises(entry: Queue, axis: ResourceAxis) -> Iterator[Verdict]:

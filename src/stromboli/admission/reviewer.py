@@ -18,7 +18,7 @@ from stromboli.admission.facts import Facts, Terms
 from stromboli.admission.patching import Operation
 from stromboli.admission.requests import Request
 from stromboli.admission.review import review
-from stromboli.admission.verdict import Fault, Verdict
+from stromboli.admission.verdict import Fault, Use, Verdict
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import QUEUES
@@ -41,26 +41,24 @@ class Reviewer:
         if verdict.queues_in_doubt:
             verdict = review(request, await self._read_again(facts, verdict.queues_in_doubt), self.terms)
         if verdict.uses and verdict.is_allowed:
-            verdict = verdict.plus(*[await self._permission(request, queue) for queue in sorted(verdict.uses)])
+            verdict = verdict.plus(*[await self._permission(request, use) for use in verdict.uses])
         return verdict
 
     def patch(self, request: Request) -> list[Operation]:
         return patch_for(request, self.facts(), self.terms)
 
-    async def _permission(self, request: Request, queue: str) -> Verdict:
+    async def _permission(self, request: Request, use: Use) -> Verdict:
+        user, place = request.user_info, f"{use.field}: queue {use.queue!r}:"
         try:
-            if await self.authorisation.may_use(request.user_info, queue):
+            if await self.authorisation.may_use(user, use.queue):
                 return Verdict()
         except Unanswered as error:
             if self.allows_unanswered:
-                return Verdict(warnings=(f"queue {queue!r}: nobody says whether you may use it, so it was let pass",))
-            words = (
-                f"queue {queue!r}: nobody says whether {request.user_info.username!r} may use it ({error}); try again"
-            )
+                return Verdict(warnings=(f"{place} nobody says whether you may use it, so it was let pass",))
+            words = f"{place} nobody says whether {user.username!r} may use it ({error}); try again"
             return Verdict(faults=(Fault(words, is_forbidden=True),))
-        words = f"queue {queue!r}: {request.user_info.username!r} may not use it"
-        remedy = f"name another, or ask for the verb use on queues.{QUEUES.group} {queue}"
-        return Verdict(faults=(Fault(f"{words}; {remedy}", is_forbidden=True),))
+        remedy = f"name another, or ask for the verb use on queues.{QUEUES.group} {use.queue}"
+        return Verdict(faults=(Fault(f"{place} {user.username!r} may not use it; {remedy}", is_forbidden=True),))
 
     async def _read_again(self, facts: Facts, names: frozenset[str]) -> Facts:
         found = await asyncio.gather(*(self._queue(name, facts) for name in names))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from stromboli import kube
 from stromboli.admission.facts import AUTHORISATION, PRIORITIES, PRIORITY_CLASSES, Facts, Terms
 from stromboli.admission.requests import User
-from stromboli.admission.verdict import GOOD, Verdict, forbidden, invalid
+from stromboli.admission.verdict import GOOD, Use, Verdict, forbidden, invalid
 from stromboli.controllers.queue_state import OPEN, standing_of
 
 
@@ -26,11 +26,11 @@ def entering(queue: str, field: str, facts: Facts) -> Verdict:
     return GOOD
 
 
-def using(queue: str, user: User, terms: Terms) -> Verdict:
+def using(queue: str, field: str, user: User, terms: Terms) -> Verdict:
     """Whether this tenant may use the queue has to be asked, unless everybody may."""
     if queue in terms.public_queues or not terms.checks(AUTHORISATION, user):
         return GOOD
-    return Verdict(uses=frozenset((queue,)))
+    return Verdict(uses=(Use(queue, field),))
 
 
 def prioritised(name: str, field: str, queue: str, user: User, facts: Facts, terms: Terms) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 
@@ -18,14 +18,21 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """A queue that whoever asks must be allowed to use, and where it is named."""
+
+    queue: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Of one object; `subject` is its kind and name."""
 
     subject: str = ""
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
-    #: Queues that whoever asks must be allowed to use.
-    uses: frozenset[str] = field(default_factory=frozenset)
+    uses: tuple[Use, ...] = ()
 
     @property
     def is_allowed(self) -> bool:
@@ -50,7 +57,7 @@ class Verdict:
             self.subject,
             tuple(dict.fromkeys(chain.from_iterable(each.faults for each in every))),
             tuple(dict.fromkeys(chain.from_iterable(each.warnings for each in every))),
-            frozenset(chain.from_iterable(each.uses for each in every)),
+            tuple(dict.fromkeys(chain.from_iterable(each.uses for each in every))),
         )
 
     def beyond(self, before: Verdict) -> Verdict:

@@ -11,7 +11,7 @@ from typing import Any
 
 from stromboli import kube
 from stromboli.admission.facts import Facts, Terms
-from stromboli.admission.pods import is_ours, place_told, pod_sense
+from stromboli.admission.pods import GROUP_FIELD, NAMESPACE_FIELD, is_ours, place_told, pod_sense
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import entering, prioritised, using
 from stromboli.admission.verdict import GOOD, Fault, Verdict
@@ -37,7 +37,8 @@ class Template:
     pod: kube.Pod
     document: Mapping[str, Any]
     field: str
-    inherited: str = ""
+    inherited: str
+    inherited_field: str
 
 
 def templates_of(kind: tuple[str, str], document: Mapping[str, Any]) -> list[Template]:
@@ -53,57 +54,75 @@ def workload_sense(template: Template, terms: Terms) -> Verdict:
 
 def workload_step(before: Template | None, after: Template, user: User, facts: Facts, terms: Terms) -> Verdict:
     """Whether this user may have such pods made. Nothing is asked again of a workload that stays where it was."""
-    if not is_ours(after.pod, terms):
+    place = _place(after, facts, terms)
+    if place is None or (before is not None and _place(before, facts, terms) == place):
         return GOOD
-    queue, place = _queue(after, facts, terms), f"{after.field}.spec.priorityClassName"
-    name = after.pod.spec.priority_class_name or ""
-    if before is not None and is_ours(before.pod, terms):
-        stays = _queue(before, facts, terms) == queue and (before.pod.spec.priority_class_name or "") == name
-        if stays:
-            return GOOD
-    if queue is None:
-        return GOOD
-    told = place_told(after.pod)[1]
-    field = f"{after.field}.{told}" if told else "metadata.annotations"
-    verdict = GOOD if job_key_of(after.pod) else entering(queue, field, facts)
-    return verdict.plus(using(queue, user, terms), prioritised(name, place, queue, user, facts, terms))
+    verdict = GOOD if job_key_of(after.pod) else entering(place.queue, place.field, facts)
+    field = f"{after.field}.spec.priorityClassName"
+    priority = prioritised(place.priority_class, field, place.queue, user, facts, terms)
+    return verdict.plus(using(place.queue, place.field, user, terms), priority)
 
 
-def _queue(template: Template, facts: Facts, terms: Terms) -> str | None:
-    """None for pods of a group that is not there: who makes the group is asked then."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in line the pods will be, and what says so."""
+
+    queue: str
+    field: str
+    priority_class: str
+
+
+def _place(template: Template, facts: Facts, terms: Terms) -> _Place | None:
+    """None for pods of others, and of a group that is not there: who makes the group is asked then."""
+    pod = template.pod
+    if not is_ours(pod, terms):
+        return None
+    queue, field = _queue(template, facts, terms)
+    return _Place(queue, field, pod.spec.priority_class_name or "") if queue else None
+
+
+def _queue(template: Template, facts: Facts, terms: Terms) -> tuple[str, str]:
     pod = template.pod
     if (key := job_key_of(pod)) is not None:
         group = facts.groups.get(key)
-        return queue_name_of(group, terms.default_queue) if group is not None else None
-    told = place_told(pod)[0] or template.inherited
-    return told or facts.queue_of_namespace(pod.metadata.namespace) or terms.default_queue
+        return queue_name_of(group, terms.default_queue) if group else "", f"{template.field}.{GROUP_FIELD}"
+    told, field = place_told(pod)
+    if told:
+        return told, f"{template.field}.{field}"
+    if template.inherited:
+        return template.inherited, template.inherited_field
+    return facts.queue_of_namespace(pod.metadata.namespace) or terms.default_queue, NAMESPACE_FIELD
 
 
 def _single(path: str, document: Mapping[str, Any]) -> Iterator[Template]:
-    owner: Mapping[str, Any] = document
-    found: Any = document
+    """What the owner of the pods says holds for them, too; the owner of a CronJob's pods is a Job of its template."""
+    owner, place, found = document, "", document
     for step in path.split("."):
-        found = _map(_map(found).get(step))
-        owner = found if step == "jobTemplate" else owner
-    yield _template(found, path, document, queue_told(_texts(_map(owner.get("metadata")).get("annotations")), {}))
+        found = _map(found.get(step))
+        if step == "jobTemplate":
+            owner, place = found, "spec.jobTemplate."
+    told = queue_told(_texts(_map(owner.get("metadata")).get("annotations")), {})
+    yield _template(found, path, document, told, f"{place}metadata.annotations")
 
 
 def _tasks(document: Mapping[str, Any]) -> Iterator[Template]:
     """A Volcano Job says for all its tasks who schedules them, and in which queue they are."""
     spec = _map(document.get("spec"))
-    tasks = spec.get("tasks")
+    tasks, scheduler = spec.get("tasks"), {"schedulerName": spec.get("schedulerName")}
     for place, task in enumerate(tasks if isinstance(tasks, list) else ()):
         template = _map(_map(task).get("template"))
-        shared = {key: spec[key] for key in ("schedulerName", "priorityClassName") if spec.get(key)}
-        merged = {**template, "spec": {**shared, **_map(template.get("spec"))}}
-        yield _template(merged, f"spec.tasks[{place}].template", document, str(spec.get("queue") or ""))
+        priority = {"priorityClassName": spec.get("priorityClassName")}
+        merged = {**template, "spec": {**priority, **_map(template.get("spec")), **scheduler}}
+        yield _template(merged, f"spec.tasks[{place}].template", document, str(spec.get("queue") or ""), "spec.queue")
 
 
-def _template(found: Mapping[str, Any], field: str, document: Mapping[str, Any], inherited: str) -> Template:
+def _template(
+    found: Mapping[str, Any], field: str, document: Mapping[str, Any], inherited: str, inherited_field: str
+) -> Template:
     metadata = _map(document.get("metadata"))
     namespace = {"namespace": metadata["namespace"]} if "namespace" in metadata else {}
     manifest = {**found, "metadata": {**_map(found.get("metadata")), **namespace}}
-    return Template(as_type(manifest, kube.Pod), manifest, field, inherited)
+    return Template(as_type(manifest, kube.Pod), manifest, field, inherited, inherited_field)
 
 
 def _map(value: object) -> Mapping[str, Any]:
