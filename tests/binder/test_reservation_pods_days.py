@@ -21,7 +21,9 @@ from tests.binder.virtual_time import run_virtually
 SEEDS = int(os.environ.get("FAULT_SEEDS") or 12)
 NODES = ("a", "b")
 #: Every write that the binder makes for shared GPUs, before and after which it may die.
-WRITES = ("create pods", "delete pods", "create configmaps", "delete configmaps", "create pods/binding")
+WRITES = (
+    "create pods", "delete pods", "create configmaps", "patch configmaps", "delete configmaps", "create pods/binding",
+)  # fmt: skip
 POINTS = [f"{moment} {write}" for write in WRITES for moment in ("before", "after")]
 
 

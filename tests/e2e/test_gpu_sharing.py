@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
+import pytest
+
+from stromboli.binder.binder import Binder
+from stromboli.binder.built_in_plugins import BUILT_IN
 from stromboli.binder.gpu_config_maps import CONFIG_MAP, VISIBLE
+from stromboli.binder.plugin_loading import load_plugins
 from stromboli.binder.reservations.holders import DEVICE
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.install.gpu_sharing import gpu_sharing_documents
 from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.access.client import Client
+from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.applying import Applier
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, EVENTS, NODES, POD_GROUPS, PODS
 from stromboli.model.gpu_shares import DEFAULT_NAMESPACE
@@ -20,18 +27,53 @@ from tests.e2e.cluster import Cluster, running_cluster
 from tests.living.world import policy_of
 from tests.scenarios.gpu_shares import SHARING
 
+MODES = {"direct": SHARING, "request": f"{SHARING}bind:\n  mode: request\n"}
+
 
 @contextlib.asynccontextmanager
-async def sharing_cluster(plane: ControlPlane) -> AsyncIterator[Cluster]:
+async def sharing_cluster(plane: ControlPlane, mode: str = "direct") -> AsyncIterator[Cluster]:
     """One node has a GPU, whoever binds may hold it, and a device plugin tells which one it gave."""
-    async with running_cluster(plane, policy=policy_of(SHARING)) as cluster:
-        documents = gpu_sharing_documents("scheduler", NAMESPACE)
-        await Applier(cluster.client).apply(documents if plane.kind == "real" else documents[:1])
-        telling = asyncio.ensure_future(tell_gpus(cluster))
-        try:
+    async with running_cluster(plane, policy=policy_of(MODES[mode])) as cluster:
+        documents = gpu_sharing_documents("scheduler" if mode == "direct" else "binder", NAMESPACE)
+        await Applier(cluster.client).apply(
+            [*documents, *writing_requests()] if plane.kind == "real" else documents[:1]
+        )
+        async with running(tell_gpus(cluster)), binding(plane) if mode == "request" else contextlib.nullcontext():
             yield cluster
-        finally:
-            telling.cancel()
+
+
+def writing_requests() -> list[dict[str, Any]]:
+    """The scheduler may write bind requests."""
+    verbs = ["get", "list", "watch", "create", "delete"]
+    rule = {"apiGroups": ["scheduling.stromboli.dev"], "resources": ["bindrequests"], "verbs": verbs}
+    rbac = "rbac.authorization.k8s.io"
+    kind = {"apiVersion": f"{rbac}/v1", "metadata": {"name": "story-bind-requests"}}
+    subject = {"kind": "ServiceAccount", "name": "stromboli-scheduler", "namespace": NAMESPACE}
+    reference = {"apiGroup": rbac, "kind": "ClusterRole", "name": "story-bind-requests"}
+    return [
+        {**kind, "kind": "ClusterRole", "rules": [rule]},
+        {**kind, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]},
+    ]
+
+
+@contextlib.asynccontextmanager
+async def binding(plane: ControlPlane) -> AsyncIterator[None]:
+    """A binder is at work, with its own account."""
+    async with Client(load_kubeconfig(str(plane.kubeconfig_of("binder")))) as client:
+        binder = Binder(client, load_plugins(BUILT_IN))
+        binder.lead()
+        async with running(binder.run()):
+            yield
+
+
+@contextlib.asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def give_gpus(cluster: Cluster, number: int) -> str:
@@ -84,8 +126,9 @@ async def holders(cluster: Cluster) -> list[str]:
     return sorted(each.metadata.name for each in (await cluster.client.list(PODS, namespace=DEFAULT_NAMESPACE)).items)
 
 
-async def test_two_share_a_gpu_and_then_it_is_whole_again(plane: ControlPlane) -> None:
-    async with sharing_cluster(plane) as cluster:
+@pytest.mark.parametrize("mode", MODES)
+async def test_two_share_a_gpu_and_then_it_is_whole_again(plane: ControlPlane, mode: str) -> None:
+    async with sharing_cluster(plane, mode) as cluster:
         node = await give_gpus(cluster, 1)
         await create(cluster, "one", "0.5")
         await create(cluster, "two", "0.5")

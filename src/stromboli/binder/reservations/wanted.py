@@ -85,17 +85,11 @@ def wanted(
     """The GPUs that have to be held, each with who shares it. `under_way` are binds that this process knows of, and
     `known` finds a pod by namespace and name.
     """
-    members: dict[str, Member] = {}
     decided = [*under_way, *(member for request in requests for member in decided_in(request))]
-    for member in decided:
-        if is_still_coming(member, known(member.namespace, member.name)):
-            members[member.uid] = member
-    for pod in pods:
-        bound = member_of(pod, namespace)
-        if bound is not None:
-            members[bound.uid] = bound
-    places: dict[Place, list[Member]] = {}
-    for _, member in sorted(members.items()):
+    members = [each for each in decided if is_still_coming(each, known(each.namespace, each.name))]
+    members += [bound for pod in pods if (bound := member_of(pod, namespace)) is not None]
+    places: dict[Place, dict[str, Member]] = {}
+    for member in members:
         for place in member.places:
-            places.setdefault(place, []).append(member)
-    return {place: tuple(sharing) for place, sharing in places.items()}
+            places.setdefault(place, {})[member.uid] = member
+    return {place: tuple(who for _, who in sorted(sharing.items())) for place, sharing in places.items()}
