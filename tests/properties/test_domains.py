@@ -45,7 +45,7 @@ class TryingAll(DomainSearch):
         if not found:
             return False
         scores = self._session.domain_scores(self._job, found)
-        best = min(found, key=lambda domain: (-scores[domain.name], domain.name))
+        best = min(found, key=lambda domain: (-scores[domain.name], -(look.holds(domain.place) or 0), domain.name))
         return statement.recover(plans[best.name])
 
 

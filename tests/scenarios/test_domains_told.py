@@ -69,6 +69,9 @@ STORIES = [
          cluster="TierNotAllowed: tier 2 is not allowed"),
     Told("equal racks", TWO, gang(2, cpu=2, topology=HARD_RACK), says=["2 pods placed in rack-0 (tier 1), score 100.0"],
          rack_1="WorseScore: score 100.0, the same as rack-0, which comes first by name"),
+    Told("no rack holds all of it", network(2, "a", "bc"), gang(3, cpu=2, minimum=1, topology=HARD_RACK),
+         says=["2 pods placed in rack-1 (tier 1), score 0.0", "no domain takes 1 more pod: rack-1 (tier 1) holds none"],
+         rack_0="LeftOut: the job has pods elsewhere"),
     Told("racks that are too small", TWO, running("a", cpu=2), gang(3, cpu=2, topology=HARD_RACK),
          says=["no domain takes the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"],
          rack_0="TooLittleRoom: holds at most 1 of 3 pods", rack_1="TooLittleRoom: holds at most 2 of 3 pods",
@@ -134,6 +137,13 @@ def test_searches_are_told(story: Told) -> None:
     considered = {each["domain"]: f"{each['verdict']}: {each['why']}" for each in told[-1]["considered"]}
     expected = {TOP if name == "cluster" else name.replace("_", "-"): why for name, why in story.why.items()}
     assert {name: considered.get(name) for name in expected} == expected
+
+
+def test_a_rack_that_holds_fewer_of_the_pods_says_so() -> None:
+    world = [network(2, "a", "bc"), gang(3, cpu=2, minimum=1, topology=HARD_RACK)]
+    first = search_as_plain(explain_job(Case("", *world, binds="", conf=AWARE).plan(), "default/gang").searches[0])
+    why = {each["domain"]: each["why"] for each in first["considered"]}
+    assert why["rack-0"] == "score 0.0, the same as rack-1, which holds more of the pods"
 
 
 class Halves(Plugin):

@@ -211,6 +211,10 @@ SUB_GROUPS = [
 PARTLY = [
     close("minimum placed, the rest waits for its rack", TWO, running("b", 2), gang_of(
           pod(2, nodeName="a"), pod(2), pod(2), minimum=1, topology=HARD_RACK, phase="Running"), binds="--"),
+    close("where no rack holds all of it, the one that holds most", network(2, "a", "bc"),
+          gang(3, 2, minimum=1, topology=HARD_RACK), binds="bc-"),
+    close("if that is enough to start with", network(2, "a", "bcd", "ef"), running("bcd", 1),
+          gang(3, 2, minimum=2, topology=HARD_RACK), binds="ef-"),
     close("the rest comes one by one", network(2, "abc", "de"), running("c", 2), gang_of(
           pod(2, nodeName="a"), pod(2), pod(2), minimum=1, topology=HARD_RACK, phase="Running"), binds="b-"),
     close("among equal racks, pods that have ended draw the others", TWO, gang_of(

@@ -148,12 +148,14 @@ def _looked_at(account: SearchAccount, place: int, look: Look) -> Outcome:
         return Outcome(name, tier, Verdict.NO_ROOM, f"holds {most} of {_pods(account.needed)}", holds)
     if name in look.failed:
         return Outcome(name, tier, Verdict.FAILED, f"tried in vain{_failure(look.failed[name])}", holds)
-    return Outcome(name, tier, Verdict.WORSE, _worse(account, score), holds, score)
+    return Outcome(name, tier, Verdict.WORSE, _worse(account, look, score, holds), holds, score)
 
 
-def _worse(account: SearchAccount, score: float | None) -> str:
+def _worse(account: SearchAccount, look: Look, score: float | None, holds: int | None) -> str:
     if account.taken is None or score is None:
         return "not compared"
+    if score == account.score and (holds or 0) < (look.holds(account.taken.place) or 0):
+        return f"score {score:.1f}, the same as {account.taken.name}, which holds more of the pods"
     if score == account.score:
         return f"score {score:.1f}, the same as {account.taken.name}, which comes first by name"
     return f"score {score:.1f}, less than {account.score:.1f} of {account.taken.name}"

@@ -13,6 +13,7 @@ from itertools import compress
 import numpy as np
 
 from stromboli.framework.plugin import Domain
+from stromboli.model.books import Amount
 from stromboli.model.nodes import Index, Mask, Vector
 
 
@@ -46,6 +47,10 @@ def _grouped(domains: Iterable[Domain], places: Index) -> DomainGroup:
     return group
 
 
+def _room_in(domain: Domain, room: Amount | None) -> int:
+    return 0 if room is None or domain.place is None else int(room.item(domain.place))
+
+
 class DomainScores(Mapping[str, float]):
     """The score of each of some domains: the higher, the better."""
 
@@ -53,14 +58,16 @@ class DomainScores(Mapping[str, float]):
         self._domains = domains
         self._points = points
 
-    def best(self) -> tuple[Domain, float]:
-        """The best domain, the first by name among equals, with its score."""
+    def best(self, room: Amount | None = None) -> tuple[Domain, float]:
+        """The best domain with its score; among equals the one that has room for most, by its place, and then the first
+        by name.
+        """
         points: list[float] = self._points.tolist()
         highest = max(points)
         if points.count(highest) == 1:
             return self._domains[points.index(highest)], highest
         equals = (domain for domain, point in zip(self._domains, points, strict=True) if point == highest)
-        return min(equals, key=lambda domain: domain.name), highest
+        return min(equals, key=lambda domain: (-_room_in(domain, room), domain.name)), highest
 
     @cached_property
     def _by_name(self) -> dict[str, float]:

@@ -99,13 +99,13 @@ class DomainSearch:
         return look
 
     def _by_score(self, subject: Job | SubJob, look: Look) -> Iterator[tuple[Domain, float]]:
-        """The best first, by name among equals. Scores may depend on who else is left, so they are asked for again
-        whenever one is not taken.
+        """The best first; among equals the one that holds most of the tasks, then by name. Scores may depend on who
+        else is left, so they are asked for again whenever one is not taken.
         """
         left = look.roomy
         while left:
             scores = look.scores = self._session.domain_scores(subject, left)
-            best, score = scores.best()
+            best, score = scores.best(look.room)
             self._session.measurements.domains_tried += 1
             yield best, score
             left = [domain for domain in left if domain is not best]
