@@ -42,7 +42,7 @@ def e2e(parameters: Parameters, runs: int) -> list[Result]:
 async def _measure(plane: ControlPlane, parameters: Parameters) -> Result:
     nodes, pods = parameters["nodes"], parameters["pods"]
     async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:
-        names = await _prepare(client, nodes)
+        names = await prepare(client, nodes)
         raw = await _raw(client, pods, names)
         theirs, their_peak = await _scheduled(plane, client, "default-scheduler", pods)
         ours, our_peak = await _scheduled(plane, client, "stromboli", pods)
@@ -59,7 +59,7 @@ async def _measure(plane: ControlPlane, parameters: Parameters) -> Result:
     return finished(result)
 
 
-async def _prepare(client: Client, nodes: int) -> list[str]:
+async def prepare(client: Client, nodes: int) -> list[str]:
     await install_crds(client)
     for queue in standard_queues():
         await client.create(QUEUES, {"metadata": {"name": queue.key}, "spec": {"weight": 1}})
@@ -76,40 +76,40 @@ async def _raw(client: Client, pods: int, nodes: list[str]) -> float:
     """Bindings and nothing else, as many under way at a time as any scheduler has."""
     await _submit(client, "raw", "nobody", pods)
     created = (await client.list(PODS, namespace="raw")).items
-    async with _watched(client, "raw") as times:
+    async with watched(client, "raw") as times:
         await at_once(
             client.bind("raw", pod.metadata.name, pod.metadata.uid, nodes[number % len(nodes)])
             for number, pod in enumerate(created)
         )
-        await _until_all(times, pods)
-    await _remove(client, "raw")
-    return _rate(times)
+        await until_all(times, pods)
+    await remove(client, "raw")
+    return rate(times)
 
 
 async def _scheduled(plane: ControlPlane, client: Client, scheduler: str, pods: int) -> tuple[float, float]:
     """How fast a scheduler binds pods that were there before it, and the most memory it had."""
     await _submit(client, scheduler, scheduler, pods)
-    async with _watched(client, scheduler) as times:
+    async with watched(client, scheduler) as times:
         with _process(scheduler, plane) as process:
-            await _until_all(times, pods)
-            peak = _peak(process.pid)
+            await until_all(times, pods)
+            most = peak(process.pid)
             await asyncio.sleep(_QUIET)
-    await _remove(client, scheduler)
-    return _rate(times), peak
+    await remove(client, scheduler)
+    return rate(times), most
 
 
-async def _until_all(times: list[float], pods: int) -> None:
+async def until_all(times: list[float], pods: int) -> None:
     async with asyncio.timeout(LONGEST):
         while len(times) < pods:
             await asyncio.sleep(0.05)
 
 
-def _rate(times: list[float]) -> float:
+def rate(times: list[float]) -> float:
     return (len(times) - 1) / (times[-1] - times[0])
 
 
 @contextlib.asynccontextmanager
-async def _watched(client: Client, namespace: str) -> AsyncIterator[list[float]]:
+async def watched(client: Client, namespace: str) -> AsyncIterator[list[float]]:
     """When each pod of a namespace got its node, as the server tells it. Nothing is decoded: the schedulers need the
     cores."""
     times: list[float] = []
@@ -153,7 +153,7 @@ def _log(plane: ControlPlane, scheduler: str) -> Path:
     return plane.kubeconfig.parent / f"{scheduler}.log"
 
 
-def _peak(process: int) -> float:
+def peak(process: int) -> float:
     """The most memory that a process has had, in mebibytes."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
@@ -170,7 +170,7 @@ async def _submit(client: Client, namespace: str, scheduler: str, pods: int) -> 
     )
 
 
-async def _remove(client: Client, namespace: str) -> None:
+async def remove(client: Client, namespace: str) -> None:
     """Nobody collects what is gone here, so that each scheduler finds empty nodes."""
     names = [pod.metadata.name for pod in (await client.list(PODS, namespace=namespace)).items]
     await at_once(client.delete(PODS, name, namespace=namespace, grace_period=0) for name in names)

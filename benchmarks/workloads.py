@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import contention, living, real, simulate, topology, worlds
+from benchmarks import binder, contention, living, real, simulate, topology, worlds
 from benchmarks.measuring import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cache.cluster import Cluster
@@ -154,6 +154,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "start": (living.start, {"nodes": 5_000, "pods": 50_000}, "from nothing to the first decision in a full cluster"),
     "idle": (living.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
     "e2e": (real.e2e, {"nodes": 500, "pods": 3_000}, "a real API server, beside its own limit and kube-scheduler"),
+    "binder": (
+        binder.binder,
+        {"nodes": 500, "pods": 3_000, "members": 5_000},
+        "bind requests and a binder on a real API server, beside a scheduler that binds itself",
+    ),
     "reclaim": (contention.reclaim, {"nodes": 5_000}, "a gang in a queue that is owed a tenth of a full cluster"),
     "consolidate": (contention.consolidate, {"nodes": 1_000}, "a gang for which others have to move closer together"),
     "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),

@@ -113,7 +113,7 @@ def test_what_cannot_be_used_is_named(
 def test_a_package_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EntryPoint("broken", "not.there:Plugin", plugin_loading.ENTRY_POINTS)
     monkeypatch.setattr(plugin_loading, "entry_points", lambda group: [broken])
-    with pytest.raises(UnusablePlugin, match="entry point 'broken'.*reinstall or uninstall the package"):
+    with pytest.raises(UnusablePlugin, match=r"entry point 'broken'.*reinstall or uninstall the package"):
         load_plugins(BUILT_IN)
 
 
