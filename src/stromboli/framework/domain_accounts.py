@@ -40,6 +40,8 @@ class Look:
     room: Amount | None
     #: Those that may hold as many as are needed.
     roomy: Sequence[Domain]
+    #: Whether more tasks wait than are needed, so that it matters how many of them a domain holds.
+    is_elastic: bool = False
     #: By name, of those that were compared last.
     scores: Mapping[str, float] = field(default_factory=dict)
     #: By name, what went wrong where it was tried: a task that found no node, or a part of the job no domain.

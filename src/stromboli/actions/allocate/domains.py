@@ -92,7 +92,8 @@ class DomainSearch:
         """A look at a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
         tree = group[0].tree
         room = None if tree is None else self._session.domain_room.tasks_that_fit(tree, tasks)
-        look = Look(group, room, group if room is None else _roomy(group, room, account.needed))
+        roomy = group if room is None else _roomy(group, room, account.needed)
+        look = Look(group, room, roomy, is_elastic=len(tasks) > account.needed)
         self._session.measurements.domains_passed_over += len(group) - len(look.roomy)
         account.tree = tree or account.tree
         account.looks.append(look)
@@ -105,7 +106,7 @@ class DomainSearch:
         left = look.roomy
         while left:
             scores = look.scores = self._session.domain_scores(subject, left)
-            best, score = scores.best(look.room)
+            best, score = scores.best(look.room if look.is_elastic else None)
             self._session.measurements.domains_tried += 1
             yield best, score
             left = [domain for domain in left if domain is not best]
