@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
+from stromboli.cache.homes import PLACED
 from stromboli.kube.access.client import PatchKind
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import (
@@ -230,7 +232,15 @@ async def test_a_gang_waits_until_enough_nodes_have_one_label_in_common(plane: C
         await until_bound(cluster, "near", 2)
         assert sorted(await cluster.nodes_of("near")) == names[1:]
         await until_told(cluster, "near", "True", "Scheduled", "placed in r1 (tier 1)")
+        await cluster.until(partial(says_where, cluster, "True", "r1"), "near says where it is")
         await label(None, None, None)
+        await cluster.until(partial(says_where, cluster, "False", ""), "near says that its place is gone")
+
+
+async def says_where(cluster: Cluster, status: str, domain: str) -> bool:
+    group = await cluster.client.get(groups_of(cluster), "near", namespace=cluster.namespace)
+    told = [(each.status, each.message or "") for each in group.status.conditions or () if each.type == PLACED]
+    return told == [(status, domain)]
 
 
 async def test_our_writes_touch_nothing_of_others(cluster: Cluster) -> None:

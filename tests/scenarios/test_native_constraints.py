@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from stromboli.cache.homes import PLACED
 from tests.scenarios.builders import Manifest, manifest, node, nodes, pod, priority_class, running
 from tests.scenarios.case import Case, configuration
 from tests.scenarios.levels import BLOCK, RACK, WORLD, at, in_racks
@@ -24,13 +25,19 @@ def train(
     priority = facts.pop("priority", None)
     spec = {"schedulingPolicy": policy, "schedulingConstraints": constraints, "priorityClassName": priority}
     spec = {field: value for field, value in spec.items() if value is not None}
-    group = manifest("PodGroup", name, "scheduling.k8s.io/v1beta1", "default", spec=spec)
+    group = manifest(
+        "PodGroup", name, "scheduling.k8s.io/v1beta1", "default", spec=spec, status=facts.pop("status", None)
+    )
     member = {"schedulingGroup": {"podGroupName": name}, **({"priorityClassName": priority} if priority else {})}
     here = [pod(2, name=f"{name}-at-{place}", nodeName=place, **member) for place in places]
     waiting = [pod(2, name=f"{name}-{number}", **member) for number in range(count)]
     for each in (*here, *waiting):
         each["metadata"]["uid"] = each["metadata"]["name"]
     return [group, *here, *waiting]
+
+
+def was_in(domain: str, status: str = "True") -> Manifest:
+    return {"conditions": [{"type": PLACED, "status": status, "reason": "InDomain", "message": domain}]}
 
 
 def close(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> Case:
@@ -55,6 +62,13 @@ CASES = [
     close("new pods join the others", in_racks(2, "ab cd"), train(1, RACK, places="c"), binds="d"),
     close("and wait when there is no room beside them", in_racks(2, "ab cd"), running("d", 2),
           train(1, RACK, places="c"), binds="-"),
+    close("who says where it was is tried there first", in_racks(2, "ab cd"), train(2, RACK, status=was_in("r1")),
+          binds="cd"),
+    close("not where it says that it is no more", in_racks(2, "ab cd"), train(2, RACK, status=was_in("r1", "False")),
+          binds="ab"),
+    close("a value that no node has any more is forgotten", in_racks(2, "ab cd"),
+          train(2, RACK, status=was_in("r7")), binds="ab",
+          warnings=[f"PodGroup {KEY}: domain 'r7', where it was, is not there any more; that is forgotten"]),
     close("every pod for itself, but all in one rack", in_racks(2, "ab cde"), train(3, RACK, minimum=0),
           binds="cde"),
     close("a Topology is nobody else's business", WORLD, train(4, RACK), binds="abef"),

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stromboli.cache.homes import HOME, PLACED, homes_of
 from stromboli.cache.jobs import stale_since
 from stromboli.cache.native_groups import as_group
 from stromboli.cache.times import seconds_of
@@ -62,6 +63,28 @@ def test_whether_it_was_scheduled(
 ) -> None:
     patch = scheduled_patch(group(version, *stands), GroupStatus("Inqueue", 0, 0, 0, wanted), NOW)
     assert _told(patch, NAMES[version]) == written
+
+
+#: Where it says that it is, where it is, and what is written.
+PLACES: dict[str, tuple[str | None, str, tuple[str, str] | None]] = {
+    "it has never been anywhere": (None, "", None),
+    "it has found a place": (None, "r0", ("True", "r0")),
+    "it stays there": ("r0", "r0", None),
+    "it is elsewhere": ("r0", "r1", ("True", "r1")),
+    "its place is gone": ("r0", "", ("False", "")),
+}
+
+
+@pytest.mark.parametrize(("told", "home", "written"), PLACES.values(), ids=PLACES)
+def test_where_it_is(told: str | None, home: str, written: tuple[str, str] | None) -> None:
+    stands = group(LATE, RUNS)
+    if told is not None:
+        placed = native.PodGroupCondition(type=PLACED, status="True", reason="InDomain", message=told)
+        stands.status.conditions = [*(stands.status.conditions or ()), placed]
+    assert homes_of(as_group(stands)) == ({as_group(stands).key: told} if told else {})
+    patch = scheduled_patch(stands, GroupStatus("Running", 0, 0, 0, LACKS, record={HOME: home}), NOW)
+    found = _told(patch, PLACED)
+    assert (found and (found[0], found[2])) == written
 
 
 def test_only_the_group_of_victims_is_disrupted() -> None:

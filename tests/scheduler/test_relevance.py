@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.cache.homes import HOME
+from stromboli.cache.homes import HOME, PLACED
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import Node
 from stromboli.kube.objects.meta import TopLevel
@@ -56,6 +56,9 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     ),
     "a native group is told something": (
         native.PodGroup, NATIVE, {"status": {"conditions": [{"type": "PodGroupInitiallyScheduled"}]}}, False,
+    ),
+    "a native group is told where it is": (
+        native.PodGroup, NATIVE, {"status": {"conditions": [{"type": PLACED, "status": "True", "message": "r"}]}}, False,
     ),
     "a queue is closed": (Queue, QUEUE, {"status": {"state": "Closed"}}, True),
     "a weight": (Queue, QUEUE, {"spec": {"weight": 2}}, True),

@@ -1,4 +1,7 @@
-"""The record that a PodGroup keeps of the domains in which it was placed, so that a restart does not forget them."""
+"""The record that a PodGroup keeps of the domains in which it was placed, so that a restart does not forget them.
+
+It stands in annotations. Of a group of Kubernetes' own the status alone is ours to write: there it is a condition.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 import msgspec
 
 from stromboli import kube
+from stromboli.cache.native_groups import NativeGroup
 from stromboli.model.homes import lost_homes
 from stromboli.model.hypernodes import HyperNodeTree
 from stromboli.model.job import Job
@@ -16,8 +20,19 @@ from stromboli.model.job import Job
 HOME = "scheduling.stromboli.dev/allocated-hypernode"
 SUB_GROUP_HOMES = "scheduling.stromboli.dev/sub-group-hypernodes"
 RECORD = (HOME, SUB_GROUP_HOMES)
+#: The condition of a native group whose message is the domain.
+PLACED = "scheduling.stromboli.dev/Placed"
 #: A longer record of sub-groups is not kept: annotations have room for four times as much.
 LONGEST_RECORD = 64 * 1024
+
+
+def homes_of(group: kube.PodGroup) -> Mapping[str, str]:
+    """What a group says about where it and its sub-groups are, by their keys."""
+    if not isinstance(group, NativeGroup):
+        return homes_in(group.metadata.annotations or {}, group.key)
+    told = (each for each in group.origin.status.conditions or () if each.type == PLACED and each.status == "True")
+    home = next((each.message for each in told), "")
+    return {group.key: home} if home else {}
 
 
 def homes_in(annotations: Mapping[str, str], key: str) -> Mapping[str, str]:
@@ -46,11 +61,22 @@ def record_changes(group: kube.PodGroup, wanted: Mapping[str, str]) -> dict[str,
 
 def without_record(group: kube.PodGroup) -> kube.PodGroup:
     """The group as those have written it who ask for something."""
+    if isinstance(group, NativeGroup):
+        return _without_condition(group)
     told = group.metadata.annotations or {}
     if not any(name in told for name in RECORD):
         return group
     rest = {name: value for name, value in told.items() if name not in RECORD} or None
     return msgspec.structs.replace(group, metadata=msgspec.structs.replace(group.metadata, annotations=rest))
+
+
+def _without_condition(group: NativeGroup) -> NativeGroup:
+    conditions = group.origin.status.conditions or []
+    rest = [condition for condition in conditions if condition.type != PLACED]
+    if len(rest) == len(conditions):
+        return group
+    status = msgspec.structs.replace(group.origin.status, conditions=rest)
+    return msgspec.structs.replace(group, origin=msgspec.structs.replace(group.origin, status=status))
 
 
 class HomesBook:
@@ -61,8 +87,7 @@ class HomesBook:
         self._compared: tuple[Any, ...] = ()
 
     def apply(self, group: kube.PodGroup) -> None:
-        told = group.metadata.annotations or {}
-        if any(name in told for name in RECORD):
+        if homes_of(group):
             self._keys.add(group.key)
         else:
             self._keys.discard(group.key)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from stromboli import kube
 from stromboli.cache.constraints import selector_of
-from stromboli.cache.homes import homes_in
+from stromboli.cache.homes import homes_of
 from stromboli.cache.level_wishes import wish_by_levels
 from stromboli.cache.native_groups import (
     NativeGroup,
@@ -122,7 +122,7 @@ def job_spec(
         preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
         topology=_topology(spec.network_topology),
         network=network_of(group),
-        homes=homes_in(annotations, group.key),
+        homes=homes_of(group),
         stale_since=stale_since(group),
     )
     try:
@@ -137,7 +137,7 @@ def same_demands(one: kube.PodGroup, other: kube.PodGroup) -> bool:
     """Whether both describe the same job; of their statuses only what has a say in decisions counts."""
     if one.spec != other.spec or _identity(one.metadata) != _identity(other.metadata):
         return False
-    return stale_since(one) == stale_since(other)
+    return stale_since(one) == stale_since(other) and homes_of(one) == homes_of(other)
 
 
 def stale_since(group: kube.PodGroup) -> float:

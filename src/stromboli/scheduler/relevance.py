@@ -38,7 +38,8 @@ def matters(entry: TopLevel, before: TopLevel | None) -> bool:
         is_same = same_demands(without_record(before), without_record(entry))
         return not is_same or before.status.phase != entry.status.phase
     if isinstance(entry, native.PodGroup) and isinstance(before, native.PodGroup):
-        return not same_demands(as_group(before), as_group(entry)) or before.spec != entry.spec
+        is_same = same_demands(without_record(as_group(before)), without_record(as_group(entry)))
+        return not is_same or before.spec != entry.spec
     if isinstance(entry, kube.Node) and isinstance(before, kube.Node):
         return _node_facts(before) != _node_facts(entry)
     if isinstance(entry, kube.Queue) and isinstance(before, kube.Queue):

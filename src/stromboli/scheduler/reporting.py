@@ -14,7 +14,7 @@ from functools import partial
 from stromboli import kube
 from stromboli.binder.orders import EvictOrder
 from stromboli.cache.cluster import Cluster
-from stromboli.cache.homes import record_changes, record_of
+from stromboli.cache.homes import homes_of, record_of
 from stromboli.cache.jobs import STALE, stale_since
 from stromboli.framework.homes import homes_now, loss_told
 from stromboli.framework.session import Session
@@ -133,9 +133,9 @@ class Reporting:
 
     def _report_job(self, session: Session, job: Job, status: JobStatus) -> None:
         now = self._clock()
-        record = record_of(homes_now(session, job), job.key)
-        lacking = bool(record_changes(self._cluster.groups[job.key], record))
-        mark = (*_mark(job, status), tuple(record.values()), lacking)
+        homes = homes_now(session, job)
+        record, is_recorded = record_of(homes, job.key), homes_of(self._cluster.groups[job.key]) == homes
+        mark = (*_mark(job, status), tuple(record.values()), is_recorded)
         told = self._told.get(job.key)
         if told is not None and told.mark == mark and now < told.again:
             return
