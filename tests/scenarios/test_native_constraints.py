@@ -22,12 +22,10 @@ def train(
     """Pods of a native group: some in places already, and so many that wait."""
     policy = {"basic": {}} if minimum == 0 else {"gang": {"minCount": minimum or count + len(places)}}
     constraints = {"topology": [{"key": label} for label in labels]} if labels else None
-    priority = facts.pop("priority", None)
+    priority, status = facts.get("priority"), facts.get("status")
     spec = {"schedulingPolicy": policy, "schedulingConstraints": constraints, "priorityClassName": priority}
     spec = {field: value for field, value in spec.items() if value is not None}
-    group = manifest(
-        "PodGroup", name, "scheduling.k8s.io/v1beta1", "default", spec=spec, status=facts.pop("status", None)
-    )
+    group = manifest("PodGroup", name, "scheduling.k8s.io/v1beta1", "default", spec=spec, status=status)
     member = {"schedulingGroup": {"podGroupName": name}, **({"priorityClassName": priority} if priority else {})}
     here = [pod(2, name=f"{name}-at-{place}", nodeName=place, **member) for place in places]
     waiting = [pod(2, name=f"{name}-{number}", **member) for number in range(count)]

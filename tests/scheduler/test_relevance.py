@@ -58,7 +58,8 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
         native.PodGroup, NATIVE, {"status": {"conditions": [{"type": "PodGroupInitiallyScheduled"}]}}, False,
     ),
     "a native group is told where it is": (
-        native.PodGroup, NATIVE, {"status": {"conditions": [{"type": PLACED, "status": "True", "message": "r"}]}}, False,
+        native.PodGroup, NATIVE, {"status": {"conditions": [{"type": PLACED, "status": "True", "message": "r"}]}},
+        False,
     ),
     "a queue is closed": (Queue, QUEUE, {"status": {"state": "Closed"}}, True),
     "a weight": (Queue, QUEUE, {"spec": {"weight": 2}}, True),
