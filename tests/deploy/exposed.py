@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from stromboli.admission.metrics import AdmissionMetrics
+from stromboli.binder.metrics import BinderMetrics
 from stromboli.operations.endpoints import Rendered
 from stromboli.operations.metrics import Metrics
 from tests.living.world import cpus, living, policy_of
@@ -28,7 +29,7 @@ async def exposed() -> Exposed:
         await world.create(gang(1, 6, name="waits", queue="gold"))
         await world.until_says("waits", "Insufficient cpu")
         await world.cycles()
-        return read(metrics) | read(webhook_metrics())
+        return read(BinderMetrics()) | read(metrics) | read(webhook_metrics())
 
 
 def webhook_metrics() -> AdmissionMetrics:
