@@ -13,7 +13,9 @@ import yaml
 
 ADMINISTRATOR = "administrator"
 NAMESPACE = "stromboli-system"
-_PROCESSES = ("scheduler", "controller", "binder", "admission")
+#: A requester is a scheduler that leaves binding to a binder.
+REQUESTER = "requester"
+_PROCESSES = ("scheduler", "controller", "binder", "admission", REQUESTER)
 #: The accounts of our processes, by their short names.
 ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in _PROCESSES}
 

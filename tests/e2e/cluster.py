@@ -19,6 +19,7 @@ from stromboli.cache.jobs import GROUP_NAME
 from stromboli.controllers.controllers import Controllers
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents
 from stromboli.embedded.standins.standins import StandIns
+from stromboli.framework.bind_options import REQUEST
 from stromboli.framework.registry import Registry
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
@@ -30,7 +31,7 @@ from stromboli.plugins import PLUGINS
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
-from testbed.plane import ADMINISTRATOR, ControlPlane
+from testbed.plane import ADMINISTRATOR, REQUESTER, ControlPlane
 from tests.e2e.rights import admit
 
 NAMES = ("stromboli", "volcano")
@@ -116,11 +117,13 @@ async def running_cluster(
     unless it is given another. The books of the scheduler are in order when
     the story is over.
     """
+    policy = policy or Policy(Registry(PLUGINS, ACTIONS))
+    account = REQUESTER if policy.program.configuration.bind.mode == REQUEST else "scheduler"
     async with contextlib.AsyncExitStack() as stack:
         ours, stand_ins, controllers, scheduler = [
             await stack.enter_async_context(Client(_connection(plane, account, proxy)))
             for account, proxy in (
-                (ADMINISTRATOR, ""), (ADMINISTRATOR, ""), ("controller", through), ("scheduler", through)
+                (ADMINISTRATOR, ""), (ADMINISTRATOR, ""), ("controller", through), (account, through)
             )
         ]  # fmt: skip
         await install_crds(ours)

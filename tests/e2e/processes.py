@@ -53,13 +53,15 @@ class Ground:
 
     # -- processes ----------------------------------------------------------------------------------------------
 
-    def start(self, *arguments: str, elects: bool = False, scheduler: str = "") -> Command:
+    def start(
+        self, *arguments: str, elects: bool = False, scheduler: str = "", account: str = "scheduler"
+    ) -> Command:
         """A scheduler of this story's pods, or of those that name it; one that elects fights for a short lease."""
         environment = {
             "HOME": str(self.folder),
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-            "STROMBOLI_KUBECONFIG": str(self.plane.kubeconfig_of("scheduler")),
+            "STROMBOLI_KUBECONFIG": str(self.plane.kubeconfig_of(account)),
             "STROMBOLI_MASTER": self.proxy.url,
             "STROMBOLI_LEADER_ELECT": "true" if elects else "false",
         }

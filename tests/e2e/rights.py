@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stromboli.install.roles import OPTIONAL, PROCESSES, role_documents
 from stromboli.kube.access.client import Client
 from stromboli.kube.applying import Applier
-from testbed.plane import NAMESPACE, ControlPlane
+from testbed.plane import NAMESPACE, REQUESTER, ControlPlane
 
 _ADMITTED: set[str] = set()
 
@@ -16,5 +18,16 @@ async def admit(plane: ControlPlane, client: Client) -> None:
         return
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     roles = [document for process in (*PROCESSES, *OPTIONAL) for document in role_documents(process, NAMESPACE)]
-    await Applier(client).apply([namespace, *(roles if plane.kind == "real" else [])])
+    await Applier(client).apply([namespace, *([*roles, *_of_a_requester()] if plane.kind == "real" else [])])
     _ADMITTED.add(plane.url)
+
+
+def _of_a_requester() -> list[dict[str, Any]]:
+    """A scheduler that leaves binding to a binder, beside one that does not: by a name of its own."""
+    name = f"stromboli-{REQUESTER}"
+    documents = role_documents("scheduler", NAMESPACE, account=name, requests=True)
+    for document in documents:
+        document["metadata"]["name"] = name
+        if "roleRef" in document:
+            document["roleRef"]["name"] = name
+    return documents

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from stromboli.install.rights import Right, lease_rights
+from stromboli.install.rights import WRITES_REQUESTS, Right, lease_rights
 from stromboli.install.roles import LEASES, OPTIONAL, PROCESSES, rights_of
-from testbed.plane import ASKED_BEFORE, Asked, ControlPlane
+from testbed.plane import ASKED_BEFORE, REQUESTER, Asked, ControlPlane
 
 Use = tuple[str, str, str, str]
 
@@ -32,6 +32,7 @@ def asked(plane: ControlPlane) -> set[Asked]:
 
 
 def granted() -> Iterator[tuple[str, Right]]:
+    yield REQUESTER, WRITES_REQUESTS
     for process in (*PROCESSES, *OPTIONAL):
         leases = lease_rights(LEASES[process]) if process in LEASES else ()
         for right in (*rights_of(process), *leases):
