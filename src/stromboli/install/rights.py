@@ -144,6 +144,7 @@ _ADMISSION = (
 _BINDER = (
     *_followed((BIND_REQUESTS, PODS, NODES), "decisions are checked again by what is there now"),
     *_followed((CLAIMS, VOLUMES), "pods are bound when their volumes are ready"),
+    *_followed((RESOURCE_CLAIMS,), "pods are bound when their claims have devices"),
     Right(PODS.group, "pods", ("get",), "a pod is read again when nobody knows what became of a write"),
     Right(NODES.group, "nodes", ("get",), "a node that the watch does not show may be there all the same"),
     Right(BIND_REQUESTS.group, "bindrequests", ("get",), "a request is read again when somebody else wrote to it"),
@@ -153,6 +154,7 @@ _BINDER = (
     Right(PODS.group, "pods/eviction", ("create",), "members of gangs that cannot be completed are evicted"),
     Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "claims are told for which node their volume is to be made"),
     Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "volumes are promised to claims of pods that get a node"),
+    *_CLAIM_WRITES,
     Right(EVENTS.group, "events", ("create", "patch"), "what becomes of binds is told on pods and groups, and counted"),
 )
 
