@@ -10,7 +10,7 @@ import pytest
 from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, PRIORITY_CLASSES, Terms
 from stromboli.admission.requests import Request, User
 from stromboli.admission.review import review
-from tests.admission.world import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, TERMS, Document, pod, request
+from tests.admission.world import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, TERMS, WIDE, Document, pod, request
 from tests.admission.world import queue as world_queue
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
@@ -61,6 +61,10 @@ def hyper_node(*members: Document, tier: int | None = 1, name: str = "story") ->
 
 def nodes(**selector: Any) -> Document:
     return {"type": "Node", "selector": selector}
+
+
+def topology(*labels: str) -> Document:
+    return {"spec": {"levels": [{"nodeLabel": label} for label in labels]}}
 
 
 MINIMUM = "spec.minMember: "
@@ -139,6 +143,10 @@ SENSE = [
     Case("a hypernode by pattern", "HyperNode",
          hyper_node({"type": "HyperNode", "selector": {"regexMatch": {"pattern": "a"}}}),
          "spec.members[0].selector: a member of type HyperNode is chosen by exactMatch alone"),
+    Case("a topology", "Topology", topology("zone", "rack")),
+    Case("no level", "Topology", topology(), "spec.levels: has 0 levels; write between 1 and 16"),
+    Case("a level twice", "Topology", topology("rack", "rack"),
+         "spec.levels[1].nodeLabel: 'rack' is a level already; name each label once"),
     Case("a pod", "Pod", pod()),
     Case("a pod of others makes no difference", "Pod", pod(scheduler="other", group="else/where")),
     Case("a group of another namespace", "Pod", pod(group="else/where"),
@@ -167,7 +175,7 @@ SENSE = [
 @pytest.mark.parametrize("case", SENSE, ids=str)
 def test_what_makes_no_sense_is_refused_with_field_and_remedy(case: Case) -> None:
     asked = request(case.kind, case.document)
-    name = asked.name if case.kind in ("Queue", "HyperNode") else f"team/{asked.name}"
+    name = asked.name if case.kind in WIDE else f"team/{asked.name}"
     message = told(asked)
     if not case.refusal:
         assert message == ""

@@ -17,8 +17,9 @@ ADMINISTRATOR = User("root", groups=["system:masters"])
 CONTROLLER = User("system:serviceaccount:kube-system:job-controller", groups=["system:serviceaccounts:kube-system"])
 
 GROUPS = {"PodGroup": "scheduling.volcano.sh", "Queue": "scheduling.volcano.sh", "HyperNode": "topology.volcano.sh"}
+GROUPS["Topology"] = "kai.scheduler"
 GROUPS |= {"Pod": "", "Job": "batch", "CronJob": "batch", "Deployment": "apps"}
-WIDE = ("Queue", "HyperNode")
+WIDE = ("Queue", "HyperNode", "Topology")
 
 
 def queue(name: str, *, state: str = "Open", annotations: dict[str, str] | None = None, **spec: Any) -> kube.Queue:

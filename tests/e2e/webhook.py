@@ -87,7 +87,7 @@ class Webhook:
         """Returns when the server asks: it takes it a moment to hear of a new configuration."""
         text = _stromboli(
             "admission", "configuration", f"--url=https://127.0.0.1:{self.port}", f"--ca-file={self.folder / 'ca.crt'}",
-            f"--name={CONFIGURATION}", *arguments,
+            f"--name={CONFIGURATION}", "--timeout=30", *arguments,
         )  # fmt: skip
         assert self.kubectl("apply", "-f", "-", stdin=text).returncode == 0
         probe = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "probe"}}

@@ -15,7 +15,7 @@ from typing import Any
 from stromboli.admission.server import MUTATE, VALIDATE
 from stromboli.cache.jobs import GROUP_NAME, QUEUE_NAMES
 from stromboli.kube.objects import native, volcano
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.topology import HyperNode, Topology
 
 Document = dict[str, Any]
 
@@ -90,7 +90,7 @@ def _validating(webhooks: Webhooks) -> list[Document]:
         _entry("cronjobs", webhooks, _CRON_JOBS, written, cron_templates | told),
         _entry("volcanojobs", webhooks, _VOLCANO_JOBS, written, jobs | told),
         _entry("queues", webhooks, _QUEUES, (*written, "DELETE"), told),
-        _entry("hypernodes", webhooks, _HYPER_NODES, written, told),
+        _entry("networks", webhooks, _NETWORKS, written, told),
     ]
     return [entry | facts for entry in entries]
 
@@ -138,7 +138,10 @@ def _resources(group: str, version: str, *resources: str) -> Document:
 _PODS = (_resources("", "v1", "pods"),)
 _POD_GROUPS = (_resources(volcano.GROUP, "v1beta1", "podgroups"), _resources(native.GROUP, "*", "podgroups"))
 _QUEUES = (_resources(volcano.GROUP, "v1beta1", "queues"),)
-_HYPER_NODES = (_resources(HyperNode.group, "v1alpha1", "hypernodes"),)
+_NETWORKS = (
+    _resources(HyperNode.group, "v1alpha1", "hypernodes"),
+    _resources(Topology.group, "v1alpha1", "topologies"),
+)
 _WORKLOADS = (
     _resources("apps", "v1", "deployments", "replicasets", "statefulsets", "daemonsets"),
     _resources("batch", "v1", "jobs"),

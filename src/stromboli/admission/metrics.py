@@ -11,7 +11,19 @@ from prometheus_client.process_collector import ProcessCollector
 from stromboli.operations.histograms import SECONDS
 
 _KINDS = frozenset(
-    ("Pod", "PodGroup", "Queue", "HyperNode", "Job", "CronJob", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
+    (
+        "Pod",
+        "PodGroup",
+        "Queue",
+        "HyperNode",
+        "Topology",
+        "Job",
+        "CronJob",
+        "Deployment",
+        "ReplicaSet",
+        "StatefulSet",
+        "DaemonSet",
+    )
 )
 _OPERATIONS = frozenset(("CREATE", "UPDATE", "DELETE"))
 

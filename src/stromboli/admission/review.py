@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from stromboli import kube
 from stromboli.admission.facts import Facts, Terms
-from stromboli.admission.hyper_nodes import review_hyper_node
+from stromboli.admission.networks import review_hyper_node, review_topology
 from stromboli.admission.pod_groups import group_sense, group_step
 from stromboli.admission.pods import pod_sense, pod_step
 from stromboli.admission.queues import review_deletion, review_queue
@@ -24,7 +24,7 @@ from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.kinds import as_type
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.topology import HyperNode, Topology
 
 T = TypeVar("T", bound=TopLevel)
 
@@ -101,11 +101,20 @@ def _queue(request: Request, facts: Facts, terms: Terms) -> Verdict:
 
 
 def _hyper_node(request: Request, facts: Facts, terms: Terms) -> Verdict:
+    return _alone(request, HyperNode, review_hyper_node)
+
+
+def _topology(request: Request, facts: Facts, terms: Terms) -> Verdict:
+    return _alone(request, Topology, review_topology)
+
+
+def _alone(request: Request, kind: type[T], rule: Callable[[T], Verdict]) -> Verdict:
+    """Of an object that is judged by itself."""
     if request.operation == "DELETE":
         return GOOD
-    verdict = review_hyper_node(typed(request, request.document, HyperNode))
-    before = _known(_before(request), lambda document: typed(request, document, HyperNode))
-    return verdict if before is None else verdict.beyond(review_hyper_node(before))
+    verdict = rule(typed(request, request.document, kind))
+    before = _known(_before(request), lambda document: typed(request, document, kind))
+    return verdict if before is None else verdict.beyond(rule(before))
 
 
 def _pod(request: Request, facts: Facts, terms: Terms) -> Verdict:
@@ -156,6 +165,7 @@ _RULES: dict[tuple[str, str], Callable[[Request, Facts, Terms], Verdict]] = {
     (native.GROUP, "PodGroup"): _native_group,
     (volcano.GROUP, "Queue"): _queue,
     (HyperNode.group, "HyperNode"): _hyper_node,
+    (Topology.group, "Topology"): _topology,
     ("", "Pod"): _pod,
     VOLCANO_JOB: _workload,
     **dict.fromkeys(WORKLOADS, _workload),

@@ -1,4 +1,4 @@
-"""Rules for HyperNodes: what makes no sense in one alone. Its members may come later, so they are not looked for."""
+"""Rules for HyperNodes and Topologies: what makes no sense in one alone. Members may come later, and are not missed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from collections.abc import Iterator
 
 from stromboli.admission.verdict import GOOD, Fault, Verdict, refused
 from stromboli.cache.hypernodes import chosen_by, fault_of
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.cache.topologies import levels_of
+from stromboli.kube.objects.topology import HyperNode, Topology
 
 
 def review_hyper_node(hyper_node: HyperNode) -> Verdict:
     faults = [fault for fault in (fault_of(hyper_node), *_member_faults(hyper_node)) if fault]
     return refused(*(Fault(fault) for fault in faults)) if faults else GOOD
+
+
+def review_topology(topology: Topology) -> Verdict:
+    try:
+        levels_of(topology)
+    except ValueError as error:
+        return refused(Fault(str(error)))
+    return GOOD
 
 
 def _member_faults(hyper_node: HyperNode) -> Iterator[str]:
