@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from stromboli.framework.looking_ahead import Ahead
 from stromboli.framework.avoidance import UNREFUSED
+from stromboli.framework.looking_ahead import Ahead
 from stromboli.framework.node_rules import Locality, NodeFilter, NodeScorer
 from stromboli.framework.program import Program
 from stromboli.framework.ranking import Ranking, ranking_of
@@ -80,7 +80,8 @@ class ClassView:
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
         self.ranking: Ranking | None = None
-        self.ahead = Ahead()
+        #: What is known of further copies, once a few were placed inside a domain.
+        self.ahead: Ahead | None = None
         #: How far in the ledger's log the scores are true.
         self.fresh = 0
         #: Copies that found room when the class was last refused, why not more, and the ledger's `freed` at that time.
@@ -98,11 +99,12 @@ class ClassView:
         log, ranking = ledger.log, self.ranking
         changed = log.position - self.fresh
         if ranking is None or changed * 3 > len(ledger.nodes):
-            ranking = self.ranking = ranking_of(self.evaluate(ledger.roomy_rows))
-            self.ahead.forget_all()
+            ranking, self.ahead = ranking_of(self.evaluate(ledger.roomy_rows)), None
+            self.ranking = ranking
         elif changed:
             index = log.since(self.fresh)
-            self.ahead.forget(index.tolist())
+            if self.ahead is not None:
+                self.ahead.forget(index.tolist())
             ranking.replace(index, self.evaluate(ledger.rows(index, certain=True)))
         self.fresh = log.position
         return ranking

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from stromboli.framework.class_view import REFUSED, ClassView
+from stromboli.framework.looking_ahead import Ahead
 from stromboli.framework.ranking import Ranking
 from stromboli.model.nodes import Index, Vector
 
@@ -31,6 +32,7 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
     if inside is not None and not len(inside):
         return []
     if inside is not None and wanted <= _FEW:
+        view.ahead = view.ahead or Ahead()
         return view.ahead.place(view, ranking, wanted, inside)
     rows = ranking.best(wanted) if inside is None else inside[Ranking(ranking.scores[inside]).best(wanted)]
     if not len(rows):
@@ -47,7 +49,8 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
             break
         depth *= 4
     ranking.replace(rows, table.take(_starts(len(rows), copies) + taken))
-    view.ahead.forget(rows.tolist())
+    if view.ahead is not None:
+        view.ahead.forget(rows.tolist())
     return rows[owners].tolist()
 
 

@@ -34,12 +34,8 @@ class Ahead:
 
     def forget(self, rows: Iterable[int]) -> None:
         """These nodes were changed by somebody else."""
-        if self._following:
-            for row in rows:
-                self._following.pop(row, None)
-
-    def forget_all(self) -> None:
-        self._following = {}
+        for row in rows:
+            self._following.pop(row, None)
 
     def place(self, view: ClassView, ranking: Ranking, wanted: int, inside: Index) -> list[int]:
         """Node rows for up to `wanted` copies, one by one: the best, the lowest index among equals. The scores are left

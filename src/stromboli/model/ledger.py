@@ -399,8 +399,8 @@ class Ledger:
     def _are_few_overcommitted(self, task_class: TaskClass, rows: Sequence[int], status: TaskStatus) -> bool:
         """The same for a few rows: asked for every task or small gang, so it is done with plain numbers."""
         item, layout, later = self.books.item, self.layout, status is TaskStatus.PIPELINED
-        for dimension, _ in task_class.request:
-            for row in rows:
+        for row in rows:
+            for dimension, _ in task_class.request:
                 left = item(dimension, row)
                 if later:
                     left += item(layout.releasing + dimension, row) - item(layout.pipelined + dimension, row)
