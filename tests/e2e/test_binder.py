@@ -14,7 +14,8 @@ from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES
 from testbed.fault_proxy import BINDINGS
 from testbed.plane import NAMESPACE, ControlPlane
-from testbed.proxy_faults import Gate, Match
+from testbed.proxy_faults import Answer, Gate, Match
+from tests.e2e.disturbed import STREAMED_LISTS
 from tests.e2e.processes import DEADLINE, LEASE, POOL, ground
 from tests.e2e.test_binder_crashes import Place
 from tests.processes.conftest import Command
@@ -98,6 +99,8 @@ async def test_a_newer_status_is_never_overwritten(plane: ControlPlane, tmp_path
         assert answers.count(409) >= 1, answers
 
 
+#: What a server says that sends lists in pages only.
+NOT_STREAMED = Answer(422, "Invalid", "sendInitialEvents is forbidden")
 RACES = {"the last room": 4, "room for both": 8}
 
 
@@ -109,6 +112,8 @@ async def test_of_two_requests_for_the_same_room_one_wins(plane: ControlPlane, t
         node = (await place._nodes())[0].metadata.name
         await place.gang("one", node, 4)
         await place.gang("two", node, 4, scheduler="another")
+        if cpus == 8:
+            place.proxy.faults.add(STREAMED_LISTS, NOT_STREAMED, times=None)
         place.bind()
         phases = sorted(each.status.phase for each in (await place.until_settled()).values())
         assert phases == ([SUCCEEDED, SUCCEEDED] if cpus == 8 else [FAILED, SUCCEEDED]), place.logs

@@ -22,7 +22,15 @@ from stromboli.binder.crash_points import VARIABLE
 from stromboli.binder.judging import BOUND_BY
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, UNWOUND, BindRequest
-from stromboli.kube.objects.catalogue import BIND_REQUESTS, CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
+from stromboli.kube.objects.catalogue import (
+    BIND_REQUESTS,
+    CLAIMS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    STORAGE_CLASSES,
+    VOLUMES,
+)
 from stromboli.kube.objects.storage import SELECTED_NODE
 from stromboli.model.devices import NODE_LOCK
 from testbed.plane import ControlPlane
@@ -35,6 +43,7 @@ KILLED = {
     "bound": ("create pods/binding", "patch bindrequests/status", "patch pods/status", "create events"),
     "unwound": ("create pods/eviction", "patch bindrequests/status"),
     "volumes": ("patch persistentvolumeclaims", "patch persistentvolumes"),
+    "devices": ("patch resourceclaims", "patch resourceclaims/status"),
     "locked": ("patch nodes",),
     "told-again": ("patch events",),
 }
@@ -191,6 +200,33 @@ async def test_what_was_prepared_for_volumes_is_taken_back(place: Place) -> None
     await place.client.delete(STORAGE_CLASSES, place.name)
 
 
+async def test_claims_get_their_devices(place: Place) -> None:
+    """Each pod is entered once as the user of its claim; one for which no devices were chosen leaves nothing behind."""
+    await place.create_nodes(1, 30)
+    node = (await place._nodes())[0].metadata.name
+    points = deaths("devices")
+    for number, point in enumerate(points):
+        await _claiming(place, f"gang-{number}")
+        chosen = {"resourceClaimAllocations": [{"name": "gpu", "allocation": _devices(number)}]}
+        await place.request(f"gang-{number}", {f"gang-{number}-0": node}, chosen)
+        dies(place.bind(dies_at=point))
+    await _claiming(place, "nothing")
+    await place.request("nothing", {"nothing-0": node}, backoffLimit=1)
+    place.bind()
+    found = await place.until_settled()
+    phases = {name: each.status.phase for name, each in found.items()}
+    assert phases == {**{f"gang-{number}": SUCCEEDED for number in range(len(points))}, "nothing": FAILED}, place.logs
+    claims = {
+        each.metadata.name: each for each in (await place.client.list(RESOURCE_CLAIMS, namespace=place.name)).items
+    }
+    users = {name: [user.name for user in each.status.reserved_for or ()] for name, each in claims.items()}
+    assert users == {**{f"gang-{number}": [f"gang-{number}-0"] for number in range(len(points))}, "nothing": []}
+    assert claims["nothing"].status.allocation is None
+    for name in claims:
+        await place.client.patch(RESOURCE_CLAIMS, name, {"metadata": {"finalizers": None}}, namespace=place.name)
+        await place.client.delete(RESOURCE_CLAIMS, name, namespace=place.name)
+
+
 @pytest.mark.only("embedded", because="nobody installs the right to lock nodes; it is for people to grant")
 async def test_nodes_are_locked(place: Place) -> None:
     """A lock that a dead process left behind is void after a while, as device plugins see it; here it is removed."""
@@ -227,6 +263,26 @@ async def test_what_is_told_again(place: Place) -> None:
     found = await place.until_settled()
     assert {each.status.phase for each in found.values()} == {SUCCEEDED}, place.logs
     await place.until_told()
+
+
+async def _claiming(place: Place, name: str) -> None:
+    """A claim, and a pod that uses it."""
+    request = {"name": "r", "exactly": {"deviceClassName": "gpus.example.com"}}
+    spec: dict[str, Any] = {"devices": {"requests": [request]}}
+    await place.client.create(RESOURCE_CLAIMS, {"metadata": {"name": name}, "spec": spec}, namespace=place.name)
+    spec = {
+        "containers": [{"name": "main", "image": "example/main"}], "schedulerName": place.name,
+        "terminationGracePeriodSeconds": 0, "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
+    }  # fmt: skip
+    await place.client.create(PODS, {"metadata": {"name": f"{name}-0"}, "spec": spec}, namespace=place.name)
+
+
+def _devices(number: int) -> dict[str, Any]:
+    return {
+        "devices": {
+            "results": [{"request": "r", "driver": "example.com", "pool": "a", "device": f"gpu-{number}"}]
+        }
+    }  # fmt: skip
 
 
 def _class(name: str) -> dict[str, Any]:
