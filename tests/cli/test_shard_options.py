@@ -45,6 +45,14 @@ def test_without_a_shard_nothing_is_said_about_one(run: Run) -> None:
     assert "OUR NODES" in run("topology", BUSY, *WEST).stdout
 
 
+@pytest.mark.parametrize(("mode", "started"), [("none", 2), ("hard", 1), ("soft", 2)])
+def test_a_simulation_has_a_shard_as_well(run: Run, mode: str, started: int) -> None:
+    jobs = [*gang(1, cpu=4, name="one"), *gang(1, cpu=4, name="two")]
+    options = ("--scheduler-sharding-mode", mode, "--scheduler-sharding-name", "west", "--until", "1h", "-o", "json")
+    report = json.loads(run("simulate", [*nodes(4, 2), node_shard("west", "b"), *jobs], *options).stdout)
+    assert sum(job["started"] is not None for job in report["jobs"].values()) == started
+
+
 def a_dump(place: Path, granted: str) -> str:
     """What a scheduler saw that desires two nodes, and surely has those that are granted."""
     selector = LabelSelector((Requirement("zone", "DoesNotExist"),))

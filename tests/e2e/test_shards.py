@@ -23,6 +23,8 @@ from tests.processes.conftest import Command
 
 ROOT = Path(__file__).parents[2]
 _MODE = "--scheduler-sharding-mode"
+#: The cpus of a node, and the members of a gang, which want one each.
+SIZE = 8
 
 
 class Shards:
@@ -101,14 +103,16 @@ class Shards:
             assert time.monotonic() < deadline, f"waited in vain: {what}\n{self.ground.logs}"
             await asyncio.sleep(0.05)
 
-    async def until_bound(self, count: int) -> None:
-        async def reached() -> bool:
-            return await self.ground.bound() == count
+    async def until_bound(self, gangs: int) -> None:
+        """Wait until all pods of so many gangs have a node."""
 
-        await self.until(reached, f"{count} pods are bound")
+        async def reached() -> bool:
+            return await self.ground.bound() == gangs * SIZE
+
+        await self.until(reached, f"{gangs} gangs are bound")
 
     async def gang(self, name: str, shard: str) -> None:
-        await self.ground.create_gang(name, 4, scheduler=self.name(shard))
+        await self.ground.create_gang(name, SIZE, scheduler=self.name(shard))
 
     async def clear(self) -> None:
         for shard in ("east", "west"):
@@ -119,13 +123,13 @@ class Shards:
 
 @pytest.fixture
 async def shards(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Shards]:
-    """Six nodes of four cpus, and the rights that the page tells."""
+    """Six nodes, and the rights that the page tells."""
     async with ground(plane, tmp_path) as place:
         if plane.kind == "real":
             page = (ROOT / "docs/shards.md").read_text().partition("### Rights")[2]
             rights = page.partition("```yaml\n")[2].partition("```")[0]
             await Applier(place.client).apply(load_documents(rights, "docs/shards.md"))
-        await place.create_nodes(6, 4)
+        await place.create_nodes(6, SIZE)
         made = Shards(place)
         try:
             yield made
@@ -153,12 +157,12 @@ async def test_nodes_change_hands_under_load_and_after_a_crash(shards: Shards) -
     await shards.desire("east", 0, 1)
     await shards.desire("west", 2, 3, 4, 5)
     await shards.until_used("west", 2, 3, 4, 5)
-    await shards.until_bound(12)
+    await shards.until_bound(3)
 
     east.signal(signal.SIGKILL)
     for name in ("fourth", "fifth", "sixth"):
         await shards.gang(name, "west")
-    await shards.until_bound(24)
+    await shards.until_bound(6)
     assert await shards.in_use("west") == {0, 1, 2, 3, 4, 5}
     assert await shards.in_use("east") == set()
 
@@ -168,7 +172,7 @@ async def test_nodes_change_hands_under_load_and_after_a_crash(shards: Shards) -
     ours = [pod for pod in await shards.ground.pods() if pod.spec.node_name in (shards.node(0), shards.node(1))]
     await shards.client.delete(PODS, ours[0].metadata.name, namespace=shards.ground.name, grace_period=0)
     await shards.ground.create_pod("late", scheduler=shards.name("east"), group="first")
-    await shards.until_bound(24)
+    await shards.until_bound(6)
     assert await shards.ground.faults() == []
 
 
@@ -179,7 +183,7 @@ async def test_a_shard_by_labels_is_made_and_told(shards: Shards) -> None:
     await shards.until_used("east", 1, 4)
     await shards.gang("first", "east")
     await shards.gang("second", "east")
-    await shards.until_bound(8)
+    await shards.until_bound(2)
     assert {pod.spec.node_name for pod in await shards.ground.pods()} == {shards.node(1), shards.node(4)}
 
 
@@ -191,24 +195,23 @@ async def test_the_second_scheduler_of_a_name_decides_nothing(shards: Shards) ->
     west = shards.start("west", scheduler=shards.name("both"))
     west.says("another scheduler has the same name")
     await shards.gang("first", "both")
-    await shards.until_bound(4)
+    await shards.until_bound(1)
     assert await shards.in_use("west") == set()
 
 
 async def test_soft_goes_outside_where_a_binder_checks(shards: Shards) -> None:
-    """One shard asks for more than it has, and both for all that there is."""
+    """One shard asks for more than it has, both at the same time, and together for all that there is."""
     await shards.let_write_requests()
     await shards.desire("east", 0, 1, 2)
     await shards.desire("west", 3, 4, 5)
     shards.start_binder()
     for shard in ("east", "west"):
         shards.start(shard, "--bind-mode=request", mode="soft")
-    for number in range(4):
-        await shards.gang(f"first-{number}", "east")
-    await shards.until_bound(16)
-    for number in range(2):
-        await shards.gang(f"second-{number}", "west")
-    await shards.until_bound(24)
+    await shards.until_used("east", 0, 1, 2)
+    await shards.until_used("west", 3, 4, 5)
+    gangs = [(f"east-{number}", "east") for number in range(4)] + [(f"west-{number}", "west") for number in range(2)]
+    await asyncio.gather(*(shards.gang(*gang) for gang in gangs))
+    await shards.until_bound(6)
     assert await shards.ground.faults() == []
 
 
