@@ -22,6 +22,7 @@ from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Statement
+from stromboli.model.gpu_shares import GROUPS
 from stromboli.model.numa import PROCESSORS, parse_cpus
 from stromboli.model.task import Task, TaskStatus
 from stromboli.planner.plan import make_plan
@@ -31,6 +32,7 @@ from tests.properties.effort import examples
 from tests.properties.worlds import chance
 from tests.scenarios.builders import Manifest, budget, gang_of, node, pod, priority_class, queue
 from tests.scenarios.case import BUILT_IN, SCHEDULER_NAMES, configuration, objects, plugin
+from tests.scenarios.gpu_shares import part
 from tests.scenarios.machines import POLICY, container, topology
 from tests.scenarios.measuring import NOON, measured
 from tests.scenarios.networks import HARD_BLOCK, HARD_RACK, SOFT, block, racks
@@ -38,6 +40,7 @@ from tests.scenarios.sharing import REGISTER, VGPU_IDS, cards, vgpu
 from tests.scenarios.storage import HOST, claim, storage_class, using, volume
 
 MEMORY, NAMES = 100, "abcd"
+GIVEN = (VGPU_IDS, PROCESSORS, GROUPS)
 RUN_TIME = "scheduling.stromboli.dev/run-time"
 PAIRS = {"name": "pair", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["part"], "networkTopology": HARD_RACK}
 BALANCE = [{"name": "lowNodeUtilization", "params": {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}}}]
@@ -66,6 +69,7 @@ def second_tier(shares: str) -> list[str | Manifest]:
         plugin("nodegroup", {"strict": False}),
         plugin("rescheduling", {"strategies": BALANCE}),
         plugin("deviceshare", {"deviceshare.VGPUEnable": True, "deviceshare.ScheduleWeight": 1}),
+        "gpusharing",
     ]  # fmt: skip
 
 
@@ -107,7 +111,7 @@ def machine(draw: st.DrawFn, name: str) -> list[Manifest]:
     if chance(draw, 6):
         labels["volcano.sh/revocable-zone"] = "night"
     made = [
-        node(name, 8, more=more, labels=labels, annotations=notes),
+        node(name, 8, gpu=2, more=more, labels=labels, annotations=notes),
         measured(name, draw(st.integers(0, 8)), at=NOON),
     ]
     if draw(st.booleans()):
@@ -130,7 +134,9 @@ def running_job(draw: st.DrawFn, name: str, free: Counter[str]) -> list[Manifest
 
 def waiting_job(draw: st.DrawFn, name: str) -> list[Manifest]:
     count, facts = draw(st.integers(1, 4)), of_group(draw)
-    kind = draw(st.sampled_from(["plain", "devices", "processors", "close", "parts", "roles", "disks", "little"]))
+    kind = draw(
+        st.sampled_from(["plain", "devices", "processors", "close", "parts", "roles", "disks", "little", "gpus"])
+    )
     members = [member(draw, kind, name, place) for place in range(count)]
     if kind == "close":
         facts["topology"] = draw(st.sampled_from([HARD_RACK, HARD_BLOCK, SOFT]))
@@ -149,6 +155,9 @@ def member(draw: st.DrawFn, kind: str, job: str, place: int) -> Manifest:
         return pod(containers=[container(draw(st.integers(1, 4)))], **common)
     if kind == "parts":
         common["labels"] |= {"part": str(place // 2)}
+    if kind == "gpus":
+        common |= {"gpu": 1} if chance(draw, 4) else {}
+        common["annotations"] |= {} if "gpu" in common else part(draw(st.sampled_from(["0.3", "0.5", "0.8"])))
     more = vgpu(1, draw(st.sampled_from([30, 60, 100]))) if kind == "devices" else {}
     role = ("ps" if place else "worker") if kind == "roles" else ""
     cpu = None if kind == "little" else draw(st.sampled_from([1, 2, 4, 6, 8]))
@@ -217,6 +226,7 @@ def check_cluster(world: World) -> None:
     snapshot = world.snapshot()
     assert (snapshot.books[snapshot.layout.idle :][: snapshot.layout.resources] >= 0).all()
     memory, cpus = Counter[str](), defaultdict[str, int](int)
+    check_gpus(world)
     for each in world._cluster.pods():
         notes = each.metadata.annotations or {}
         for entry in filter(None, notes.get(VGPU_IDS, "").split(":")) if each.spec.node_name else ():
@@ -229,13 +239,28 @@ def check_cluster(world: World) -> None:
     assert max(memory.values(), default=0) <= MEMORY
 
 
+def check_gpus(world: World) -> None:
+    """No GPU is shared beyond the whole of it, and shared ones are not given away whole."""
+    parts, whole = Counter[tuple[str, str]](), Counter[str]()
+    for each in world._cluster.pods():
+        notes, place = each.metadata.annotations or {}, each.spec.node_name or ""
+        if place and GROUPS in notes:
+            parts[place, notes[GROUPS]] += int(10 * float(notes["gpu-fraction"]))
+        elif place:
+            requests = (each.spec.containers or ())[0].resources
+            whole[place] += int(((requests and requests.requests) or {}).get("nvidia.com/gpu", 0))
+    assert max(parts.values(), default=0) <= 10
+    shared = Counter(place for place, _ in parts)
+    assert all(whole[name] + shared[name] <= 2 for name in NAMES)
+
+
 def on_its_way_out(old: kube.Pod) -> kube.Pod:
     return msgspec.structs.replace(old, metadata=msgspec.structs.replace(old.metadata, deletion_timestamp=NOON))
 
 
 def made_again(old: kube.Pod, cycle: int) -> kube.Pod:
     """Who comes in the place of an evicted pod: it knows nothing of what that one was given."""
-    notes = {key: text for key, text in (old.metadata.annotations or {}).items() if key not in (VGPU_IDS, PROCESSORS)}
+    notes = {key: text for key, text in (old.metadata.annotations or {}).items() if key not in GIVEN}
     return msgspec.structs.replace(
         old,
         metadata=msgspec.structs.replace(old.metadata, uid=f"{old.metadata.uid}-{cycle}", annotations=notes),
