@@ -18,6 +18,7 @@ _IN_NAMESPACES = (
     "/apis/batch/v1/namespaces/{}/jobs",
     "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups",
+    "/apis/scheduling.stromboli.dev/v1alpha1/namespaces/{}/bindrequests",
     "/api/v1/namespaces/{}/pods",
     "/api/v1/namespaces/{}/persistentvolumeclaims",
     "/api/v1/namespaces/{}/events",

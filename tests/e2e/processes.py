@@ -21,7 +21,7 @@ from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.crds import install_crds
-from stromboli.kube.objects.catalogue import NAMESPACES, NODES, POD_GROUPS, PODS, QUEUES
+from stromboli.kube.objects.catalogue import BIND_REQUESTS, NAMESPACES, NODES, POD_GROUPS, PODS, QUEUES
 from stromboli.model.quantity import parse_quantity
 from testbed.fault_proxy import WRITES, FaultProxy
 from testbed.plane import NAMESPACE, ControlPlane
@@ -217,7 +217,8 @@ class Ground:
             command.kill()
         self.proxy.faults.clear()
         at_once = msgspec.json.encode({"gracePeriodSeconds": 0})
-        for path in (PODS.path(namespace=self.name), POD_GROUPS.path(namespace=self.name), _LEASE_PATH):
+        kinds = (BIND_REQUESTS, PODS, POD_GROUPS)
+        for path in (*(kind.path(namespace=self.name) for kind in kinds), _LEASE_PATH):
             with contextlib.suppress(ApiError):
                 await self.client.request("DELETE", path, body=at_once)
         selected = {"labelSelector": f"{POOL}={self.name}"}

@@ -422,11 +422,9 @@ async def test_a_request_that_is_begun_at_the_last_moment_is_not_deleted() -> No
 # -- what goes wrong with writing -------------------------------------------------------------------------------------
 
 FAULTS = {
-    "the answer is lost": (LoseAnswer(), 1),
     "the answer is lost, twice": (LoseAnswer(), 2),
     "nothing arrives": (CutConnection(), 2),
-    "the server is busy": (Answer(429, "TooManyRequests"), 2),
-    "the server is broken": (Answer(500, "InternalError"), 3),
+    "the server is broken": (Answer(500, "InternalError"), 2),
 }
 
 

@@ -92,7 +92,7 @@ def held_by(cluster: Cluster) -> list[tuple[str, str]]:
     return sorted((uid, derived.table.names[row]) for row, uids in derived.standing.items() for uid in uids)
 
 
-@examples(60)
+@examples(30)
 @given(worlds(FEW), randoms)
 def test_every_room_is_held_once_by_whom_the_truth_says(world: SmallWorld, random: Random) -> None:
     chronicle = Chronicle(random)
@@ -112,7 +112,7 @@ def test_every_room_is_held_once_by_whom_the_truth_says(world: SmallWorld, rando
     check_truth(mirror.cluster, list(chronicle.present.values()))
 
 
-@examples(40)
+@examples(20)
 @given(worlds(FEW), randoms)
 def test_what_we_meant_ourselves_leaves_no_trace_beside_requests(world: SmallWorld, random: Random) -> None:
     """Rooms that this scheduler means to give, takes back, or hands over to requests."""
