@@ -25,6 +25,7 @@ from stromboli.admission.requests import (
 )
 from stromboli.admission.review import review
 from stromboli.binder.gpu_sharing import GpuSharingPlugin
+from stromboli.embedded.patching.patches import json_patch
 from stromboli.kube import Queue
 from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.kube.manifests.yaml import load_documents
@@ -107,7 +108,10 @@ def test_there_is_an_answer_to_everything(asks: tuple[Any, Any, Any], operation:
     verdict = review(asked, FACTS, TERMS)
     review(asked, FACTS, SHARING)
     assert msgspec.json.decode(answer_verdict(asked, verdict))["response"]["allowed"] is verdict.is_allowed
-    answer_patch(asked, patch_for(asked, FACTS, SHARING))
+    patch = patch_for(asked, FACTS, SHARING)
+    answer_patch(asked, patch)
+    asked.object = json_patch(document, patch)
+    assert patch_for(asked, FACTS, SHARING) == [], "asked again, nothing more is changed"
 
 
 @examples(100)

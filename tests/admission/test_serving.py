@@ -7,10 +7,10 @@ import contextlib
 import datetime
 import io
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 import msgspec
@@ -28,6 +28,7 @@ from stromboli.admission.requests import User
 from stromboli.admission.reviewer import Reviewer
 from stromboli.admission.server import LARGEST_BODY, Server
 from stromboli.admission.tls import Certificate, UnusableCertificate
+from stromboli.binder.plugin import BinderPlugin
 from stromboli.embedded.serving.certificates import make_certificates
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.connection import Connection
@@ -174,6 +175,18 @@ def write_certificate(folder: Path) -> ssl.SSLContext:
     return made.client_context()
 
 
+class Broken(BinderPlugin):
+    name: ClassVar[str] = "broken"
+
+    def validate(self, pod: Mapping[str, Any]) -> list[str]:
+        if "break" in pod["metadata"]["annotations"]:
+            raise KeyError("share")
+        return []
+
+
+TERMS = Terms(plugins=(Broken(),))
+
+
 class Door:
     """A server that listens, and a way to speak to it."""
 
@@ -182,7 +195,7 @@ class Door:
         self.certificate = Certificate(str(folder / "tls.crt"), str(folder / "tls.key"))
         self.metrics = AdmissionMetrics()
         self.problem: str | None = None
-        self.reviewer = Reviewer(client, lambda: FACTS, Terms(), Authorisation(client, 10))
+        self.reviewer = Reviewer(client, lambda: FACTS, TERMS, Authorisation(client, 10))
         self.server = Server(self.reviewer, self.metrics, at_once=2, ready=lambda: self.problem, body_seconds=0.3)
         self.url = ""
 
@@ -254,6 +267,16 @@ async def test_what_cannot_be_answered_is_turned_away(door: Door, story: str) ->
 async def test_before_everything_was_listed_nobody_is_answered(door: Door) -> None:
     door.problem = "not listed yet: queues"
     assert await door.post(asked("PodGroup", {})) == (503, b"not ready: not listed yet: queues\n")
+
+
+async def test_a_rule_that_breaks_is_no_answer(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+    """The API server then does what was chosen for the case that nobody answers."""
+    assert await door.post(asked("Pod", pod(annotations={"break": "yes"}))) == (
+        500,
+        b"the request could not be answered; the log says why\n",
+    )
+    assert "KeyError: 'share'" in caplog.text
+    assert (await door.post(asked("PodGroup", {})))[0] == 200
 
 
 async def test_so_many_are_looked_at_at_a_time(door: Door, api: Api) -> None:

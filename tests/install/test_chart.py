@@ -276,13 +276,15 @@ def test_marks_are_put_on_every_object_and_change_no_selector(chart: helm_python
         assert document["metadata"]["annotations"]["note"] == "ours", name
 
 
-def test_the_prometheus_operator_is_told_where_to_look(chart: helm_python.Chart) -> None:
+@pytest.mark.parametrize("process", ["scheduler", "admission"])
+def test_the_prometheus_operator_is_told_where_to_look(chart: helm_python.Chart, process: str) -> None:
     monitor = {"enabled": True, "interval": "5s", "labels": {"release": "prometheus"}}
-    found = rendered(chart, {"metrics": {"serviceMonitor": monitor}})
-    document, service = found["ServiceMonitor stromboli-scheduler"], found["Service stromboli-scheduler"]
+    found = rendered(chart, {"metrics": {"serviceMonitor": monitor}, "admission": WEBHOOK})
+    document, service = found[f"ServiceMonitor stromboli-{process}"], found[f"Service stromboli-{process}"]
     assert document["metadata"]["labels"]["release"] == "prometheus"
     assert document["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-    assert document["spec"]["endpoints"] == [{"port": service["spec"]["ports"][0]["name"], "interval": "5s"}]
+    assert "metrics" in {port["name"] for port in service["spec"]["ports"]}
+    assert document["spec"]["endpoints"] == [{"port": "metrics", "interval": "5s"}]
 
 
 # -- the webhook ------------------------------------------------------------------------------------------------------
