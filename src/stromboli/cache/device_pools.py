@@ -46,11 +46,13 @@ class DevicePools:
     def __init__(self) -> None:
         self._slices: dict[str, _Read] = {}
         self._pools: dict[PoolName, dict[str, _Read]] = {}
+        self._faults: list[str] | None = None
 
     def objects(self) -> Iterable[ResourceSlice]:
         return (read.wire for read in self._slices.values())
 
     def put(self, given: ResourceSlice, *, there: bool) -> None:
+        self._faults = None
         before = self._slices.pop(given.key, None)
         if before is not None:
             members = self._pools[_pool_of(before.wire)]
@@ -79,6 +81,12 @@ class DevicePools:
         return DeviceTable(tuple(devices), counters, {suit: _suited(judged, suit) for suit in suits}, tuple(unknown))
 
     def faults(self) -> list[str]:
+        """What is wrong with pools; found out again when a slice has changed."""
+        if self._faults is None:
+            self._faults = self._found_faults()
+        return self._faults
+
+    def _found_faults(self) -> list[str]:
         found = []
         for (driver, name), members in sorted(self._pools.items()):
             pool = _newest(members)

@@ -300,7 +300,7 @@ class ClaimBooks:
     def _note(self, grants: Sequence[Grant], *, wide: bool) -> None:
         """What was found out about the nodes that reach these devices is old."""
         ground = self.table.ground(self.nodes)
-        if wide or any(ground.is_wide(grant.device) or self.table.is_limited[grant.device] for grant in grants):
+        if wide or any(ground.is_wide[grant.device] for grant in grants):
             self._version += 1
             return
         for grant in grants:

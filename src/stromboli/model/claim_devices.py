@@ -132,6 +132,17 @@ class _Ground:
         order = np.argsort(self.row_of, kind="stable")
         self._local, self._starts = order, np.searchsorted(self.row_of[order], np.arange(len(nodes) + 1))
         self._unknown = [(name, reachable(nodes, terms)) for name, terms in table.unknown]
+        self.is_wide = self._find_wide(table)
+
+    def _find_wide(self, table: DeviceTable) -> Mask:
+        """Devices that matter to more than one node: reached from many, or drawing from what others draw from, too."""
+        drawn: dict[str, set[int]] = {}
+        for device, row in zip(table.devices, self.row_of.tolist(), strict=True):
+            for name, _ in device.counters:
+                drawn.setdefault(name, set()).add(row)
+        common = {name for name, rows in drawn.items() if len(rows) > 1}
+        wide = [any(name in common for name, _ in device.counters) for device in table.devices]
+        return (self.row_of < 0) | np.array(wide, dtype=np.bool_)
 
     def at(self, row: int) -> Index:
         """The devices that a node reaches, in order."""
@@ -165,9 +176,6 @@ class _Ground:
             inside = (reached for members, reached in self._wide if device in members)
             mask &= next(inside, np.zeros(len(self.nodes), dtype=np.bool_))
         return mask
-
-    def is_wide(self, device: int) -> bool:
-        return bool(self.row_of[device] < 0)
 
     def unknown_at(self, row: int) -> str:
         """A pool that the node reaches and of which not all is known."""
