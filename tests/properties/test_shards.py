@@ -43,7 +43,7 @@ def session_in(objects: Sequence[kube.KubeObject], program: Program, mode: Shard
     return Session(world.snapshot(), program)
 
 
-@examples(35)
+@examples(25)
 @given(crowded(), weightings, steps, shares, st.sampled_from(ShardMode))
 def test_copies_at_once_are_copies_one_by_one(
     world: list[kube.KubeObject], weighting: str, wanted: list[tuple[int, int]], share: int, mode: ShardMode
@@ -55,7 +55,7 @@ def test_copies_at_once_are_copies_one_by_one(
     assert at_once.ledger.fingerprint() == one_by_one.ledger.fingerprint()
 
 
-@examples(35)
+@examples(25)
 @given(crowded(), weightings, shares)
 def test_nobody_goes_outside_while_there_is_room_inside(
     world: list[kube.KubeObject], weighting: str, share: int
@@ -72,7 +72,7 @@ def test_nobody_goes_outside_while_there_is_room_inside(
             session.pipeline(task, rows[0]) if rows else None
 
 
-@examples(40)
+@examples(25)
 @given(worlds(), shares)
 def test_nothing_is_decided_about_nodes_of_others(world: SmallWorld, share: int) -> None:
     objects, inside = with_shard(world.objects, share)
@@ -87,7 +87,7 @@ def test_nothing_is_decided_about_nodes_of_others(world: SmallWorld, share: int)
             assert where in inside
 
 
-@examples(20)
+@examples(15)
 @given(worlds(), st.sampled_from(ShardMode))
 def test_a_shard_of_all_nodes_is_none(world: SmallWorld, mode: ShardMode) -> None:
     objects, _ = with_shard(world.objects, (1 << 8) - 1)

@@ -1,0 +1,89 @@
+"""A node that changes hands: what no watch has told yet is known before it is used; what is under way ends first."""
+
+from __future__ import annotations
+
+import pytest
+
+from stromboli.embedded.faults import HangWatch, Hold, LoseAnswer, Match
+from stromboli.kube.objects.catalogue import NODE_SHARDS
+from stromboli.model.shards import ShardChoice, ShardMode
+from stromboli.scheduler.shard_settings import ShardSettings
+from tests.living.world import World, cpus, living
+from tests.scenarios.builders import foreign, gang
+from tests.scenarios.sharding import OUTSIDE, node_shard
+
+pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
+
+NODE = "node-00"
+OURS = ShardSettings(ShardChoice(ShardMode.HARD, "ours"), retry_period=0.1)
+
+
+async def desire(world: World, *nodes: str) -> None:
+    await world.patch(NODE_SHARDS, "ours", {"spec": {"nodesDesired": list(nodes)}})
+
+
+async def others_use(world: World, *nodes: str) -> None:
+    await world.patch(NODE_SHARDS, "theirs", {"status": {"nodesInUse": list(nodes)}}, subresource="status")
+
+
+async def until_told(world: World, **expected: list[str]) -> None:
+    async def reached() -> bool:
+        status = (await world.client.get(NODE_SHARDS, "ours")).status
+        return all((getattr(status, name) or []) == nodes for name, nodes in expected.items())
+
+    await world.until(reached, f"ours says {expected}")
+
+
+async def test_pods_that_the_watch_has_not_told_of_are_known_before_a_node_is_used() -> None:
+    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+        await world.create(node_shard("ours", ""), node_shard("theirs", ""))
+        await others_use(world, NODE)
+        await world.start()
+        await world.create(gang(1, 2, name="gang"))
+        await world.until_says("gang", OUTSIDE)
+        fault = world.faults.add(Match(verb="watch", plural="pods"), HangWatch(), times=None)
+        await world.create(foreign(NODE, cpu=3))
+        await desire(world, NODE)
+        await until_told(world, nodes_in_use=[], nodes_to_add=[NODE])
+        await others_use(world)
+        await until_told(world, nodes_in_use=[NODE], nodes_to_add=[])
+        await world.until_says("gang", "Insufficient cpu")
+        assert fault.fired
+        assert await world.bound("gang") == []
+
+
+async def test_a_node_is_given_up_when_the_binds_on_it_have_ended() -> None:
+    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+        await world.create(node_shard("ours", [NODE]))
+        held = Hold()
+        world.faults.add(Match(verb="create", plural="pods", subresource="binding"), held)
+        await world.start()
+        await until_told(world, nodes_in_use=[NODE])
+        await world.create(gang(1, 1, name="gang"))
+        await world.until_true(lambda: world.scheduler.cluster.assumed, "the bind is under way")
+        await desire(world)
+        await until_told(world, nodes_in_use=[NODE], nodes_to_remove=[NODE])
+        held.release()
+        await until_told(world, nodes_in_use=[], nodes_to_remove=[])
+        await world.until_bound("gang", 1)
+
+
+async def test_a_claim_without_an_answer_is_found_out_about() -> None:
+    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+        await world.create(node_shard("ours", [NODE]))
+        fault = world.faults.add(Match(verb="patch", plural="nodeshards", subresource="status"), LoseAnswer(), times=2)
+        await world.start(timeout=0.5)
+        await world.create(gang(1, 1, name="gang"))
+        await world.until_bound("gang", 1)
+        assert fault.fired
+
+
+async def test_a_node_that_somebody_took_out_of_the_record_is_claimed_again() -> None:
+    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+        await world.create(node_shard("ours", [NODE]))
+        await world.start()
+        await until_told(world, nodes_in_use=[NODE])
+        await world.patch(NODE_SHARDS, "ours", {"status": {"nodesInUse": []}}, subresource="status")
+        await until_told(world, nodes_in_use=[NODE])
+        await world.create(gang(1, 1, name="gang"))
+        await world.until_bound("gang", 1)
