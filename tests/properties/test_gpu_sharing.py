@@ -5,11 +5,15 @@ whole ones, what is undone is undone exactly, and a scheduler that starts anew k
 from __future__ import annotations
 
 from collections import defaultdict
+from random import Random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stromboli.cache.auditor import audit, view_of
+from stromboli.cache.cluster import Cluster
+from stromboli.cache.summary import summary_of
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
@@ -19,7 +23,7 @@ from stromboli.model.task import TaskStatus
 from stromboli.planner.world import World
 from stromboli.plugins.gpusharing import GpuSharing
 from tests.properties.effort import examples
-from tests.scenarios.builders import Manifest, gang, gang_of, priority_class
+from tests.scenarios.builders import Manifest, gang, gang_of, pod, priority_class
 from tests.scenarios.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects, plugin
 from tests.scenarios.gpu_shares import gpus, member, memory, part, reservation, sharing
 
@@ -71,11 +75,11 @@ def check_gpus(world: World, numbers: list[Any]) -> None:
     """Count by hand what pods on nodes have."""
     sizes = {name: (each, size or 0) for name, (each, size, _) in zip("abc", numbers, strict=False)}
     used, whole = defaultdict[tuple[str, str], int](int), defaultdict[str, int](int)
-    for pod in world._cluster.pods():
-        said, place = pod.metadata.annotations or {}, pod.spec.node_name or ""
+    for each in world._cluster.pods():
+        said, place = each.metadata.annotations or {}, each.spec.node_name or ""
         if not place:
             continue
-        asked = ((pod.spec.containers or ())[0].resources.requests or {}).get("nvidia.com/gpu", 0)  # type: ignore[union-attr]
+        asked = ((each.spec.containers or ())[0].resources.requests or {}).get("nvidia.com/gpu", 0)  # type: ignore[union-attr]
         whole[place] += int(asked)
         groups = said.get(GROUPS, "").split(",") if GROUPS in said else []
         assert len(set(groups)) == len(groups)
@@ -218,6 +222,42 @@ def rehoused(statement: Statement) -> set[str]:
     return {task.uid for entry in entries if entry.successors for task in entry.tasks}
 
 
+@examples(40)
+@given(
+    sizes=st.lists(st.sampled_from([None, 1500, 3000]), min_size=4, max_size=4),
+    wanted=st.lists(st.tuples(shares, st.sampled_from(["", "a", "b"]), st.booleans()), max_size=5),
+    random=st.randoms(use_true_random=False),
+)
+def test_however_news_arrives(sizes: list[Any], wanted: list[Any], random: Random) -> None:
+    """Nodes change the memory they speak of, and pods get their nodes: in the end it is as if nothing else had been."""
+    program = program_of("gpupack")
+    before, after = (
+        list(objects([gpus("a", 2, sizes[start]), gpus("b", 2, sizes[start + 1]), *pods_of(wanted, bound=bound)]))
+        for start, bound in ((0, False), (2, True))
+    )
+    cluster = Cluster(SCHEDULER_NAMES, program.class_labels, program.class_annotations)
+    for versions in (before, after):
+        for entry in random.sample(versions, len(versions)):
+            cluster.apply(entry)
+            if random.random() < 0.2:
+                cluster.snapshot()
+    fresh = Cluster(SCHEDULER_NAMES, program.class_labels, program.class_annotations)
+    for entry in after:
+        fresh.apply(entry)
+    assert audit(cluster) == []
+    assert summary_of(view_of(cluster)) == summary_of(view_of(fresh))
+
+
+def pods_of(wanted: list[Any], *, bound: bool) -> list[Manifest]:
+    """Pods by what they want, where they are to go, and whether we or others send them there; and who holds a GPU."""
+    made = [reservation("a", "x")] if bound else []
+    for place, (wish, goes_to, ours) in enumerate(wanted):
+        has = bound and goes_to
+        annotations = {**wish, GROUPS: "x"} if has and ours else wish
+        made.append(pod(1, name=f"pod-{place}", annotations=annotations, **({"nodeName": goes_to} if has else {})))
+    return made
+
+
 words = st.one_of(st.text(max_size=12), st.sampled_from(["0.5", "1e-9", "-0", "1e9999", "Infinity", "8", "9" * 40]))
 
 
@@ -237,7 +277,8 @@ def test_what_one_pod_or_node_says_is_its_own_matter(
     """Nobody else is kept from sharing GPUs elsewhere."""
     program = program_of(policy)
     world = world_of(
-        program, CLASSES, gpus("a", 1, label), gpus("b", 1, 3000), gang(1, name="bad", annotations=said, nodeSelector={"node": "a"}),
+        program, CLASSES, gpus("a", 1, label), gpus("b", 1, 3000),
+        gang(1, name="bad", annotations=said, nodeSelector={"node": "a"}),
         gang_of(member("a", groups, said), name="old", minimum=0, phase="Running"),
         gang(2, annotations=memory(1500), nodeSelector={"node": "b"}),
     )  # fmt: skip
