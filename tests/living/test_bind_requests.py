@@ -138,13 +138,15 @@ async def test_what_plugins_add_stands_on_the_pod_in_both_modes(mode: str) -> No
         assert (bound.metadata.annotations or {})["example.com/passport"] == "gang-task-0"
 
 
-async def test_pods_of_a_pool_are_told_their_pool() -> None:
+@pytest.mark.parametrize("mode", ["direct", "request"])
+async def test_pods_of_a_pool_are_told_their_pool(mode: str) -> None:
     chosen = {"pool": frozenset({"a", "b"})}
-    async with requesting(cpus(1, 2, labels={"pool": "a"}), node_selector=chosen) as (world, binder):
+    async with requesting(cpus(1, 2, labels={"pool": "a"}), node_selector=chosen, bind_mode=mode) as (world, binder):
         await world.create(gang(1, 2))
-        request = await binder.one()
-        assert (request.metadata.labels or {})["pool"] == "a"
-        await binder.carries_out(request)
+        if mode == "request":
+            request = await binder.one()
+            assert (request.metadata.labels or {})["pool"] == "a"
+            await binder.carries_out(request)
         (bound,) = await world.until_bound("gang", 1)
         assert (bound.metadata.labels or {})["pool"] == "a"
 

@@ -72,6 +72,11 @@ class Structure:
         found = self._objects.get((kube.Queue, name))
         return found if isinstance(found, kube.Queue) else None
 
+    def pool_of(self, node: str) -> Mapping[str, str]:
+        """The labels by which our nodes are chosen, as a node has them: its pods are told with their binding."""
+        entry = self.nodes.get(node) if self._node_selector else None
+        return {key: entry.facts.labels[key] for key in self._node_selector} if entry is not None else {}
+
     def find_node(self, name: str) -> kube.Node | None:
         found = self._objects.get((kube.Node, name))
         return found if isinstance(found, kube.Node) else None

@@ -122,7 +122,8 @@ class Cycles:
     def _order_of(self, bind: Bind, mark: dict[str, str]) -> BindOrder:
         task, claims = bind.task, writes_of(bind.claims, bind.node, self._cluster.claims)
         given = {**bind.annotations, **mark}
-        return BindOrder(task.uid, task.namespace, task.name, bind.node, given, bind.volumes, claims=claims)
+        labels = self._cluster.structure.pool_of(bind.node)
+        return BindOrder(task.uid, task.namespace, task.name, bind.node, given, bind.volumes, labels, claims)
 
     def _minimum(self, job: Job, before: int, members: int) -> int:
         """How many tasks must have a place after a commit of so many, when the job had some before.

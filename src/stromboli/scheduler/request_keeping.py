@@ -102,7 +102,8 @@ class RequestKeeper:
     def _follow(self, request: BindRequest, is_gone: bool) -> None:
         uid = request.metadata.uid
         if is_gone:
-            if (watched := self._watched.pop(uid, None)) is not None:
+            watched = self._watched.pop(uid, None)
+            if watched is not None and self._outcomes.is_in_charge():
                 self._gone.append(watched)
             self._changed.pop(uid, None)
             return
@@ -124,13 +125,23 @@ class RequestKeeper:
     def look(self) -> None:
         """Whoever is in charge does what there is to do about requests that have changed, or whose time is up."""
         gone, self._gone = self._gone, []
-        for lost in gone:
-            if not lost.is_settled:
-                self._settle(lost, lost.reason or DELETED)
         changed, self._changed = self._changed, {}
+        for lost in gone:
+            self._safely(self._look_at_gone, lost)
         for uid in [*changed, *self._due()]:
             if (watched := self._watched.get(uid)) is not None:
-                self._look_at(watched)
+                self._safely(self._look_at, watched)
+
+    def _safely(self, act: Callable[[_Watched], None], watched: _Watched) -> None:
+        """One request that makes no sense hurts nobody else."""
+        try:
+            act(watched)
+        except Exception:
+            log.exception("BindRequest %s cannot be looked after", watched.request.key)
+
+    def _look_at_gone(self, watched: _Watched) -> None:
+        if not watched.is_settled:
+            self._settle(watched, watched.reason or DELETED)
 
     def _is_due(self) -> bool:
         return self._clock() - self._last_look >= LOOK_EVERY or self._cluster.structure.generation != self._nodes_seen

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -130,7 +130,7 @@ class RequestMaker:
             pod_uid=order.uid,
             selected_node=order.node,
             annotations=dict(order.annotations),
-            labels={**self._pool(order.node), **order.labels},
+            labels=dict(order.labels),
         )
         if volumes is not None:
             member.volumes = [ChosenVolume(choice.claim, choice.volume) for choice in volumes.choices]

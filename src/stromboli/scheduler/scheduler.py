@@ -347,6 +347,7 @@ class Scheduler:
             program = self.policy.program
             self.cluster.read_also(program.class_labels, program.class_annotations)
             self.feed.follow_config_maps(program.config_maps)
+            self._check_bind_mode(program.configuration.bind.mode)
             self._has_news = True
             self.alarm.ring()
         if self.feed.is_trustworthy and self._is_in_charge():
@@ -356,6 +357,11 @@ class Scheduler:
         self._audit_when_due()
         self._clean_up_when_due()
         self._tell_state()
+
+    def _check_bind_mode(self, mode: str) -> None:
+        """Who binds pods is settled when the process starts."""
+        if not self.options.bind_mode and (mode or DIRECT) != self.bind_mode:
+            log.warning("bind.mode is %s from the next start on; until then %s", mode or DIRECT, self.bind_mode)
 
     def _tell_state(self) -> None:
         self.requests.show()
