@@ -35,7 +35,7 @@ COLUMNS = {
     "Queue": ["PARENT", "STATE", "WEIGHT", "PENDING", "INQUEUE", "RUNNING", "AGE"],
     "HyperNode": ["Tier", "TierName", "NodeCount", "Age"],
     "Numatopology": ["Policy", "Age"],
-    "NodeShard": ["In use", "Waits for", "Gives up", "Desired", "Updated", "Age"],
+    "NodeShard": ["Nodes", "Waits for", "Gives up", "In use", "Desired", "Updated", "Age"],
     "BindRequest": ["Pod group", "Pods", "Phase", "Attempts", "Reason", "Age"],
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from stromboli.embedded.faults import HangWatch, Hold, LoseAnswer, Match
@@ -78,8 +80,8 @@ async def test_a_claim_without_an_answer_is_found_out_about() -> None:
         assert fault.fired
 
 
-async def test_a_node_that_somebody_took_out_of_the_record_is_claimed_again() -> None:
-    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+async def test_a_node_that_somebody_took_out_of_the_record_is_claimed_again(tmp_path: Path) -> None:
+    async with living(cpus(1), bare=True, starts=False, home=tmp_path, shard=OURS) as world:
         await world.create(node_shard("ours", [NODE]))
         await world.start()
         await until_told(world, nodes_in_use=[NODE])
@@ -87,3 +89,6 @@ async def test_a_node_that_somebody_took_out_of_the_record_is_claimed_again() ->
         await until_told(world, nodes_in_use=[NODE])
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
+        table = [line.split() for line in (await world.kubectl("get", "nodeshards")).splitlines()]
+        assert table[0] == ["NAME", "NODES", "WAITS", "FOR", "GIVES", "UP", "UPDATED", "AGE"]
+        assert table[1][:4] == ["ours", "1", "[]", "[]"]

@@ -87,4 +87,5 @@ def test_what_somebody_else_asks_for_is_left_to_them() -> None:
 def test_a_shard_by_labels_is_known_by_its_record() -> None:
     dead = shard("dead", in_use="abc", to_add="d", to_remove="c")
     assert nodes_to_look_after("east", [dead, shard("east")], set(), {"dead"}) == set("abd")
-    assert cleared(dead) == {"nodesInUse": [], "nodesToRemove": [], "nodesToAdd": ["a", "b", "d"]}
+    emptied = {"nodeCount": 0, "nodesInUse": [], "nodesToRemove": [], "nodesToAdd": ["a", "b", "d"]}
+    assert cleared(dead) == emptied

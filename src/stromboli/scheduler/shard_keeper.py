@@ -307,6 +307,7 @@ def _body(write: Write) -> dict[str, Any]:
     record = write.record
     status = {
         "lastUpdateTime": timestamps.now(),
+        "nodeCount": len(record.in_use),
         "nodesInUse": sorted(record.in_use),
         "nodesToAdd": sorted(record.to_add),
         "nodesToRemove": sorted(record.to_remove),

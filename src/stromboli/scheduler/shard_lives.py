@@ -124,6 +124,6 @@ def _weight(heir: str, node: str) -> bytes:
     return blake2b(f"{heir}/{node}".encode(), digest_size=8).digest()
 
 
-def cleared(shard: NodeShard) -> Mapping[str, list[str]]:
+def cleared(shard: NodeShard) -> Mapping[str, int | list[str]]:
     """What the record of a dead shard has to say: it uses nothing, and waits for what it had."""
-    return {"nodesInUse": [], "nodesToRemove": [], "nodesToAdd": sorted(_asks_for(shard))}
+    return {"nodeCount": 0, "nodesInUse": [], "nodesToRemove": [], "nodesToAdd": sorted(_asks_for(shard))}

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from stromboli.kube.objects.meta import TopLevel, Wire
+from stromboli.kube.objects.meta import Int64, TopLevel, Wire
 
 
 class NodeShardSpec(Wire):
@@ -17,6 +17,8 @@ class NodeShardStatus(Wire):
     """What the scheduler of the shard says of itself."""
 
     last_update_time: str | None = None
+    #: How many nodes are in use; a field of ours, for tables.
+    node_count: Int64 | None = None
     #: Nodes on which it may place pods. Others keep away from them until they are gone from here.
     nodes_in_use: list[str] | None = None
     #: Nodes in use that it is about to give up.
