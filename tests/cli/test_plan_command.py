@@ -15,6 +15,7 @@ from stromboli.framework.configuration import DEFAULT_TEXT
 from tests.cli.conftest import Run
 from tests.scenarios.builders import foreign, gang, nodes, pod, queue, running
 from tests.scenarios.case import configuration
+from tests.scenarios.claimed import claiming, device_class, offer, template
 from tests.scenarios.networks import SOFT, TREE
 
 FITS = [*nodes(4, 2), *gang(3, 2)]
@@ -35,7 +36,7 @@ def test_a_plan_as_json(run: Run) -> None:
     binds = {"default/gang-task-0": "a", "default/gang-task-1": "b", "default/gang-task-2": "a"}
     assert (result.exit_code, result.stderr) == (0, "")
     assert set(report) == {
-        *("cycles", "binds", "pipelined", "evictions", "evictionDetails", "refusedClaims"),
+        *("cycles", "binds", "devices", "pipelined", "evictions", "evictionDetails", "refusedClaims"),
         *("podGroups", "pods", "queues", "warnings"),
     }
     assert sorted(report["binds"]) == sorted(binds)
@@ -43,6 +44,15 @@ def test_a_plan_as_json(run: Run) -> None:
     assert report["queues"]["default"] == {
         "allocated": {"cpu": "6", "pods": "3"}, "deserved": {"cpu": "6", "pods": "3"}, "share": 1.0,
     }  # fmt: skip
+
+
+def test_the_devices_of_claims_are_told(run: Run) -> None:
+    world = [*nodes(4, 1), device_class(), offer("a", 1), template(), *gang(1, resourceClaims=claiming(gpu="each"))]
+    devices = {"default/gang-task-0": ["gpu: gpu.example.com/a/gpu-0"]}
+    assert planned(run("plan", world, "-o", "json"))["devices"] == devices
+    told = run("plan", world).output
+    assert "CLAIMED DEVICES" in told
+    assert "gpu: gpu.example.com/a/gpu-0" in told
 
 
 def test_a_group_that_waits_as_json(run: Run) -> None:

@@ -32,7 +32,8 @@ def echo_plan(plan: Plan) -> None:
         click.echo()
     echo_table(_queues(plan))
     click.echo()
-    for table in (_networks(plan.groups), _evictions(plan.accounts), _refusals(plan.refusals)):
+    devices, networks = _devices(plan.devices), _networks(plan.groups)
+    for table in (networks, devices, _evictions(plan.accounts), _refusals(plan.refusals)):
         if table.rows:
             echo_table(table)
             click.echo()
@@ -63,6 +64,14 @@ def _networks(groups: Mapping[str, GroupPlan]) -> Table:
         for condition in group.conditions:
             if condition.type == "Scheduled" and condition.message:
                 table.add(key, condition.message)
+    return table
+
+
+def _devices(devices: Mapping[str, Sequence[str]]) -> Table:
+    """What the claims of pods got with them."""
+    table = Table(("POD", "CLAIMED DEVICES"), flexible=("CLAIMED DEVICES",))
+    for pod, given in devices.items():
+        table.add(pod, ", ".join(given))
     return table
 
 
