@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import time
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED
@@ -45,7 +47,8 @@ class Pair(Place):
     def fight(self) -> Command:
         """A binder that works only while it has the lease."""
         return self.bind(
-            "--leader-elect=true", f"--leader-elect-resource-namespace={NAMESPACE}",
+            "--listen-address=127.0.0.1:0", "--healthz-address=127.0.0.1:0", "--leader-elect=true",
+            f"--leader-elect-resource-namespace={NAMESPACE}",
             f"--leader-elect-lease-duration={LEASE:g}s", "--leader-elect-renew-deadline=4s",
             "--leader-elect-retry-period=200ms",
         )  # fmt: skip
@@ -74,8 +77,19 @@ async def test_another_binder_takes_over_in_the_middle_of_a_gang(plane: ControlP
             assert time.monotonic() < deadline, f"waited in vain: requests are deleted\n{place.logs}"
             await asyncio.sleep(0.1)
         assert await place.faults() == [], place.logs
+        assert (await told(second, "readyz")).startswith("ok")
+        numbers = await told(second, "metrics")
+        assert "stromboli_leader 1.0" in numbers
+        assert 'stromboli_bind_requests_finished_total{phase="Succeeded"} 1.0' in numbers
         second.signal(signal.SIGTERM)
         assert second.ends() == 0
+
+
+async def told(command: Command, path: str) -> str:
+    """What a process answers at the address that its log names."""
+    (address,) = re.findall(rf"http://\S+/{path}\b", command.output)
+    async with aiohttp.ClientSession() as session, session.get(address) as answer:
+        return await answer.text()
 
 
 async def test_a_newer_status_is_never_overwritten(plane: ControlPlane, tmp_path: Path) -> None:
