@@ -17,6 +17,7 @@ from testbed.fault_proxy import FaultProxy
 from testbed.plane import NAMESPACE as OUR_NAMESPACE
 from testbed.plane import ControlPlane
 from testbed.proxy_faults import Answer, Match
+from tests.e2e.cluster import Cluster
 from tests.e2e.disturbed import STREAMED_LISTS
 from tests.e2e.rights import admit
 from tests.e2e.webhook import CONFIGURATION, Document, Webhook, running_webhook
@@ -103,7 +104,9 @@ def webhook(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
             yield made
         finally:
             made.unregister()
-            made.kubectl("delete", "--wait=false", "-f", "-", stdin=everything)
+            ours = [each for each in WORKERS if each["metadata"]["name"] != "default"]
+            gone = json.dumps({"apiVersion": "v1", "kind": "List", "items": ours})
+            made.kubectl("delete", "--wait=false", "-f", "-", stdin=gone)
 
 
 REFUSED: dict[str, tuple[Document, str]] = {
@@ -223,6 +226,19 @@ def test_what_was_not_said_is_filled_in(webhook: Webhook) -> None:
     assert webhook.stores(group(queue="science"), dry=True)["spec"]["queue"] == "science"
     assert webhook.kubectl(*annotated, f"{QUEUE_NAME}-").returncode == 0
     webhook.wait(lambda: webhook.stores(group(), dry=True)["spec"]["queue"] == "default", "no queue of the namespace")
+
+
+async def test_a_cluster_goes_on_with_it(webhook: Webhook, cluster: Cluster) -> None:
+    """Groups are made for plain pods, gangs are placed, and everybody says how far they have come."""
+    await cluster.create_gang("gang", 2, "1")
+    await cluster.create_pod("plain", "1")
+    await cluster.until_phase("gang", "Running")
+
+    async def is_placed() -> bool:
+        return bool((await cluster.pods())["plain"].spec.node_name)
+
+    await cluster.until(is_placed, "a plain pod has a group, and a node")
+    assert "could not be answered" not in webhook.log
 
 
 def test_pods_of_others_and_spared_namespaces_are_not_asked_about(webhook: Webhook) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.plane import ControlPlane
+from testbed.plane import ACCOUNTS, ControlPlane
 from tests.processes.conftest import DEADLINE, KUBECTL, STROMBOLI, Command
 
 Document = dict[str, Any]
@@ -50,6 +50,7 @@ class Webhook:
             "--listen-address=",
             "--healthz-address=",
             "--authorisation-ttl=0",
+            f"--trusted-user={ACCOUNTS['controller']}",
             "--log-format=json",
             *arguments,
             environment=environment,
