@@ -27,13 +27,13 @@ def rack_room(
 ) -> Result:
     """The whole decision: who goes, and where the gang will be."""
     cluster = Cluster()
-    worlds.fill(cluster, _full(parameters, network, wishing))
+    worlds.fill(cluster, full(parameters, network, wishing))
     prepared(cluster)
     best: Result | None = None
     timings = []
     for _ in range(runs):
         session, seconds, phases = run_cycle(cluster, program)
-        _check(session, parameters["gang"])
+        check(session, parameters["gang"])
         timings.append(seconds)
         if best is None or seconds < best.seconds:
             best = Result(f"topology.{action}", parameters, seconds, 0, 0.0, phases)
@@ -47,7 +47,7 @@ def rack_room(
     return finished(best)
 
 
-def _full(parameters: Parameters, network: Network, wishing: Wishing) -> Objects:
+def full(parameters: Parameters, network: Network, wishing: Wishing) -> Objects:
     """Two pods on every node, each of half its size. Those that may have to go are spread over all racks."""
     yield from standard_queues()
     for name, value in (("low", 10), ("high", 1_000)):
@@ -62,7 +62,7 @@ def _full(parameters: Parameters, network: Network, wishing: Wishing) -> Objects
     yield from wishing(contention.job("urgent", parameters["gang"], _HALF, priority="high"))
 
 
-def _check(session: Session, gang: int) -> None:
+def check(session: Session, gang: int) -> None:
     """Nobody goes in vain, and the gang will be in one rack."""
     rooms, evictions = session.decisions.nominations, session.decisions.evictions
     tree, index = session.snapshot.hyper_nodes, session.nodes.index

@@ -25,7 +25,7 @@ Parameters = dict[str, int]
 Objects = Iterator[kube.KubeObject]
 
 _PART = "bench/part"
-_HARD_RACK = NetworkTopology(mode="hard", highest_tier_allowed=1)
+HARD_RACK = NetworkTopology(mode="hard", highest_tier_allowed=1)
 _SOFT = NetworkTopology(mode="soft")
 
 
@@ -38,15 +38,15 @@ def topology(parameters: Parameters, runs: int) -> list[Result]:
     results += [_measured("racks", {"nodes": nodes, "gangs": g, "size": 1_000}, _racks, runs) for g in (3, 6, 9)]
     results.append(_measured("tree", {"zones": 4, "blocks": 8, "racks": 8, "hosts": 2}, _tree, runs))
     results.append(_measured("parts", {"nodes": 1_000, "parts": 100, "size": 10}, _parts, runs))
-    results.append(turnover({"nodes": 640, "racks": 10, "workloads": 15_000}, _network, _program()))
+    results.append(turnover({"nodes": 640, "racks": 10, "workloads": 15_000}, network, program()))
     for action in ("preempt", "gangpreempt"):
-        full = {"nodes": 2_000, "racks": 20, "victims": 700, "gang": 30}
-        program = _program(f"allocate, {action}")
-        results.append(rack_room(action, full, _network, partial(_wishing, _HARD_RACK), program, runs))
+        size = {"nodes": 2_000, "racks": 20, "victims": 700, "gang": 30}
+        claiming = program(f"allocate, {action}")
+        results.append(rack_room(action, size, network, partial(wishing, HARD_RACK), claiming, runs))
     return results
 
 
-def _program(actions: str = "enqueue, allocate, backfill") -> Program:
+def program(actions: str = "enqueue, allocate, backfill") -> Program:
     registry = built_in_registry(())
     text = DEFAULT_TEXT.replace("enqueue, allocate, backfill", actions) + "  - name: network-topology-aware\n"
     return Program(parse_configuration(text, registry), registry)
@@ -56,11 +56,11 @@ def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], O
     cluster = Cluster()
     worlds.fill(cluster, make(parameters))
     prepared(cluster)
-    program = _program()
+    aware = program()
     best: Result | None = None
     timings = []
     for _ in range(runs):
-        session, seconds, phases = run_cycle(cluster, program)
+        session, seconds, phases = run_cycle(cluster, aware)
         placed = sum(len(statement) for statement in session.decisions.binds)
         timings.append(seconds)
         if best is None or seconds < best.seconds:
@@ -74,9 +74,9 @@ def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], O
 def _racks(parameters: Parameters) -> Objects:
     """Fifty racks, and gangs that must each be in one."""
     yield from standard_queues()
-    yield from _network([worlds.plain_node(number, 16) for number in range(parameters["nodes"])], [50])
+    yield from network([worlds.plain_node(number, 16) for number in range(parameters["nodes"])], [50])
     for number in range(parameters["gangs"]):
-        yield from _wishing(_HARD_RACK, worlds.job(f"gang-{number:04}", parameters["size"], worlds.cpu_template()))
+        yield from wishing(HARD_RACK, worlds.job(f"gang-{number:04}", parameters["size"], worlds.cpu_template()))
 
 
 def _tree(parameters: Parameters) -> Objects:
@@ -84,17 +84,17 @@ def _tree(parameters: Parameters) -> Objects:
     yield from standard_queues()
     zones, blocks, racks, hosts = (parameters[key] for key in ("zones", "blocks", "racks", "hosts"))
     nodes = [worlds.plain_node(number, 1) for number in range(zones * blocks * racks * hosts)]
-    yield from _network(nodes, [zones * blocks * racks, zones * blocks, zones])
-    yield from _wishing(_SOFT, worlds.job("gang", len(nodes), worlds.cpu_template()))
+    yield from network(nodes, [zones * blocks * racks, zones * blocks, zones])
+    yield from wishing(_SOFT, worlds.job("gang", len(nodes), worlds.cpu_template()))
 
 
 def _parts(parameters: Parameters) -> Objects:
     """A hundred racks, and a job of as many parts of which each must be in one."""
     yield from standard_queues()
     parts, size = parameters["parts"], parameters["size"]
-    yield from _network([worlds.plain_node(number, 2) for number in range(parameters["nodes"])], [parts])
+    yield from network([worlds.plain_node(number, 2) for number in range(parameters["nodes"])], [parts])
     policy = SubGroupPolicy(
-        name="part", sub_group_size=size, min_sub_groups=parts, match_label_keys=[_PART], network_topology=_HARD_RACK
+        name="part", sub_group_size=size, min_sub_groups=parts, match_label_keys=[_PART], network_topology=HARD_RACK
     )
     for place, entry in enumerate(worlds.job("job", parts * size, worlds.cpu_template())):
         if isinstance(entry, kube.PodGroup):
@@ -105,14 +105,14 @@ def _parts(parameters: Parameters) -> Objects:
             yield msgspec.structs.replace(entry, metadata=msgspec.structs.replace(entry.metadata, labels=labels))
 
 
-def _wishing(wish: NetworkTopology, objects: Objects) -> Objects:
+def wishing(wish: NetworkTopology, objects: Objects) -> Objects:
     for entry in objects:
         if isinstance(entry, kube.PodGroup):
             entry = msgspec.structs.replace(entry, spec=msgspec.structs.replace(entry.spec, network_topology=wish))
         yield entry
 
 
-def _network(nodes: list[kube.Node], domains: list[int]) -> Objects:
+def network(nodes: list[kube.Node], domains: list[int]) -> Objects:
     """The nodes, and as many domains of each tier as said: the first number is that of racks."""
     yield from nodes
     kind, members = "Node", [node.metadata.name for node in nodes]

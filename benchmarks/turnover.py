@@ -22,6 +22,8 @@ from stromboli.kube.objects.pod import PodStatus
 from stromboli.kube.objects.volcano import NetworkTopology
 
 Parameters = dict[str, int]
+#: Puts nodes into so many racks.
+Network = Callable[[list[kube.Node], list[int]], Iterator[kube.KubeObject]]
 
 #: Virtual seconds between two cycles.
 _PACE = 0.05
@@ -54,6 +56,7 @@ class Turnover:
         self._program = program
         self._racks = racks
         self._by_pod = {uid: workload for workload in workloads for uid in workload.pods}
+        self._expected = len(workloads)
         self._numbers = count()
         #: What comes next: the moment, a number that keeps the order, who, and whether it comes or goes.
         self._agenda = [(each.arrives, next(self._numbers), each, True) for each in workloads]
@@ -80,6 +83,7 @@ class Turnover:
                     self._leave(workload)
             self._bring_books_up_to_date()
             self._realise(self._cycle())
+        assert self.finished == self._expected, "all workloads finish"
 
     def _bring_books_up_to_date(self) -> None:
         began = time.process_time()
@@ -132,21 +136,12 @@ class Turnover:
         heappush(self._agenda, (self.now + workload.runs_for, next(self._numbers), workload, False))
 
 
-def turnover(
-    parameters: Parameters, network: Callable[[list[kube.Node], list[int]], Iterator[kube.KubeObject]], program: Program
-) -> Result:
-    """So many workloads of 1 to 20 pods that run for 0.2 to 1 s; every other one must be in one rack, and the others
-    would rather be. One run: it is long enough.
-    """
-    number, racks = parameters["workloads"], parameters["racks"]
-    nodes = [worlds.plain_node(place, _CPU) for place in range(parameters["nodes"])]
-    cluster = Cluster()
-    worlds.fill(cluster, chain(standard_queues(), network(nodes, [racks])))
-    prepared(cluster)
-    rack_of = {node.metadata.name: place * racks // len(nodes) for place, node in enumerate(nodes)}
-    passing = Turnover(cluster, program, list(_workloads(number, len(nodes) * _CPU)), rack_of)
+def turnover(parameters: Parameters, network: Network, program: Program) -> Result:
+    """One run: it is long enough."""
+    passing = busy(parameters, network, program)
+    prepared(passing.cluster)
     passing.run()
-    assert passing.finished == number, "all workloads finish"
+    number, cpus = parameters["workloads"], parameters["nodes"] * _CPU
     seconds, of_books = passing.seconds, passing.seconds_of_books
     result = Result("topology.turnover", parameters, seconds, passing.bound, passing.bound / seconds, {})
     result.phases = {"cycles": seconds, "books": of_books}
@@ -155,10 +150,21 @@ def turnover(
         "workloads_per_second_with_books": number / (seconds + of_books),
         "cycles": passing.cycles,
         "virtual_seconds": passing.now,
-        "used_cpu": passing.used / (len(nodes) * _CPU * passing.now),
+        "used_cpu": passing.used / (cpus * passing.now),
         "preferred_but_not_in_one_rack": passing.scattered / max(1, passing.preferred),
     }
     return finished(result)
+
+
+def busy(parameters: Parameters, network: Network, program: Program) -> Turnover:
+    """So many workloads of 1 to 20 pods that run for 0.2 to 1 s; every other one must be in one rack, and the others
+    would rather be.
+    """
+    racks, nodes = parameters["racks"], [worlds.plain_node(place, _CPU) for place in range(parameters["nodes"])]
+    cluster = Cluster()
+    worlds.fill(cluster, chain(standard_queues(), network(nodes, [racks])))
+    rack_of = {node.metadata.name: place * racks // len(nodes) for place, node in enumerate(nodes)}
+    return Turnover(cluster, program, list(_workloads(parameters["workloads"], len(nodes) * _CPU)), rack_of)
 
 
 def _workloads(number: int, cpus: int) -> Iterator[Workload]:
