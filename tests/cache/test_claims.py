@@ -9,7 +9,9 @@ import pytest
 
 from stromboli.cache.auditor import audit
 from stromboli.cache.cluster import Cluster
+from stromboli.kube.objects.bind_requests import BindRequest, BindRequestSpec, BoundPod, ClaimAllocation
 from stromboli.kube.objects.kinds import KubeObject
+from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.model.claims import ClaimChoice, DeviceName, GivenDevice
 from tests.scenarios.builders import Manifest, node, pod
 from tests.scenarios.case import objects
@@ -129,6 +131,20 @@ def test_what_was_chosen_is_taken_until_the_attempt_is_given_up() -> None:
     cluster.forget(FIRST)
     assert dict(cluster.snapshot().claims.held) == {}
     assert len(cluster.books.counted[SECOND].task.task_class.claims.waiting) == 1  # type: ignore[union-attr]
+
+
+def test_an_open_bind_request_holds_the_devices_that_it_names() -> None:
+    cluster = Cluster()
+    for entry in objects(WORLD):
+        cluster.apply(entry)
+    written = {"devices": {"results": [{"request": "r", "driver": DRIVER, "pool": "a", "device": "gpu-0"}]}}
+    member = BoundPod("first", FIRST, "a", resource_claim_allocations=[ClaimAllocation("one", written)])
+    metadata = ObjectMeta("first-1", "default", "request")
+    request = BindRequest(metadata=metadata, spec=BindRequestSpec(scheduler="stromboli", pods=[member]))
+    cluster.apply(request)
+    assert cluster.snapshot().claims.held["default/one"].devices == CHOICE.devices
+    cluster.remove(request)
+    assert dict(cluster.snapshot().claims.held) == {}
 
 
 def test_what_the_claim_says_itself_is_believed() -> None:
