@@ -10,43 +10,43 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stromboli.binder.reservations.finding import NotOneGpu, listed_in, visible_gpu
+from stromboli.binder.reservations.finding import NotOneGpu, visible_gpu
 from stromboli.cli import main
 
-LISTED = """\
-GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5c1f2e9a-1111-2222-3333-444455556666)
-  MIG 1g.5gb     Device  0: (UUID: MIG-aaaa1111-2222-3333-4444-555566667777)
-"""
-ONE = "GPU-5c1f2e9a-1111-2222-3333-444455556666"
+ONE, OTHER = "GPU-5c1f2e9a-1111-2222-3333-444455556666", "GPU-aaaa1111-2222-3333-4444-555566667777"
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
-ENVIRONMENTS = [
-    ("the device plugin says which", {"NVIDIA_VISIBLE_DEVICES": ONE}, ONE),
-    ("or says it among other words", {"NVIDIA_VISIBLE_DEVICES": f"void,{ONE}"}, ONE),
-    ("several are not one", {"NVIDIA_VISIBLE_DEVICES": f"{ONE},GPU-2"}, NotOneGpu),
-    ("all of them are not one", {"NVIDIA_VISIBLE_DEVICES": "all", "PATH": ""}, NotOneGpu),
+FOUND = [
+    ("the device plugin says which", {VISIBLE: ONE}, [], ONE),
+    ("or says it among other words", {VISIBLE: f"void,{ONE}"}, [], ONE),
+    ("the driver says which", {}, [ONE], ONE),
+    ("a device plugin that says nothing leaves it to the driver", {VISIBLE: "all"}, [ONE], ONE),
+    ("several are not one", {VISIBLE: f"{ONE},{OTHER}"}, [], None),
+    ("several of the driver are not one", {VISIBLE: "all"}, [ONE, OTHER], None),
+    ("none is not one", {}, [], None),
 ]
 
 
-@pytest.mark.parametrize(("environment", "expected"), [e[1:] for e in ENVIRONMENTS], ids=[e[0] for e in ENVIRONMENTS])
+@pytest.mark.parametrize(
+    ("environment", "described", "expected"), [each[1:] for each in FOUND], ids=[each[0] for each in FOUND]
+)
 def test_which_gpu_is_visible(
-    environment: dict[str, str], expected: str | type[Exception], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environment: dict[str, str], described: list[str], expected: str | None
 ) -> None:
-    monkeypatch.setenv("PATH", "")
-    if isinstance(expected, str):
-        assert visible_gpu(environment) == expected
+    for place, gpu in enumerate(described):
+        folder = tmp_path / f"0000:0{place}:00.0"
+        folder.mkdir()
+        (folder / "information").write_text(f"Model: \t\t NVIDIA A100\nIRQ:   \t\t 33\nGPU UUID: \t {gpu}\n")
+    if expected is None:
+        with pytest.raises(NotOneGpu):
+            visible_gpu(environment, tmp_path)
     else:
-        with pytest.raises(expected):
-            visible_gpu(environment)
-
-
-def test_what_the_driver_lists() -> None:
-    assert listed_in(LISTED) == [ONE, "MIG-aaaa1111-2222-3333-4444-555566667777"]
-    assert listed_in("No devices found.") == []
+        assert visible_gpu(environment, tmp_path) == expected
 
 
 def test_the_name_is_left_for_kubernetes(tmp_path: Path) -> None:
     to = tmp_path / "last-words"
-    done = CliRunner().invoke(main, ["reserve-gpu", "--to", str(to)], env={"NVIDIA_VISIBLE_DEVICES": ONE})
+    done = CliRunner().invoke(main, ["reserve-gpu", "--to", str(to)], env={VISIBLE: ONE})
     assert (done.exit_code, done.output, to.read_text()) == (0, f"{ONE}\n", ONE)
 
 
@@ -58,9 +58,9 @@ def test_a_gpu_that_is_made_up(tmp_path: Path) -> None:
 
 def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
     to = str(tmp_path / "last-words")
-    done = CliRunner().invoke(main, ["reserve-gpu", "--to", to], env={"NVIDIA_VISIBLE_DEVICES": "", "PATH": ""})
+    done = CliRunner().invoke(main, ["reserve-gpu", "--to", to], env={VISIBLE: ""})
     assert done.exit_code == 1
-    assert "NVIDIA_VISIBLE_DEVICES names no GPU, and nvidia-smi cannot be asked" in done.output
+    assert "no GPU is visible: NVIDIA_VISIBLE_DEVICES names none" in done.output
 
 
 def test_it_holds_until_it_is_asked_to_stop() -> None:

@@ -23,7 +23,9 @@ COMMANDS = {
     "admission": LazyCommand(
         "stromboli.cli.admission:admission", "Look at objects before they are stored, as a webhook."
     ),
-    "reserve-gpu": LazyCommand("stromboli.cli.reserve_gpu:reserve_gpu", "Say which GPU a container has, or hold it."),
+    "reserve-gpu": LazyCommand(
+        "stromboli.cli.reserve_gpu:reserve_gpu", "Say which GPU this container was given, or hold it."
+    ),
     "manifests": LazyCommand("stromboli.cli.manifests:manifests", "Print the manifests of an installation."),
     "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
