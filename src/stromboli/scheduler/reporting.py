@@ -134,8 +134,8 @@ class Reporting:
     def _report_job(self, session: Session, job: Job, status: JobStatus) -> None:
         now = self._clock()
         homes = homes_now(session, job)
-        record, is_recorded = record_of(homes, job.key), homes_of(self._cluster.groups[job.key]) == homes
-        mark = (*_mark(job, status), tuple(record.values()), is_recorded)
+        record = record_of(homes, job.key)
+        mark = (*_mark(job, status), tuple(record.values()), self._without_record(job.key, homes))
         told = self._told.get(job.key)
         if told is not None and told.mark == mark and now < told.again:
             return
@@ -190,6 +190,11 @@ class Reporting:
                 self._announcer.group_is_ready(group)
         elif before is None or before.message != shortened(condition.message):
             self._announcer.group_waits(group, condition.message)
+
+    def _without_record(self, key: str, homes: Mapping[str, str]) -> str | None:
+        """The version of a group that says something else about where it is; None when it says this."""
+        group = self._cluster.groups[key]
+        return None if homes_of(group) == homes else group.metadata.resource_version
 
     def _announce_losses(self, session: Session, job: Job) -> None:
         for message in loss_told(session, job):
