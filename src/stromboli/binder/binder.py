@@ -185,7 +185,8 @@ class Binder:
 
     def _changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         if isinstance(entry, Pod):
-            self._look_again(entry.metadata.uid)
+            if before is None or before is entry or not isinstance(before, Pod) or _differ(entry, before):
+                self._look_again(entry.metadata.uid)
         elif isinstance(entry, Node) and self._is_other(entry):
             for key in self.book.of_node(entry.metadata.name):
                 self._wake(key)
@@ -220,3 +221,13 @@ class Binder:
     def _refused(self, quarantined: Quarantined) -> None:
         self.metrics.unreadable(quarantined.kind)
         log.warning("%s %s cannot be used: %s", quarantined.kind, quarantined.key, quarantined.problem)
+
+
+def _differ(pod: Pod, before: Pod) -> bool:
+    """Whether a pod has come further in a way that matters to its bind: most reports are of how it runs."""
+    return _state(pod) != _state(before)
+
+
+def _state(pod: Pod) -> tuple[object, ...]:
+    metadata, spec = pod.metadata, pod.spec
+    return metadata.uid, metadata.deletion_timestamp, spec.node_name, bool(spec.scheduling_gates), pod.status.phase

@@ -22,6 +22,7 @@ class Rooms:
         self._cluster = cluster
         #: By uid, the decision for which a room is held.
         self._held: dict[str, str] = {}
+        self._by_decision: dict[str, set[str]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -46,16 +47,27 @@ class Rooms:
     def release(self, uids: Iterable[str]) -> None:
         """Give up the rooms of those who are not bound after all; who has been seen on its node keeps it."""
         for uid in uids:
-            if self._held.pop(uid, None) is not None:
+            if self._let_go(uid):
                 self._cluster.forget(uid)
 
     def settle(self, uids: Iterable[str]) -> None:
         """These are bound: they take their room until the watches show them, and then for good."""
         for uid in uids:
-            self._held.pop(uid, None)
+            self._let_go(uid)
 
     def held_by(self, decision: str) -> list[str]:
-        return [uid for uid, holder in self._held.items() if holder == decision]
+        return list(self._by_decision.get(decision, ()))
+
+    def _let_go(self, uid: str) -> bool:
+        """Whether a room was held."""
+        decision = self._held.pop(uid, None)
+        if decision is None:
+            return False
+        uids = self._by_decision[decision]
+        uids.discard(uid)
+        if not uids:
+            del self._by_decision[decision]
+        return True
 
     def closed(self, order: BindOrder) -> str:
         """Why the node takes no such pod just now, in words: it is cordoned, not ready, or repels it."""
@@ -80,6 +92,7 @@ class Rooms:
         if order.uid in self._held:
             return
         self._held[order.uid] = decision
+        self._by_decision.setdefault(decision, set()).add(order.uid)
         volumes = order.volumes.choices if order.volumes else ()
         processors = order.annotations.get(PROCESSORS, "")
         self._cluster.assume(order.uid, order.node, processors, order.annotations, volumes)
