@@ -96,7 +96,7 @@ async def ground() -> AsyncIterator[Ground]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-NOTHING = ("", [], False)
+NOTHING: tuple[str, list[str], bool] = ("", [], False)
 
 
 async def test_a_claim_gets_its_device_and_its_user_and_loses_both(ground: Ground) -> None:

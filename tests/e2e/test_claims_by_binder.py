@@ -61,7 +61,7 @@ async def test_a_scheduler_chooses_devices_and_a_binder_gives_them(place: Place)
         listing = await place.client.list(RESOURCE_CLAIMS, namespace=place.name)
         claims = {each.metadata.name: each for each in listing.items}
         given = {name: [each.device for each in devices_of(claim)] for name, claim in claims.items()}
-        assert sorted(given["first-0"] + given["first-1"]) == ["gpu-0", "gpu-1"]
+        assert sorted(map(str, given["first-0"] + given["first-1"])) == ["gpu-0", "gpu-1"]
         assert [user.name for user in claims["first-0"].status.reserved_for or ()] == ["first-0"]
         assert given["second-0"] == given["second-1"] == []
         assert await place.bound("second") == 0
