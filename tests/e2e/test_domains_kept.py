@@ -15,7 +15,9 @@ import yaml
 from stromboli.cache.homes import HOME
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.kube.objects.catalogue import PODS
+from testbed.fault_proxy import BINDINGS
 from testbed.plane import ControlPlane
+from testbed.proxy_faults import Gate
 from tests.e2e.kubectl import kubectl
 from tests.e2e.processes import DEADLINE, Ground, ground
 from tests.processes.conftest import Command
@@ -114,14 +116,15 @@ def kill(scheduler: Command) -> None:
 async def test_a_job_keeps_its_rack(racks: Racks) -> None:
     place = racks.place
     await place.occupy({racks.nodes[0][0]: 1})
-    gate, _ = place.stop_before_write(5)
+    gate = Gate()
+    place.proxy.faults.add(BINDINGS, gate, times=None, after=SIZE // 2)
     first = racks.start()
     await racks.submit()
-    await place.until_between_writes(gate)
+    await place.until(lambda: gate.is_reached and not place.proxy.sent(BINDINGS), "half of the gang is bound")
     kill(first)
     gate.refuse()
     place.proxy.faults.clear()
-    assert 0 < await place.bound("train") < SIZE, place.logs
+    assert await place.bound("train") == SIZE // 2, place.logs
 
     # The first rack would do now, and comes first by name; but the job has begun in the second one.
     await place.client.delete(PODS, f"foreign-{racks.nodes[0][0]}-0", namespace=place.name, grace_period=0)
