@@ -52,6 +52,10 @@ class RequestBook:
 
     def apply(self, request: BindRequest) -> set[str]:
         """A request has come or changed; answers the uids of pods for which another room may be held now."""
+        known = self._requests.get(request.key)
+        if known is not None and not (is_over(known) or is_over(request)) and known.spec == request.spec:
+            self._requests[request.key] = request  # how far it has come changes no room
+            return set()
         touched = self.remove(request.key)
         self._requests[request.key] = request
         for member in _holding(request):

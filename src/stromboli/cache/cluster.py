@@ -249,8 +249,13 @@ class Cluster:
         """Bind requests say something else about these pods, which may be known, or not yet."""
         for uid in uids:
             pod = self.find_pod(uid) or self.requests.strangers.get(uid)
-            if pod is not None:
+            if pod is not None and not pod.spec.node_name and not self._has_its_room(uid):
                 self._apply_pod(pod)
+
+    def _has_its_room(self, uid: str) -> bool:
+        """Whether a pod counts already where it is to count, as when a request says what we meant ourselves."""
+        room = self.decisions.rooms.get(uid)
+        return room is not None and room == (self.requests.room(uid) or self.decisions.intended.get(uid))
 
     def _take_room(self, uid: str) -> None:
         """A pod that waits has the room that a bind request holds for it, else the one that we decided upon, if any."""
@@ -342,7 +347,7 @@ class Cluster:
 
     def forget(self, uid: str) -> None:
         """We do not mean to bind a pod any more: it was not bound after all, or a bind request holds its room now."""
-        if self.decisions.intended.pop(uid, None) is not None:
+        if self.decisions.intended.pop(uid, None) is not None and not self._has_its_room(uid):
             self._take_room(uid)
 
     def expect_leaving(self, uid: str) -> None:

@@ -24,6 +24,8 @@ class Decisions:
     intended: dict[str, Room] = field(default_factory=dict)
     #: Pods that are being bound, by uid, with their nodes: by us, or by whoever carries out bind requests.
     assumed: dict[str, str] = field(default_factory=dict)
+    #: The same with all that they are given.
+    rooms: dict[str, Room] = field(default_factory=dict)
     #: The processors that pods which are being bound were given, by uid, as it will be written on them.
     processors: dict[str, str] = field(default_factory=dict)
     #: What travels with the bindings of some of them, by uid.
@@ -64,6 +66,7 @@ class Decisions:
         """A pod is being bound, and will say what it was given."""
         self.forget_assumed(uid)
         self.assumed[uid] = room.node
+        self.rooms[uid] = room
         if room.processors:
             self.processors[uid] = room.processors
         if room.given:
@@ -72,6 +75,7 @@ class Decisions:
     def forget_assumed(self, uid: str) -> str | None:
         """A pod is not being bound any more; answers the node that it was meant for, if any."""
         self.given.pop(uid, None)
+        self.rooms.pop(uid, None)
         self.processors.pop(uid, None)
         return self.assumed.pop(uid, None)
 
