@@ -13,10 +13,8 @@ from stromboli.binder.binder import Binder
 from stromboli.binder.built_in_plugins import BUILT_IN
 from stromboli.binder.gpu_config_maps import CONFIG_MAP, VISIBLE
 from stromboli.binder.plugin_loading import load_plugins
-from stromboli.binder.reservations.holders import DEVICE
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.install.gpu_sharing import gpu_sharing_documents
-from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.kubeconfig import load_kubeconfig
 from stromboli.kube.applying import Applier
@@ -25,20 +23,21 @@ from stromboli.model.gpu_shares import DEFAULT_NAMESPACE
 from testbed.plane import NAMESPACE, ControlPlane
 from tests.e2e.cluster import Cluster, running_cluster
 from tests.living.world import policy_of
-from tests.scenarios.gpu_shares import SHARING
+from tests.scenarios.gpu_shares import sharing
 
-MODES = {"direct": SHARING, "request": f"{SHARING}bind:\n  mode: request\n"}
+FAKE = sharing(FakeGPUs=True)
+MODES = {"direct": FAKE, "request": f"{FAKE}bind:\n  mode: request\n"}
 
 
 @contextlib.asynccontextmanager
 async def sharing_cluster(plane: ControlPlane, mode: str = "direct") -> AsyncIterator[Cluster]:
-    """One node has a GPU, whoever binds may hold it, and a device plugin tells which one it gave."""
+    """Whoever binds pods may hold GPUs, which are made up."""
     async with running_cluster(plane, policy=policy_of(MODES[mode])) as cluster:
         documents = gpu_sharing_documents("scheduler" if mode == "direct" else "binder", NAMESPACE)
         await Applier(cluster.client).apply(
             [*documents, *writing_requests()] if plane.kind == "real" else documents[:1]
         )
-        async with running(tell_gpus(cluster)), binding(plane) if mode == "request" else contextlib.nullcontext():
+        async with binding(plane) if mode == "request" else contextlib.nullcontext():
             yield cluster
 
 
@@ -60,7 +59,7 @@ def writing_requests() -> list[dict[str, Any]]:
 async def binding(plane: ControlPlane) -> AsyncIterator[None]:
     """A binder is at work, with its own account."""
     async with Client(load_kubeconfig(str(plane.kubeconfig_of("binder")))) as client:
-        binder = Binder(client, load_plugins(BUILT_IN))
+        binder = Binder(client, load_plugins(BUILT_IN, options={"gpusharing": {"fake": "true"}}))
         binder.lead()
         async with running(binder.run()):
             yield
@@ -84,18 +83,6 @@ async def give_gpus(cluster: Cluster, number: int) -> str:
         NODES, name, {"status": {"capacity": amounts, "allocatable": amounts}}, subresource="status"
     )
     return name
-
-
-async def tell_gpus(cluster: Cluster) -> None:
-    """Stands in for what a reservation pod finds out on a node with real GPUs."""
-    while True:
-        for pod in (await cluster.client.list(PODS, namespace=DEFAULT_NAMESPACE)).items:
-            name = pod.metadata.name
-            if DEVICE not in (pod.metadata.annotations or {}):
-                written = {"metadata": {"annotations": {DEVICE: f"GPU-{name}"}}}
-                with contextlib.suppress(ApiError):
-                    await cluster.client.patch(PODS, name, written, namespace=DEFAULT_NAMESPACE)
-        await asyncio.sleep(0.1)
 
 
 async def create(cluster: Cluster, name: str, fraction: str = "", *, gpu: str = "") -> None:
@@ -136,7 +123,7 @@ async def test_two_share_a_gpu_and_then_it_is_whole_again(plane: ControlPlane, m
         await cluster.until_phase("two", "Running")
         assert await cluster.nodes_of("one") == await cluster.nodes_of("two") == [node]
         [holder] = await holders(cluster)
-        assert await told(cluster, "one") == await told(cluster, "two") == f"GPU-{holder}"
+        assert await told(cluster, "one") == await told(cluster, "two") == f"GPU-fake-{holder.rpartition('-')[2]}"
         await create(cluster, "three", "0.5")
         await cluster.until_told("three", "nvidia.com/gpu")
         await create(cluster, "whole", gpu="1")

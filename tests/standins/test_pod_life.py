@@ -76,6 +76,16 @@ def test_a_pod_on_the_network_of_its_host_has_the_address_of_its_host() -> None:
     assert step.status["podIP"] == "h"
 
 
+def test_initial_containers_leave_their_last_words() -> None:
+    spec = {"containers": [{"name": "main"}], "initContainers": [{"name": "first"}]}
+    told = pod({"stromboli.dev/last-words": "done"}, spec=spec)
+    step = next_step(told, bound_at=0, started_at=0, now=NOW, address="a", host="h")
+    assert step is not None
+    assert step.status is not None
+    [first] = step.status["initContainerStatuses"]
+    assert first["state"]["terminated"]["message"] == "done"
+
+
 def test_moments() -> None:
     assert seconds_of(stamp(NOW)) == NOW
     assert seconds_of("2027-01-15T08:00:00.5+00:00") == NOW + 0.5

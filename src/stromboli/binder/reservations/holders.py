@@ -27,6 +27,8 @@ DEVICE_ANNOTATIONS = (DEVICE, "run.ai/reserve_for_gpu_index")
 COMPONENT = "app.kubernetes.io/component"
 HOLDER = "gpu-reservation"
 FINDER = "find"
+#: What simulated nodes take for the last message of the first container.
+LAST_WORDS = "stromboli.dev/last-words"
 #: What a GPU may be called: it will stand in environment variables.
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}", re.ASCII)
 _LONGEST_PREFIX = 40
@@ -91,9 +93,13 @@ class HolderOptions:
 
 def holder_name(place: Place) -> str:
     """The same for the same GPU, whoever makes the pod; a valid name whatever the node is called."""
-    told = hashlib.sha256(f"{place.node}/{place.group}".encode()).hexdigest()[:12]
+    told = _told_apart(place)
     node = re.sub(r"[^a-z0-9-]+", "-", place.node.lower()).strip("-")[:_LONGEST_PREFIX].strip("-")
     return f"gpu-{node}-{told}" if node else f"gpu-{told}"
+
+
+def _told_apart(place: Place) -> str:
+    return hashlib.sha256(f"{place.node}/{place.group}".encode()).hexdigest()[:12]
 
 
 def holder_manifest(place: Place, options: HolderOptions) -> dict[str, Any]:
@@ -116,7 +122,11 @@ def holder_manifest(place: Place, options: HolderOptions) -> dict[str, Any]:
         "name": holder_name(place),
         "namespace": options.namespace,
         "labels": {"app.kubernetes.io/name": "stromboli", COMPONENT: HOLDER},
-        "annotations": {GROUPS: place.group, "karpenter.sh/do-not-disrupt": "true"},
+        "annotations": {
+            GROUPS: place.group,
+            "karpenter.sh/do-not-disrupt": "true",
+            **({LAST_WORDS: f"GPU-fake-{_told_apart(place)}"} if options.fake else {}),
+        },
     }
     return {"metadata": metadata, "spec": spec}
 
