@@ -17,6 +17,7 @@ from stromboli.model.task_class import HostPort, Toleration
 from stromboli.model.tolerations import tolerates
 from stromboli.plugins.predicates import Predicates
 from stromboli.plugins.predicates.availability import Availability
+from stromboli.plugins.predicates.claimed_devices import ClaimedDevices, ClaimReach
 from stromboli.plugins.predicates.existing_anti_affinity import ExistingAntiAffinity
 from stromboli.plugins.predicates.host_ports import HostPorts
 from stromboli.plugins.predicates.node_affinity import NodeAffinity
@@ -279,10 +280,11 @@ SWITCHES = [
     ("predicate__NodeVolumeLimitsEnable", [VolumeLimits]),
     ("predicate__VolumeZoneEnable", [VolumeZone]),
     ("predicate__VolumeBindingEnable", [VolumeAffinity, VolumeBinding]),
+    ("predicate__DynamicResourceAllocationEnable", [ClaimReach, ClaimedDevices]),
 ]
 ALL_RULES = [
     Availability, NodeAffinity, Taints, VolumeAffinity, VolumeZone, HostPorts, VolumeLimits, VolumeBinding,
-    PodAffinity, PodAntiAffinity, ExistingAntiAffinity, TopologySpread,
+    ClaimReach, ClaimedDevices, PodAffinity, PodAntiAffinity, ExistingAntiAffinity, TopologySpread,
 ]  # fmt: skip
 
 
@@ -293,9 +295,9 @@ def test_a_switch_takes_its_rules_out(switch: str, rules: list[type[NodeFilter]]
     assert left == [rule for rule in ALL_RULES if rule not in rules]
 
 
-def test_arguments_about_scores_of_volumes_and_claims_say_that_they_do_nothing() -> None:
+def test_arguments_about_scores_of_volumes_and_times_of_claims_say_that_they_do_nothing() -> None:
     ignored = {argument.key for argument in Predicates.arguments if argument.ignored}
-    assert len(ignored) == 5
+    assert len(ignored) == 4
     working = [argument.key for argument in Predicates.arguments if argument.key not in ignored]
     assert [key for key in working if not key.endswith("Enable")] == ["volumebinding.bindTimeoutSeconds"]
 
