@@ -22,6 +22,7 @@ from stromboli.model.gpu_shares import GROUPS
 from stromboli.model.task import TaskStatus
 from stromboli.planner.world import World
 from stromboli.plugins.gpusharing import GpuSharing
+from stromboli.plugins.gpusharing.rules import Columns
 from tests.properties.effort import examples
 from tests.scenarios.builders import Manifest, gang, gang_of, pod, priority_class
 from tests.scenarios.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects, plugin
@@ -121,6 +122,28 @@ def test_a_restart_changes_nothing(numbers: list[Any], jobs: list[Any], policy: 
     known, fresh = books_in(program), program_of(policy)
     Session(world.snapshot(), fresh)
     assert books_in(fresh) == known
+
+
+@examples(30)
+@given(numbers=machines, jobs=jobs, policy=policies, wish=shares, later=st.booleans(), held=st.booleans())
+def test_all_nodes_at_once_are_one_after_the_other(
+    numbers: list[Any], jobs: list[Any], policy: str, wish: Any, later: bool, held: bool
+) -> None:
+    """What is said of all nodes is what is said of each."""
+    program = program_of(policy)
+    world = world_of(program, CLASSES, nodes_of(numbers), gangs(jobs), gang_wanting("late", 1, 1, wish, "lazy"))
+    world.run_cycle()
+    session = Session(world.snapshot(), program)
+    session.ledger.holds_rooms = held
+    found = program.plugins["gpusharing"]
+    assert isinstance(found, GpuSharing)
+    for task in session.jobs["default/late"].tasks.values():
+        asked = found.books.wish_of(task.task_class)
+        assert asked is not None
+        column = Columns(found.books).column(task.task_class, session.ledger, later=later)
+        picks = [found.books.pick(asked, row, later=later) for row in range(len(session.nodes))]
+        assert column.fits.tolist() == [pick is not None for pick in picks]
+        assert column.joins.tolist() == [pick is not None and not pick.fresh for pick in picks]
 
 
 @examples(30)

@@ -26,7 +26,7 @@ from stromboli.model.gpu_shares import (
     portion_of,
 )
 from stromboli.model.ledger import BrokenBooks
-from stromboli.model.nodes import NodeTable
+from stromboli.model.nodes import Mask, NodeTable
 from stromboli.model.resources import PODS
 from stromboli.model.task import Task, TaskStatus
 from stromboli.model.task_class import TaskClass
@@ -64,6 +64,8 @@ class ShareBooks:
         #: What is gone of each node's GPUs beside what its amounts say, now and later.
         self.slack: Slack = np.zeros(0, dtype=np.int64)
         self.later_slack: Slack = np.zeros(0, dtype=np.int64)
+        #: Of each node's GPUs, in MiB; 0 for not known.
+        self.memories: Slack = np.zeros(0, dtype=np.int64)
         self.dimension = -1
         self._read: dict[str, _Read] = {}
         self._nodes = NodeTable(())
@@ -86,6 +88,7 @@ class ShareBooks:
             self._read_nodes(nodes, claims)
         self._wishes, self._steps = {}, {}
         self.rows = [self._read[name].books for name in nodes.names]
+        self.memories = np.fromiter((books.memory for books in self.rows), np.int64, len(nodes))
         self.slack = np.fromiter((books.slack for books in self.rows), np.int64, len(nodes))
         self.later_slack = np.fromiter((books.later_slack for books in self.rows), np.int64, len(nodes))
         session.warnings.extend(self._warnings)
@@ -149,6 +152,23 @@ class ShareBooks:
             then = self._room(row, True, own, pods)
             return Room(min(gpus // WHOLE, then.gpus), min(places, then.places), is_promised)
         return Room(gpus // WHOLE, places, is_promised)
+
+    def shared_rows(self) -> list[int]:
+        """The nodes on which GPUs are shared, or will be."""
+        return [row for row, node in enumerate(self.rows) if node.holdings or node.reservations]
+
+    def takes_unshared(self, wish: DeviceWish, *, later: bool) -> Mask:
+        """The nodes that could take a pod if nobody shared a GPU there: one answer for all of them."""
+        number = wish.number
+        able: Mask = self.memories >= wish.memory if wish.memory else np.ones(len(self.rows), dtype=np.bool_)
+        if self.dimension < 0:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        times = (True,) if later else (False, True) if self._ledger.holds_rooms else (False,)
+        rows = self._ledger.all_rows
+        for then in times:
+            left = rows.future_idle if then else rows.idle
+            able = able & (left(self.dimension) >= number * WHOLE) & (left(PODS) - 1 >= number)
+        return able
 
     def _left(self, dimension: int, row: int, *, later: bool) -> int:
         books, layout = self._ledger.books, self._ledger.layout

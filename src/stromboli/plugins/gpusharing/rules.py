@@ -47,7 +47,9 @@ class Columns:
         if column is None:
             column = self._columns[key] = _Column(len(ledger.nodes))
         if column.fresh != log.position and wish is not None:
-            rows = range(len(ledger.nodes)) if column.fresh < 0 else set(log.since(column.fresh).tolist())
+            rows: Iterable[int] = set(log.since(column.fresh).tolist()) if column.fresh >= 0 else ()
+            if column.fresh < 0:
+                column.fits, rows = self.books.takes_unshared(wish, later=later), self.books.shared_rows()
             self._answer(column, wish, rows, later=later)
             column.fresh = log.position
         return column
