@@ -73,7 +73,7 @@ class ClaimWrites:
                 return {"spec": {"claimRef": {"uid": None}}}
             return {"metadata": {"annotations": {BOUND_BY_CONTROLLER: None}}, "spec": {"claimRef": None}}
 
-        await self._write(VOLUMES, volume, "", change)
+        await self._write(VOLUMES, volume, "", change, is_needed=False)
 
     async def select(self, claim: PersistentVolumeClaim, node: str, gone: Callable[[str], bool]) -> None:
         """Have the claim's volume made for the node. Raises StepFailed when it is being made elsewhere."""
@@ -97,15 +97,19 @@ class ClaimWrites:
                 return None
             return {"metadata": {"annotations": {SELECTED_NODE: None}}}
 
-        await self._write(CLAIMS, claim.metadata.name, claim.metadata.namespace, change)
+        await self._write(CLAIMS, claim.metadata.name, claim.metadata.namespace, change, is_needed=False)
 
     @staticmethod
     def _check_identity(found: PersistentVolumeClaim, claim: PersistentVolumeClaim) -> None:
         if found.metadata.uid != claim.metadata.uid:
             raise StepFailed(f"claim {claim.key} is gone, and another one has taken its name")
 
-    async def _write(self, resource: Resource[T], name: str, namespace: str, change: Change[T]) -> None:
-        """Read, change, and again when somebody else was faster or the server was busy."""
+    async def _write(
+        self, resource: Resource[T], name: str, namespace: str, change: Change[T], *, is_needed: bool = True
+    ) -> None:
+        """Read, change, and again when somebody else was faster or the server was busy. On what is gone and is not
+        needed, nothing is left to change.
+        """
         attempt, began = 0, time.monotonic()
         while True:
             try:
@@ -120,6 +124,8 @@ class ClaimWrites:
                 return
             except RequestFailed as error:
                 missing = isinstance(error, ApiError) and error.is_missing
+                if missing and not is_needed:
+                    return
                 if missing:
                     raise StepFailed(f"{resource.kind} {name} is gone") from None
                 outrun = isinstance(error, ApiError) and error.is_conflict
