@@ -44,6 +44,8 @@ class Changes:
 
     pods: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
+    #: Groups of which at most the phase is another.
+    phases: set[str] = field(default_factory=set)
     jobs: set[str] = field(default_factory=set)
 
 
@@ -102,10 +104,15 @@ class Bookkeeping:
         changes = self.changes
         if self._reading.classifier.tells_queues_apart:
             changes.pods |= self._moved_between_queues()
+        fresh = {key for key in changes.groups if key not in self._derived.jobs}
+        for key in sorted(fresh):  # before their pods, which then join them once
+            self._refresh_group(key)
         for uid in sorted(changes.pods):
             self._recount(uid)
-        for key in sorted(changes.groups):
+        for key in sorted(changes.groups - fresh):
             self._refresh_group(key)
+        for key in sorted(changes.phases - changes.groups):
+            self._enter_phase(key)
         self.touched |= changes.jobs
         for key in sorted(changes.jobs):
             self._settle(key)
@@ -258,6 +265,14 @@ class Bookkeeping:
             uid: (self.counted[uid], records[uid].pod.metadata.labels or {}) for uid in uids if uid in self.counted
         }
         self.counted |= self._derived.set_spec(spec, self._decisions.phases.get(key, ""), members)
+
+    def _enter_phase(self, key: str) -> None:
+        """A PodGroup asks for what it asked for, and is in another phase."""
+        self.changes.jobs.add(key)
+        if key in self._derived.jobs:
+            self._derived.set_phase(key, self._decisions.phases.get(key, ""))
+        else:
+            self._refresh_group(key)
 
     def _settle(self, key: str) -> None:
         """A job's members or spec have changed: bring everything up to date that follows from both."""

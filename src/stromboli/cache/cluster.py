@@ -428,7 +428,7 @@ class Cluster:
     def _enter_phase(self, key: str, phase: str) -> None:
         if self.decisions.phases.get(key) != phase:
             self.decisions.phases[key] = phase
-            self.books.changes.groups.add(key)
+            self.books.changes.phases.add(key)
 
     # -- what is known ------------------------------------------------------------------------------------------
 

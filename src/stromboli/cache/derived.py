@@ -186,6 +186,9 @@ class Derived:
         self.jobs[spec.key] = job
         return {uid: self._join(job, counted, labels) for uid, (counted, labels) in members.items()}
 
+    def set_phase(self, key: str, phase: str) -> None:
+        self._writable(key).phase = phase or "Pending"
+
     def set_fault(self, key: str, fault: str) -> None:
         """What makes no sense about the job's objects, if anything."""
         if key not in self.jobs or self.jobs[key].spec.fault != fault:
