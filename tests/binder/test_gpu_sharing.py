@@ -177,7 +177,7 @@ ADMISSIONS = [
      ["metadata.annotations[mps]: no GPU is shared; add gpu-fraction or gpu-memory, or take it away"]),
     ("a process service for a part", {**HALF, "mps": "true"}, None, []),
     ("what only we may write", {**HALF, "stromboli.dev/gpu-groups": "x"}, None,
-     ["metadata.annotations[stromboli.dev/gpu-groups]: only the binder may write this; take it away"]),
+     ["metadata.annotations[stromboli.dev/gpu-groups]: only the binder may write this; take 'x' away"]),
 ]  # fmt: skip
 
 

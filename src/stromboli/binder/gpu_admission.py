@@ -24,8 +24,10 @@ _OURS = (GROUPS, PORTION)
 def complaints_about(manifest: Mapping[str, Any]) -> list[str]:
     """What is wrong with what a pod says about sharing GPUs, in words, each with the field."""
     said = _annotations(manifest)
-    written = (key for key in _OURS if key in said)
-    found = [f"metadata.annotations[{key}]: only the binder may write this; take it away" for key in written]
+    written = ((key, said[key][:512]) for key in _OURS if key in said)
+    found = [
+        f"metadata.annotations[{key}]: only the binder may write this; take {text!r} away" for key, text in written
+    ]
     if said.get(MPS) == "true" and FRACTION not in said and MEMORY not in said:
         found.append(f"metadata.annotations[{MPS}]: no GPU is shared; add {FRACTION} or {MEMORY}, or take it away")
     try:
