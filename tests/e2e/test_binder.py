@@ -12,8 +12,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED
-from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES
+from stromboli.kube.objects.catalogue import BIND_REQUESTS, LEASES, NODES
 from testbed.fault_proxy import BINDINGS
 from testbed.plane import NAMESPACE, ControlPlane
 from testbed.proxy_faults import Answer, Gate, Match
@@ -90,6 +91,17 @@ async def told(command: Command, path: str) -> str:
     (address,) = re.findall(rf"http://\S+/{path}\b", command.output)
     async with aiohttp.ClientSession() as session, session.get(address) as answer:
         return await answer.text()
+
+
+async def test_a_binder_that_loses_its_lease_ends(plane: ControlPlane, tmp_path: Path) -> None:
+    async with ground(plane, tmp_path, Pair) as place:
+        assert isinstance(place, Pair)
+        command = place.fight()
+        await place.until(lambda: "leading" in command.output, "the binder leads")
+        stolen = {"spec": {"holderIdentity": "somebody else", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}}
+        await place.client.patch(LEASES, "stromboli-binder", stolen, namespace=NAMESPACE)
+        assert command.ends() == 4, command.output
+        assert "leadership is lost" in command.output
 
 
 async def test_a_newer_status_is_never_overwritten(plane: ControlPlane, tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ from stromboli.kube.objects.bind_requests import (
 #: So many attempts are made to find room on the chosen nodes: enough for watches that lag, as who chose can choose
 #: again.
 ATTEMPTS_WITHOUT_ROOM = 3
+#: How soon a request is looked at again that somebody else has written to, in seconds.
+LOOK_AGAIN = 0.05
 TOO_FEW = "too few others of the gang can be bound"
 
 log = logging.getLogger("stromboli.binder")
@@ -95,7 +97,7 @@ class Passes:
         try:
             return await self._look(decision)
         except Outrun:
-            return 0.0
+            return LOOK_AGAIN
         finally:
             if self._book.decisions.get(key) is not decision:
                 self.forget(decision)
