@@ -32,11 +32,12 @@ class ScriptedBinder:
         (request,) = await self.until(1, prefix)
         return request
 
-    async def another(self, than: BindRequest, prefix: str = "") -> BindRequest:
+    async def another(self, *than: BindRequest, prefix: str = "") -> BindRequest:
         """Wait for the next request."""
+        known = {each.metadata.uid for each in than}
 
         async def other() -> BindRequest | None:
-            found = [each for each in await self.requests(prefix) if each.metadata.uid != than.metadata.uid]
+            found = [each for each in await self.requests(prefix) if each.metadata.uid not in known]
             return found[0] if len(found) == 1 else None
 
         answer = await self._world.until(other, f"there is another bind request {prefix}*")

@@ -35,8 +35,13 @@ REQUESTS = f"{SIMPLE}bind:\n  mode: request\n  deadlineSeconds: 60\n  backoffLim
 
 @pytest.fixture(autouse=True)
 def short_pauses_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(avoidance, "SHORTEST", 0.3)
     monkeypatch.setattr(request_keeping, "LOOK_EVERY", 0.05)
+
+
+@pytest.fixture
+def forgiven_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that refused a pod is not avoided for long."""
+    monkeypatch.setattr(avoidance, "SHORTEST", 0.1)
 
 
 @contextlib.asynccontextmanager
@@ -247,12 +252,13 @@ async def test_a_node_that_refused_a_pod_is_avoided_for_that_pod_and_the_reason_
         await nothing_is_left(world, binder)
 
 
+@pytest.mark.usefixtures("forgiven_soon")
 async def test_a_pod_that_is_always_refused_backs_off_and_keeps_nobody_else_waiting() -> None:
     async with requesting(cpus(1, 4)) as (world, binder):
         await world.create(gang(1, 1, name="cursed"))
         refused: BindRequest | None = None
         for number in range(3):
-            request = await (binder.another(refused, "cursed") if refused else binder.one("cursed"))
+            request = await (binder.another(refused, prefix="cursed") if refused else binder.one("cursed"))
             await binder.says(request, "Failed", "never", {"cursed-task-0": ("Failed", "never")})
             refused = request
             await world.create(gang(1, 1, name=f"blessed-{number}"))
@@ -261,6 +267,7 @@ async def test_a_pod_that_is_always_refused_backs_off_and_keeps_nobody_else_wait
         assert await world.bound("cursed") == []
 
 
+@pytest.mark.usefixtures("forgiven_soon")
 async def test_members_beyond_the_minimum_are_a_decision_of_their_own() -> None:
     """The gang needs two of three; the third is refused, and gets its node with the next request."""
     async with requesting(cpus(1, 3), starts=False) as (world, binder):
@@ -271,8 +278,7 @@ async def test_members_beyond_the_minimum_are_a_decision_of_their_own() -> None:
         (third,) = more.spec.pods
         await binder.carries_out(core)
         await binder.says(more, "Failed", "not today", {third.pod_name: ("Failed", "not today")})
-        await binder.until(0)
-        again = await binder.one()
+        again = await binder.another(more, core)
         assert [each.pod_name for each in again.spec.pods] == [third.pod_name]
         await binder.carries_out(again)
         await world.until_bound("gang", 3)
