@@ -453,6 +453,25 @@ async def test_a_request_is_written_once_whatever_happens_to_the_answers(fault: 
 
 
 @EMBEDDED
+async def test_nothing_is_decided_by_somebody_who_cannot_see_requests() -> None:
+    async with requesting(cpus(1, 2), starts=False) as (world, binder):
+        followed = {verb: Match(verb=verb, plural="bindrequests") for verb in ("list", "watch")}
+        faults = [world.faults.add(match, Answer(403, "Forbidden"), times=None) for match in followed.values()]
+        await world.create(gang(1, 2))
+        await world.start()
+        await world.until_true(lambda: world.scheduler.feed.is_synced, "everything else is known")
+        assert "bindrequests" in (world.scheduler.feed.problem() or "")
+        turns: list[int] = []
+        world.scheduler.turned = lambda: turns.append(1)
+        await world.until_true(lambda: len(turns) > 5, "the loop comes round")
+        assert world.scheduler.cycles.number == 0
+        for fault in faults:
+            world.faults.remove(fault)
+        await binder.carries_out(await binder.one())
+        await world.until_bound("gang", 1)
+
+
+@EMBEDDED
 async def test_a_request_that_is_refused_is_told_and_tried_again() -> None:
     async with requesting(cpus(1, 2), starts=False) as (world, binder):
         world.faults.add(CREATION, Answer(403, "Forbidden", "no such right"), times=2)

@@ -10,6 +10,7 @@ from typing import Any
 from stromboli.cache.mirror import Mirror
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, WATCHED_OPTIONAL, WATCHED_REQUIRED
+from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watching.reflector import Reflector
 
 #: So many problems are told at once; whoever has cured them sees the others.
@@ -52,6 +53,10 @@ class Feed:
         """Decisions rest on this kind as well; it tells somebody of its own."""
         self.required.append(reflector)
         self.reflectors.append(reflector)
+
+    def rest_upon(self, resource: Resource[Any]) -> None:
+        """Decisions rest on this kind as well: without news of it there are none."""
+        self.required += [reflector for reflector in self.reflectors if reflector.resource is resource]
 
     async def run(self) -> None:
         """Watch until cancelled."""

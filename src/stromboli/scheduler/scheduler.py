@@ -27,6 +27,7 @@ from stromboli.framework.bind_options import DIRECT, REQUEST
 from stromboli.framework.plugin import PluginFailure
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
+from stromboli.kube.objects.catalogue import BIND_REQUESTS
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.telling.recorder import EventRecorder
 from stromboli.model.ledger import BrokenBooks
@@ -148,6 +149,7 @@ class Scheduler:
         """Those who bind pods, or who write down for a binder which ones are to be bound."""
         options, client, outcomes = self.options, self.client, self.outcomes
         if self.bind_mode == REQUEST:
+            self.feed.rest_upon(BIND_REQUESTS)
             return self.requests.writers(
                 outcomes, epoch=epoch, options=lambda: self.policy.program.configuration.bind,
                 workers=options.bind_workers,
