@@ -156,12 +156,6 @@ class RequestMaker:
         request = dict(counted.task.task_class.request) if counted is not None else {}
         return request.get(dimension, 0) // WHOLE if dimension is not None else 0
 
-    def _pool(self, node: str) -> dict[str, str]:
-        """The labels by which our nodes are chosen, as the node has them."""
-        entry = self._cluster.structure.nodes.get(node)
-        facts: Mapping[str, str] = entry.facts.labels if entry is not None else {}
-        return {key: facts[key] for key in self._cluster.node_selector if key in facts}
-
 
 def _time_for_volumes(pods: Sequence[BoundPod]) -> int:
     """How long it may take until the volumes of all are ready, in seconds."""
