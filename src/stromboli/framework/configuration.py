@@ -8,7 +8,7 @@ its line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stromboli.framework.action_options import ActionReader
 from stromboli.framework.arguments import Arguments
@@ -67,7 +67,7 @@ class Configuration:
     warnings: tuple[str, ...]
     source: str
     #: Who binds pods.
-    bind: BindOptions = BindOptions()
+    bind: BindOptions = field(default_factory=BindOptions)
 
     def arguments_of(self, action: str) -> Arguments:
         """The arguments of an action, with defaults filled in."""
