@@ -24,7 +24,7 @@ from stromboli.admission.requests import (
     read_review,
 )
 from stromboli.admission.review import review
-from stromboli.binder.gpu_sharing import GpuSharingPlugin
+from stromboli.binder.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.embedded.patching.patches import json_patch
 from stromboli.kube import Queue
 from stromboli.kube.manifests.manifests import read_manifests

@@ -15,7 +15,7 @@ from stromboli.admission.facts import Terms
 from stromboli.admission.patching import patch_between
 from stromboli.admission.requests import Request
 from stromboli.admission.review import review
-from stromboli.binder.gpu_sharing import GpuSharingPlugin
+from stromboli.binder.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.binder.plugin import BinderPlugin
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.embedded.patching.patches import json_patch

@@ -14,10 +14,10 @@ from typing import Any
 import yaml
 
 from stromboli import kube
-from stromboli.binder.binder import Binder
-from stromboli.binder.judging import BOUND_BY
-from stromboli.binder.options import BinderOptions
 from stromboli.binder.plugin import BinderPlugin
+from stromboli.binder.requests.binder import Binder
+from stromboli.binder.requests.judging import BOUND_BY
+from stromboli.binder.requests.options import BinderOptions
 from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.write_options import WriteOptions
 from stromboli.kube.access.api_errors import ApiError

@@ -6,8 +6,8 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from stromboli.binder.gpu_config_maps import CONFIG_MAP, VISIBLE
-from stromboli.binder.gpu_sharing import GpuSharingPlugin
+from stromboli.binder.gpu_sharing.config_maps import CONFIG_MAP, VISIBLE
+from stromboli.binder.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.binder.plugin import BinderPlugin
 from stromboli.binder.reservations.holders import DEVICE, Place
 from stromboli.kube.access.api_errors import ApiError

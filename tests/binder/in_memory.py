@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from stromboli.binder.marked_client import MarkedClient, name_of_write
+from stromboli.binder.process.marked_client import MarkedClient, name_of_write
 from stromboli.embedded.api import Api, Asked
 from stromboli.embedded.control_plane import ControlPlane
 from stromboli.embedded.refusals import Refused

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from stromboli.binder.binding import Binding
-from stromboli.binder.judging import bind_of
-from stromboli.binder.options import BinderOptions
 from stromboli.binder.orders import DONE, BindOrder, Result
-from stromboli.binder.placing import Placing
 from stromboli.binder.plugin import Bind, BinderPlugin
+from stromboli.binder.requests.judging import bind_of
+from stromboli.binder.requests.options import BinderOptions
+from stromboli.binder.requests.placing import Placing
 from stromboli.cli import main
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES

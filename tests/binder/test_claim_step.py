@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from stromboli.binder.claims import ClaimStep
+from stromboli.binder.claims.step import ClaimStep
 from stromboli.binder.orders import BindOrder, ClaimWrite
 from stromboli.binder.steps import StepFailed
 from stromboli.cache.cluster import Cluster

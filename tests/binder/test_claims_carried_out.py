@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.binder.claims_plugin import DynamicResources
+from stromboli.binder.claims.plugin import DynamicResources
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION
 from tests.binder.binder_world import World

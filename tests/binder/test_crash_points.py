@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import stromboli.binder
-from stromboli.binder.crash_points import VARIABLE
-from stromboli.binder.marked_client import name_of_write
+from stromboli.binder.process.crash_points import VARIABLE
+from stromboli.binder.process.marked_client import name_of_write
 from tests.binder.test_fault_schedules import WRITES
 from tests.binder.test_reservation_pods_days import WRITES as WRITES_FOR_GPUS
 from tests.e2e.test_binder_crashes import KILLED
@@ -24,8 +24,8 @@ ROOT = Path(stromboli.binder.__file__).parent
 VERBS = {"create", "patch", "delete", "bind", "evict"}
 #: Where the code itself does not say which resource is written.
 GENERIC = {
-    "claim_writes.py": ("patch persistentvolumeclaims", "patch persistentvolumes"),
-    "claims.py": ("patch resourceclaims", "patch resourceclaims/status"),
+    "volumes/writes.py": ("patch persistentvolumeclaims", "patch persistentvolumes"),
+    "claims/step.py": ("patch resourceclaims", "patch resourceclaims/status"),
 }
 #: Written by classes that stand here and are used by schedulers only.
 OF_SCHEDULERS = {("evictions.py", "delete pods")}
@@ -39,8 +39,8 @@ def writes() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VERBS:
                 owner = node.func.value
                 if (owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")).endswith("client"):
-                    for name in _names(path.name, module, node.func.attr, node):
-                        yield path.name, name
+                    for name in _names(path.relative_to(ROOT).as_posix(), module, node.func.attr, node):
+                        yield path.relative_to(ROOT).as_posix(), name
 
 
 def _names(file: str, module: str, verb: str, call: ast.Call) -> list[str]:
@@ -112,7 +112,7 @@ def test_points_are_called_what_the_write_is_called(method: str, path: str, name
 
 @pytest.mark.parametrize(("asked", "survives"), [("", 3), ("here", 0), ("here#3", 2), ("elsewhere", 3)])
 def test_a_process_dies_where_it_is_asked_to(asked: str, survives: int) -> None:
-    program = "from stromboli.binder.crash_points import crash_point\nfor _ in range(3):\n" \
+    program = "from stromboli.binder.process.crash_points import crash_point\nfor _ in range(3):\n" \
         "    crash_point('here'); print('still there', flush=True)"  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from stromboli.binder.gpu_config_maps import Told, container_place, portion_text
-from stromboli.binder.gpu_options import sharing_options
-from stromboli.binder.gpu_sharing import GpuSharingPlugin
+from stromboli.binder.gpu_sharing.config_maps import Told, container_place, portion_text
+from stromboli.binder.gpu_sharing.options import sharing_options
+from stromboli.binder.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.binder.reservations.holders import (
     ContainerState,
     ContainerStatus,

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from stromboli.binder.binding import Binding
+from stromboli.binder.direct.workers import BindWorkers
 from stromboli.binder.orders import BindOrder, Commit, Outcome
 from stromboli.binder.steps import StepFailed
-from stromboli.binder.workers import BindWorkers
 from tests.binder.scripted import IMPATIENT, INVALID, LOST, Books, Scripted
 from tests.kube_client.waiting import until
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from stromboli.binder.judging import BOUND_BY
-from stromboli.binder.options import BinderOptions
+from stromboli.binder.requests.judging import BOUND_BY
+from stromboli.binder.requests.options import BinderOptions
 from stromboli.kube.objects.bind_requests import RECEIVED_RESOURCE_TYPE
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, CONFIG_MAPS, DISRUPTION_BUDGETS, NODES, PODS
 from tests.binder.binder_world import World

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from stromboli.binder.orders import BindOrder
 from stromboli.binder.steps import StepFailed
-from stromboli.binder.volumes import VolumeStep
+from stromboli.binder.volumes.step import VolumeStep
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.mirror import Mirror
 from stromboli.embedded.server import ApiServer

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.binder.volumes_plugin import Volumes
+from stromboli.binder.volumes.plugin import Volumes
 from stromboli.kube.objects.catalogue import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
 from stromboli.kube.objects.storage import SELECTED_NODE
 from tests.binder.binder_world import World

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from stromboli.binder.binding import Binding
+from stromboli.binder.direct.workers import BindWorkers
 from stromboli.binder.orders import DONE, BindOrder, Commit, Outcome, Result
-from stromboli.binder.workers import BindWorkers
 from tests.binder.scripted import IMPATIENT, Books, Scripted
 from tests.kube_client.waiting import until
 

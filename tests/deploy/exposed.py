@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from stromboli.admission.metrics import AdmissionMetrics
-from stromboli.binder.metrics import BinderMetrics
+from stromboli.binder.requests.metrics import BinderMetrics
 from stromboli.operations.endpoints import Rendered
 from stromboli.operations.metrics import Metrics
 from tests.living.world import cpus, living, policy_of

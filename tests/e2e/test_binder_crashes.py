@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from stromboli.binder.crash_points import VARIABLE
-from stromboli.binder.judging import BOUND_BY
+from stromboli.binder.process.crash_points import VARIABLE
+from stromboli.binder.requests.judging import BOUND_BY
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, UNWOUND, BindRequest
 from stromboli.kube.objects.catalogue import (

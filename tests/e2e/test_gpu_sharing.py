@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from stromboli.binder.binder import Binder
 from stromboli.binder.built_in_plugins import BUILT_IN
-from stromboli.binder.gpu_config_maps import CONFIG_MAP, VISIBLE
+from stromboli.binder.gpu_sharing.config_maps import CONFIG_MAP, VISIBLE
 from stromboli.binder.plugin_loading import load_plugins
+from stromboli.binder.requests.binder import Binder
 from stromboli.cache.jobs import GROUP_NAME
 from stromboli.install.gpu_sharing import gpu_sharing_documents
 from stromboli.kube.access.client import Client

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from stromboli.actions import ACTIONS
+from stromboli.binder.direct.workers import BindWorkers
 from stromboli.binder.retrying import Patience
-from stromboli.binder.workers import BindWorkers
 from stromboli.controllers.controllers import Controllers
 from stromboli.embedded.faults import Faults
 from stromboli.embedded.server import ApiServer

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stromboli.binder.claims_plugin import DynamicResources
-from stromboli.binder.gpu_sharing import GpuSharingPlugin
+from stromboli.binder.claims.plugin import DynamicResources
+from stromboli.binder.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.binder.plugin import BinderPlugin
-from stromboli.binder.volumes_plugin import Volumes
+from stromboli.binder.volumes.plugin import Volumes
 
 BUILT_IN: tuple[type[BinderPlugin], ...] = (Volumes, DynamicResources, GpuSharingPlugin)

@@ -11,10 +11,21 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from stromboli.binder.orders import BindOrder
+from stromboli.kube.objects.meta import TopLevel
 
 
 class StepFailed(Exception):
     """The preparation cannot succeed; the message says why, in words for a person."""
+
+
+class Sight(Protocol):
+    """What is known of the cluster, and learns from our own writes."""
+
+    def get(self, kind: type, key: str) -> TopLevel | None:
+        """An object as it was last reported."""
+
+    def apply(self, entry: TopLevel) -> None:
+        """An object as the server answered it."""
 
 
 class BindStep(Protocol):

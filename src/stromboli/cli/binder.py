@@ -16,7 +16,7 @@ from stromboli.cli.output import Failure
 from stromboli.cli.settings import setting
 
 if TYPE_CHECKING:
-    from stromboli.binder.process import BinderSettings
+    from stromboli.binder.process.process import BinderSettings
 
 _EPILOG = """\b
 Examples:
@@ -71,7 +71,7 @@ Exit codes:
 def binder(**options: Any) -> None:
     """Carry out the bind requests of schedulers, until stopped. One binder serves all of a cluster."""
     from stromboli.binder.plugin_loading import UnusablePlugin
-    from stromboli.binder.process import BinderProcess
+    from stromboli.binder.process.process import BinderProcess
     from stromboli.operations.endpoints import CannotListen
     from stromboli.operations.logs import set_up_logs
 
@@ -85,9 +85,9 @@ def binder(**options: Any) -> None:
 
 def _settings(given: Mapping[str, Any]) -> BinderSettings:
     from stromboli.binder.built_in_plugins import BUILT_IN
-    from stromboli.binder.options import BinderOptions
     from stromboli.binder.plugin_loading import load_plugins, read_options
-    from stromboli.binder.process import BinderSettings
+    from stromboli.binder.process.process import BinderSettings
+    from stromboli.binder.requests.options import BinderOptions
 
     if given["longest_pause"] < given["shortest_pause"]:
         raise click.UsageError("--longest-pause must not be shorter than --shortest-pause.")

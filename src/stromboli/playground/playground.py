@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stromboli.binder.binder import Binder
 from stromboli.binder.built_in_plugins import BUILT_IN
 from stromboli.binder.plugin_loading import load_plugins
+from stromboli.binder.requests.binder import Binder
 from stromboli.controllers.controllers import Controllers
 from stromboli.embedded.server import ApiServer
 from stromboli.embedded.standins.simulated_nodes import Pool, create_nodes, node_documents

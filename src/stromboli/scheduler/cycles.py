@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from stromboli.binder.claim_orders import writes_of
+from stromboli.binder.claims.orders import writes_of
 from stromboli.binder.evictions import EvictWorkers
 from stromboli.binder.orders import BindOrder, Commit, EvictOrder
 from stromboli.cache.cluster import Cluster

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stromboli import kube
-from stromboli.binder.claim_orders import choices_in
+from stromboli.binder.claims.orders import choices_in
 from stromboli.binder.orders import BindOrder, Commit, EvictOrder, Outcome, Result
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.jobs import job_key_of

@@ -12,11 +12,11 @@ import enum
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from stromboli.binder.direct.workers import Ledger
 from stromboli.binder.draining import drained
 from stromboli.binder.orders import BindOrder, Commit, Outcome, Result
 from stromboli.binder.pace import Pace
 from stromboli.binder.retrying import Patience, is_worth_repeating
-from stromboli.binder.workers import Ledger
 from stromboli.cache.mirror import Mirror
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client

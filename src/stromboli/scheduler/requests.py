@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stromboli.binder.workers import Ledger
+from stromboli.binder.direct.workers import Ledger
 from stromboli.cache.mirror import Mirror
 from stromboli.framework.bind_options import BindOptions
 from stromboli.kube.access.client import Client

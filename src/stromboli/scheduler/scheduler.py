@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from stromboli import kube
 from stromboli.binder.binding import Binding
-from stromboli.binder.claims import ClaimStep
+from stromboli.binder.claims.step import ClaimStep
+from stromboli.binder.direct.workers import BindWorkers
 from stromboli.binder.evictions import Evictor, EvictWorkers
 from stromboli.binder.node_lock import NodeLock
 from stromboli.binder.orders import EvictOrder
 from stromboli.binder.steps import BindStep
-from stromboli.binder.volumes import VolumeStep
-from stromboli.binder.workers import BindWorkers
+from stromboli.binder.volumes.step import VolumeStep
 from stromboli.cache.auditor import Auditor
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.mirror import Mirror, Quarantined

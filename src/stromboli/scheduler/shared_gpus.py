@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stromboli.binder.gpu_sharing import GpuSharingStep
+from stromboli.binder.gpu_sharing.step import GpuSharingStep
 from stromboli.binder.orders import BindOrder
 from stromboli.cache.mirror import Mirror
 from stromboli.kube.access.client import Client

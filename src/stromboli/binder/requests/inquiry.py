@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from stromboli.binder.requests import Decision
-from stromboli.binder.sight import BinderSight
+from stromboli.binder.requests.book import Decision
+from stromboli.binder.requests.sight import BinderSight
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.bind_requests import FAILED, BindRequest, BoundPod

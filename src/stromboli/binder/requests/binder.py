@@ -7,26 +7,26 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 
-from stromboli.binder.announcing import BindAnnouncer
 from stromboli.binder.binding import Binding
 from stromboli.binder.draining import drained
 from stromboli.binder.evictions import Evictor
-from stromboli.binder.inquiry import Inquiry
-from stromboli.binder.judging import obstacle_of
-from stromboli.binder.metrics import BinderMetrics
 from stromboli.binder.node_lock import NodeLock
-from stromboli.binder.options import BinderOptions
-from stromboli.binder.passes import Passes
-from stromboli.binder.placing import Placing
 from stromboli.binder.plugin import Bind, BinderPlugin, Surroundings
-from stromboli.binder.pod_conditions import PodConditions
-from stromboli.binder.preparing import Preparations
-from stromboli.binder.request_status import RequestStatuses
-from stromboli.binder.requests import RequestBook
+from stromboli.binder.requests.announcing import BindAnnouncer
+from stromboli.binder.requests.book import RequestBook
+from stromboli.binder.requests.inquiry import Inquiry
+from stromboli.binder.requests.judging import obstacle_of
+from stromboli.binder.requests.metrics import BinderMetrics
+from stromboli.binder.requests.options import BinderOptions
+from stromboli.binder.requests.passes import Passes
+from stromboli.binder.requests.placing import Placing
+from stromboli.binder.requests.pod_conditions import PodConditions
+from stromboli.binder.requests.preparing import Preparations
+from stromboli.binder.requests.rooms import Rooms
+from stromboli.binder.requests.sight import BinderSight, Watches
+from stromboli.binder.requests.status import RequestStatuses
+from stromboli.binder.requests.unwinding import Unwinding
 from stromboli.binder.retrying import Patience
-from stromboli.binder.rooms import Rooms
-from stromboli.binder.sight import BinderSight, Watches
-from stromboli.binder.unwinding import Unwinding
 from stromboli.cache.mirror import Quarantined
 from stromboli.cache.structure import NodeEntry
 from stromboli.kube.access.client import Client

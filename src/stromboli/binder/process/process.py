@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from stromboli.binder.binder import Binder
-from stromboli.binder.marked_client import MarkedClient
-from stromboli.binder.metrics import BinderMetrics
-from stromboli.binder.options import BinderOptions
 from stromboli.binder.plugin import BinderPlugin
+from stromboli.binder.process.marked_client import MarkedClient
+from stromboli.binder.requests.binder import Binder
+from stromboli.binder.requests.metrics import BinderMetrics
+from stromboli.binder.requests.options import BinderOptions
 from stromboli.kube.access.connection import Connection
 from stromboli.operations.endpoints import Endpoints
 from stromboli.operations.health import Health, Heartbeat

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 
 from stromboli.binder.evictions import Evictor
-from stromboli.binder.judging import bind_of, is_ours
 from stromboli.binder.orders import EvictOrder, Outcome
-from stromboli.binder.preparing import Preparations
-from stromboli.binder.requests import Decision
-from stromboli.binder.sight import BinderSight
+from stromboli.binder.requests.book import Decision
+from stromboli.binder.requests.judging import bind_of, is_ours
+from stromboli.binder.requests.preparing import Preparations
+from stromboli.binder.requests.sight import BinderSight
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 
 #: Evictions and preparations of one gang that are undone at a time.

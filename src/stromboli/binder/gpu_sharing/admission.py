@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from stromboli.binder.gpu_config_maps import CONFIG_MAP, KAI_CONFIG_MAPS, VARIABLES
+from stromboli.binder.gpu_sharing.config_maps import CONFIG_MAP, KAI_CONFIG_MAPS, VARIABLES
 from stromboli.cache.gpu_shares import gpu_wish_of
 from stromboli.kube.objects.pod import Pod
 from stromboli.model.gpu_shares import CONTAINER, FRACTION, GPU, GROUPS, MEMORY, MPS, PORTION, WHOLE

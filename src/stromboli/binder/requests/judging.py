@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stromboli.binder.plugin import Bind
-from stromboli.binder.requests import Decision
-from stromboli.binder.sight import BinderSight
+from stromboli.binder.requests.book import Decision
+from stromboli.binder.requests.sight import BinderSight
 from stromboli.kube.objects.bind_requests import (
     FAILED,
     RECEIVED_RESOURCE_TYPE,

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
-from stromboli.binder.requests import RequestBook
+from stromboli.binder.requests.book import RequestBook
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.mirror import Mirror, Quarantined
 from stromboli.kube.access.client import Client

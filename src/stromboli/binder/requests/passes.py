@@ -15,21 +15,22 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
-from stromboli.binder.announcing import BindAnnouncer
-from stromboli.binder.inquiry import Inquiry
-from stromboli.binder.judging import Progress, bind_of, is_ours, judge
-from stromboli.binder.metrics import BinderMetrics
-from stromboli.binder.options import BinderOptions
+from stromboli.binder.ordering import order_of
 from stromboli.binder.orders import Outcome, Result
-from stromboli.binder.placing import Placing, order_of
 from stromboli.binder.plugin import Bind
-from stromboli.binder.pod_conditions import PodConditions
-from stromboli.binder.preparing import Preparations
-from stromboli.binder.request_status import LONGEST_MEMBER_REASON, Outrun, RequestStatuses, cut
-from stromboli.binder.requests import Decision, RequestBook
-from stromboli.binder.rooms import Rooms
-from stromboli.binder.sight import BinderSight
-from stromboli.binder.unwinding import Unwinding
+from stromboli.binder.requests.announcing import BindAnnouncer
+from stromboli.binder.requests.book import Decision, RequestBook
+from stromboli.binder.requests.inquiry import Inquiry
+from stromboli.binder.requests.judging import Progress, bind_of, is_ours, judge
+from stromboli.binder.requests.metrics import BinderMetrics
+from stromboli.binder.requests.options import BinderOptions
+from stromboli.binder.requests.placing import Placing
+from stromboli.binder.requests.pod_conditions import PodConditions
+from stromboli.binder.requests.preparing import Preparations
+from stromboli.binder.requests.rooms import Rooms
+from stromboli.binder.requests.sight import BinderSight
+from stromboli.binder.requests.status import LONGEST_MEMBER_REASON, Outrun, RequestStatuses, cut
+from stromboli.binder.requests.unwinding import Unwinding
 from stromboli.kube.objects.bind_requests import (
     BINDING,
     BOUND,

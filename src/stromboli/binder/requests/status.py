@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stromboli.binder.requests import Decision
+from stromboli.binder.requests.book import Decision
 from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest, BindRequestStatus, MemberStatus

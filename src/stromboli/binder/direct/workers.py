@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from stromboli.binder.binding import Binding
+from stromboli.binder.direct.readying import EarlyStep, Readying
 from stromboli.binder.draining import drained
 from stromboli.binder.orders import BindOrder, Commit, Outcome, Result
-from stromboli.binder.readying import EarlyStep, Readying
 
 
 class Ledger(Protocol):

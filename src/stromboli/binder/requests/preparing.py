@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 
 from stromboli.binder.plugin import Bind, BinderPlugin, Impossible
-from stromboli.binder.requests import Problem
+from stromboli.binder.requests.book import Problem
 from stromboli.binder.steps import StepFailed
 from stromboli.kube.access.api_errors import RequestFailed
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from stromboli.binder.crash_points import crash_point
+from stromboli.binder.process.crash_points import crash_point
 from stromboli.kube.access.client import Client
 from stromboli.kube.access.connection import Connection
 

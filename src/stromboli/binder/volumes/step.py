@@ -11,17 +11,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
 
-from stromboli.binder.claim_writes import ClaimWrites, is_for
 from stromboli.binder.orders import BindOrder
 from stromboli.binder.retrying import Patience
-from stromboli.binder.steps import StepFailed
+from stromboli.binder.steps import Sight, StepFailed
+from stromboli.binder.volumes.writes import ClaimWrites, is_for
 from stromboli.cache.nodes import node_facts
 from stromboli.cache.volume_needs import terms_of
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.cluster import Node
-from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
 from stromboli.model.nodes import NodeTable
 from stromboli.model.volume_table import reachable
@@ -31,16 +29,6 @@ from stromboli.model.volumes import VolumeChoice
 PAUSE = 0.05
 #: How often it is asked whether the bind still makes sense, in seconds.
 LOOK_AROUND = 1.0
-
-
-class Sight(Protocol):
-    """What is known of the cluster, and learns from our own writes."""
-
-    def get(self, kind: type, key: str) -> TopLevel | None:
-        """An object as it was last reported."""
-
-    def apply(self, entry: TopLevel) -> None:
-        """An object as the server answered it."""
 
 
 class VolumeStep:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from stromboli.binder.ordering import order_of
 from stromboli.binder.orders import BindOrder
-from stromboli.binder.placing import order_of
 from stromboli.binder.plugin import Bind, BinderPlugin, Surroundings
-from stromboli.binder.volumes import VolumeStep
+from stromboli.binder.volumes.step import VolumeStep
 from stromboli.kube.objects.catalogue import CLAIMS, VOLUMES
 from stromboli.kube.objects.resources import Resource
 

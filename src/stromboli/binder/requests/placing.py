@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from stromboli.binder.binding import Binding
-from stromboli.binder.orders import BindOrder, Outcome, Result
+from stromboli.binder.ordering import order_of
+from stromboli.binder.orders import Outcome, Result
 from stromboli.binder.plugin import Bind
-from stromboli.model.volumes import VolumeChoice, VolumeOrder
 
 
 class Placing:
@@ -49,19 +49,3 @@ class Placing:
                 self._turns[node] = turns, users - 1
             else:
                 del self._turns[node]
-
-
-def order_of(bind: Bind) -> BindOrder:
-    metadata, member = bind.pod.metadata, bind.member
-    return BindOrder(
-        member.pod_uid, metadata.namespace, metadata.name, member.selected_node,
-        dict(bind.annotations), volumes_of(bind), dict(bind.labels),
-    )  # fmt: skip
-
-
-def volumes_of(bind: Bind) -> VolumeOrder | None:
-    member = bind.member
-    if not member.volumes:
-        return None
-    choices = tuple(VolumeChoice(each.claim, each.volume) for each in member.volumes)
-    return VolumeOrder(choices, float(member.volume_seconds))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from stromboli.binder.claim_orders import writes_for
-from stromboli.binder.claims import ClaimStep
+from stromboli.binder.claims.orders import writes_for
+from stromboli.binder.claims.step import ClaimStep
+from stromboli.binder.ordering import order_of
 from stromboli.binder.orders import BindOrder, ClaimWrite
-from stromboli.binder.placing import order_of
 from stromboli.binder.plugin import Bind, BinderPlugin, Surroundings
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import ResourceClaim

@@ -15,8 +15,7 @@ import msgspec
 
 from stromboli.binder.orders import BindOrder, ClaimWrite
 from stromboli.binder.retrying import Patience, is_worth_repeating
-from stromboli.binder.steps import StepFailed
-from stromboli.binder.volumes import Sight
+from stromboli.binder.steps import Sight, StepFailed
 from stromboli.cache.claim_needs import MOST_USERS
 from stromboli.cache.nodes import node_facts
 from stromboli.cache.volume_needs import volume_terms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stromboli.binder.requests import Decision
+from stromboli.binder.requests.book import Decision
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 from stromboli.kube.objects.event import ObjectReference
 from stromboli.kube.objects.meta import TopLevel

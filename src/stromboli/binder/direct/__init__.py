@@ -1,0 +1,1 @@
+"""Binding by the scheduler itself: bounded workers carry out commits in its own process."""
