@@ -14,14 +14,18 @@ from stromboli.binder.node_lock import NodeLock
 from stromboli.binder.plugin import Bind, BinderPlugin, Surroundings
 from stromboli.binder.requests.announcing import BindAnnouncer
 from stromboli.binder.requests.book import RequestBook
+from stromboli.binder.requests.ends import Ends
 from stromboli.binder.requests.inquiry import Inquiry
 from stromboli.binder.requests.judging import obstacle_of
+from stromboli.binder.requests.leftovers import Leftovers
 from stromboli.binder.requests.metrics import BinderMetrics
 from stromboli.binder.requests.options import BinderOptions
 from stromboli.binder.requests.passes import Passes
+from stromboli.binder.requests.pauses import Pauses
 from stromboli.binder.requests.placing import Placing
 from stromboli.binder.requests.pod_conditions import PodConditions
 from stromboli.binder.requests.preparing import Preparations
+from stromboli.binder.requests.reports import Reports
 from stromboli.binder.requests.rooms import Rooms
 from stromboli.binder.requests.sight import BinderSight, Watches
 from stromboli.binder.requests.status import RequestStatuses
@@ -84,12 +88,17 @@ class Binder:
             lambda request, member: announcer.evicted(request, member, request.status.reason),
             self.metrics.eviction_finished,
         )  # fmt: skip
-        self.passes = Passes(
-            self.sight, self.rooms, Inquiry(client, self.sight), preparations, self._placing, unwinding,
-            RequestStatuses(client, self.sight.apply, epoch), self.conditions, announcer, self.metrics, options,
-            epoch=epoch, wake=self._wake, clock=clock,
+        statuses = RequestStatuses(client, self.sight.apply, epoch)
+        reports = Reports(statuses, self.conditions, announcer, self.metrics)
+        leftovers, pauses = Leftovers(self.rooms, preparations), Pauses(options, clock)
+        ends = Ends(
+            self.sight, self.rooms, preparations, unwinding, leftovers, pauses, reports, announcer, self.metrics
         )  # fmt: skip
-        self.book.dropped = self.passes.forget
+        self.passes = Passes(
+            self.sight, self.rooms, Inquiry(client, self.sight), preparations, self._placing, ends, leftovers, pauses,
+            reports, self.metrics, epoch=epoch, wake=self._wake, clock=clock,
+        )  # fmt: skip
+        self.book.dropped = leftovers.forget
         self.queue: WorkQueue[str] = WorkQueue(self._look, name="binder", workers=options.request_workers)
         #: Told every time the loop comes round.
         self.turned: Callable[[], None] = lambda: None
