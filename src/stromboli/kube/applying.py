@@ -14,7 +14,9 @@ from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects.kinds import name_of
 
 #: Objects of these kinds come first, because others need them to be there.
-_FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Queue", "PodGroup")
+_FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Node", "Queue", "PodGroup")
+#: What these have is told by their status, and nobody else writes it for machines that do not exist.
+_WITH_STATUS = ("Node",)
 
 
 class Applier:
@@ -38,10 +40,16 @@ class Applier:
             raise ObjectError(
                 str(document.get("kind")), name_of(document), "metadata.name", "is missing", "give it a name"
             )
-        path = await self._path(document, namespace)
+        path = f"{await self._path(document, namespace)}/{quote(name, safe='')}"
+        await self._send(path, document)
+        if document.get("kind") in _WITH_STATUS and document.get("status"):
+            told = {key: document[key] for key in ("apiVersion", "kind", "status")}
+            await self._send(f"{path}/status", {**told, "metadata": {"name": name}})
+
+    async def _send(self, path: str, document: Mapping[str, Any]) -> None:
         await self._client.request(
             "PATCH",
-            f"{path}/{quote(name, safe='')}",
+            path,
             params={"fieldManager": FIELD_MANAGER, "force": "true"},
             body=msgspec.json.encode(document),
             content_type=PatchKind.APPLY.value,

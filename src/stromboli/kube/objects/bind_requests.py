@@ -111,6 +111,7 @@ class BindRequest(TopLevel):
 
     group: ClassVar[str] = GROUP
     namespaced: ClassVar[bool] = True
+    never_null: ClassVar[tuple[str, ...]] = ("metadata", "spec", "status")
 
     spec: BindRequestSpec = msgspec.field(default_factory=BindRequestSpec)
     status: BindRequestStatus = msgspec.field(default_factory=BindRequestStatus)

@@ -11,6 +11,7 @@ import msgspec
 
 from stromboli.kube.manifests.errors import ObjectError, object_error, words_for
 from stromboli.kube.objects import native
+from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from stromboli.kube.objects.cluster import (
     ConfigMap,
@@ -52,6 +53,7 @@ KubeObject: TypeAlias = (
     | HyperNode
     | Topology
     | NodeShard
+    | BindRequest
     | PersistentVolumeClaim
     | PersistentVolume
     | StorageClass
@@ -68,7 +70,7 @@ KINDS: dict[tuple[str, str], type[KubeObject]] = {
     (kind.group, kind.__name__): kind
     for kind in (
         *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
-        *(ResourceQuota, NodeMetrics, Numatopology, HyperNode, Topology, NodeShard),
+        *(ResourceQuota, NodeMetrics, Numatopology, HyperNode, Topology, NodeShard, BindRequest),
         *(PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode, CSIStorageCapacity),
         *(ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
     )
@@ -97,8 +99,9 @@ def decode(document: Mapping[str, object]) -> KubeObject | Unknown:
 def as_type(document: Mapping[str, object], wanted: type[T]) -> T:
     """The document as an object of a type that is known from elsewhere. Raises ObjectError."""
     present = _without_nulls(document)
-    if isinstance(metadata := present.get("metadata"), Mapping):
-        present["metadata"] = _without_nulls(metadata)
+    for name in getattr(wanted, "never_null", ()):
+        if isinstance(part := present.get(name), Mapping):
+            present[name] = _without_nulls(part)
     try:
         return msgspec.convert(present, wanted)
     except msgspec.ValidationError as error:
@@ -115,7 +118,7 @@ def name_of(document: Mapping[str, object]) -> str:
 
 
 def _without_nulls(document: Mapping[str, object]) -> dict[str, object]:
-    """For the few fields that are never None: a null there means the same as leaving them out."""
+    """A null means the same as leaving the field out."""
     return {key: value for key, value in document.items() if value is not None}
 
 

@@ -80,6 +80,8 @@ class TopLevel(Wire):
 
     group: ClassVar[str] = ""
     namespaced: ClassVar[bool] = False
+    #: Parts whose fields are never None: a null in them means the same as leaving the field out.
+    never_null: ClassVar[tuple[str, ...]] = ("metadata",)
 
     api_version: str | None = None
     kind: str | None = None
