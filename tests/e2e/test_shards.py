@@ -191,11 +191,27 @@ async def test_the_second_scheduler_of_a_name_decides_nothing(shards: Shards) ->
     await shards.desire("east", 0, 1, 2)
     await shards.desire("west", 3, 4, 5)
     shards.start("east", scheduler=shards.name("both"))
-    await shards.until_used("east", 0, 1, 2)
-    west = shards.start("west", scheduler=shards.name("both"))
-    west.says("another scheduler has the same name")
     await shards.gang("first", "both")
     await shards.until_bound(1)
+    west = shards.start("west", scheduler=shards.name("both"))
+    west.says("another scheduler has the same name")
+    await shards.gang("second", "both")
+    await shards.until_bound(2)
+    assert await shards.in_use("west") == set()
+
+
+async def test_a_name_is_compared_again_when_a_shard_gets_its_object(shards: Shards) -> None:
+    """The scheduler that has no NodeShard yet cannot be seen by the other one, and does not see it either."""
+    west = shards.start("west", scheduler=shards.name("both"))
+    west.says(f"NodeShard {shards.name('west')} does not exist")
+    await shards.desire("east", 0, 1, 2)
+    shards.start("east", scheduler=shards.name("both"))
+    await shards.gang("first", "both")
+    await shards.until_bound(1)
+    await shards.desire("west", 3, 4, 5)
+    west.says("another scheduler has the same name")
+    await shards.gang("second", "both")
+    await shards.until_bound(2)
     assert await shards.in_use("west") == set()
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stromboli.embedded.faults import HangWatch, Hold, LoseAnswer, Match
-from stromboli.kube.objects.catalogue import NODE_SHARDS
+from stromboli.framework.bind_options import REQUEST
+from stromboli.kube.objects.catalogue import LEASES, NODE_SHARDS
 from stromboli.model.shards import ShardChoice, ShardMode
+from stromboli.scheduler.shard_lives import lease_of
 from stromboli.scheduler.shard_settings import ShardSettings
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import foreign, gang
@@ -78,6 +81,47 @@ async def test_a_claim_without_an_answer_is_found_out_about() -> None:
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
         assert fault.fired
+
+
+async def test_nodes_of_a_shard_that_was_deleted_are_left_to_what_is_under_way() -> None:
+    async with living(cpus(2), bare=True, starts=False, shard=OURS) as world:
+        await world.create(node_shard("ours", ""), node_shard("theirs", ""))
+        await others_use(world, NODE)
+        await world.start()
+        await desire(world, NODE)
+        await until_told(world, nodes_in_use=[], nodes_to_add=[NODE])
+        await world.client.delete(NODE_SHARDS, "theirs")
+        await desire(world, NODE, "node-01")
+        await until_told(world, nodes_in_use=["node-01"], nodes_to_add=[NODE])
+
+
+@pytest.mark.parametrize(
+    ("farewell", "lease"), [pytest.param(0.2, False, id="after a while"), pytest.param(1e6, True, id="given back")]
+)
+async def test_and_are_taken_when_nothing_can_be_under_way(farewell: float, lease: bool) -> None:
+    async with living(cpus(1), bare=True, starts=False, shard=replace(OURS, farewell=farewell)) as world:
+        await world.create(node_shard("ours", ""), node_shard("theirs", ""))
+        await others_use(world, NODE)
+        if lease:
+            body = {"metadata": {"name": lease_of("theirs")}, "spec": {"holderIdentity": ""}}
+            await world.client.create(LEASES, body, namespace=OURS.namespace)
+        await world.start()
+        await desire(world, NODE)
+        await until_told(world, nodes_in_use=[], nodes_to_add=[NODE])
+        await world.client.delete(NODE_SHARDS, "theirs")
+        await until_told(world, nodes_in_use=[NODE], nodes_to_add=[])
+
+
+async def test_a_soft_shard_that_does_not_exist_is_waited_for_and_that_is_told() -> None:
+    soft = replace(OURS, choice=ShardChoice(ShardMode.SOFT, "ours"))
+    async with living(cpus(1), bare=True, starts=False, shard=soft, bind_mode=REQUEST) as world:
+        await world.start()
+        keeper = world.scheduler.shard
+        assert keeper is not None
+        await world.until_true(lambda: "NodeShard ours does not exist" in keeper.problem, "it is told")
+        assert not keeper.may_decide
+        await world.create(node_shard("ours", [NODE]))
+        await world.until_true(lambda: keeper.may_decide and not keeper.problem, "it goes on")
 
 
 async def test_a_node_that_somebody_took_out_of_the_record_is_claimed_again(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ class ShardClaims:
         self._leads = True
         self._start_over()
 
-    def end_term(self) -> None:
-        self._leads = False
-        self._start_over()
-
     def _start_over(self) -> None:
         self.held.clear()
         self.known.clear()
         self._is_current, self._awaited = False, 0
+
+    def forget_writes(self) -> None:
+        """The server has begun anew: nothing that was sent before can come true."""
+        self._open.clear()
 
     def want(self, nodes: Iterable[str]) -> None:
         self.wanted = frozenset(nodes)

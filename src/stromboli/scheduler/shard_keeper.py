@@ -1,7 +1,8 @@
 """Keeps our shard: follows NodeShards, writes ours, and tells the cache which nodes are surely in it.
 
 What to write and which nodes are ours is for `shard_claims` to say, who else lives for `shard_lives`; here is what
-waits, asks and writes. The cache is told at once when a node stops being ours, before anything is written about it.
+waits, asks and writes about our own. The cache is told at once when a node stops being ours, before anything is written
+about it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import LEASES, NODE_SHARDS, PODS
-from stromboli.kube.objects.lease import Lease
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.shards import NodeShard
-from stromboli.kube.telling.leases import LeaderElector
 from stromboli.kube.watching.reflector import Reflector
 from stromboli.model.shards import ShardMode
+from stromboli.scheduler.shard_caretaker import Caretaker
 from stromboli.scheduler.shard_claims import Record, ShardClaims, Write
-from stromboli.scheduler.shard_lives import CARETAKER, ShardLives, cleared, lease_of, nodes_to_look_after
+from stromboli.scheduler.shard_farewells import Farewells
+from stromboli.scheduler.shard_lives import ShardLives, lease_of, nodes_to_look_after
 from stromboli.scheduler.shard_settings import ShardSettings
 
 #: Without news, everything is looked at again this often, in seconds.
@@ -54,8 +55,6 @@ class ShardKeeper:
         self.name = settings.choice.name
         self.claims = ShardClaims(self.name)
         self.reflector: Reflector[NodeShard] = Reflector(client, NODE_SHARDS, self)
-        #: Why nothing is decided, in words; empty when something is.
-        self.problem = ""
         self._client = client
         self._mirror = mirror
         self._cluster = mirror.cluster
@@ -67,16 +66,21 @@ class ShardKeeper:
         self._epoch = epoch
         self._clock = clock
         self._lives = ShardLives(settings.takeover)
+        self._farewells = Farewells(settings.farewell)
+        self._caretaker = Caretaker(client, settings, is_in_charge=is_in_charge, clock=clock)
         self._news = asyncio.Event()
         self._term: int | None = None
         self._asked_at = float("-inf")
-        #: Whether no other shard is a scheduler of one of our names, as it was when the term began.
+        #: Whether no other shard is a scheduler of one of our names, as it was when that was last judged.
         self._is_alone = False
+        #: Whether that was judged after others could see our record: who comes later sees us.
+        self._is_seen = False
         self._has_listed = False
         #: Whether we have known once in this term which nodes are ours.
         self._has_begun = False
         self._has_no_other_nodes = settings.choice.mode is ShardMode.HARD
-        self._clearing: asyncio.Task[None] | None = None
+        #: Who else has one of our names, in words.
+        self._namesakes = ""
         self._told = ""
         self._cluster.shards.grant(())
 
@@ -84,17 +88,14 @@ class ShardKeeper:
 
     def apply(self, shard: NodeShard) -> None:
         self._mirror.apply(shard)
-        status = shard.status
-        record = Record(
-            _number(shard.metadata.resource_version),
-            frozenset(status.nodes_in_use or ()),
-            frozenset(status.nodes_to_add or ()),
-            frozenset(status.nodes_to_remove or ()),
-        )
-        self._see(shard.key, record)
+        self._see(shard.key, _record(shard))
 
     def remove(self, shard: NodeShard) -> None:
         self._mirror.remove(shard)
+        if shard.key == self.name:
+            self._has_begun = self._is_seen = False
+        elif not self._lives.is_gone(shard.key, now := self._clock()):
+            self.claims.heard(self._farewells.begin(shard.key, now), _record(shard))
         self._see(shard.key, None)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
@@ -103,6 +104,7 @@ class ShardKeeper:
     def forget_history(self, kind: type) -> None:
         """Versions begin anew: nothing that was seen before says anything."""
         self._mirror.forget_history(kind)
+        self.claims.forget_writes()
         self._term = None
 
     def _see(self, name: str, record: Record | None) -> None:
@@ -125,6 +127,15 @@ class ShardKeeper:
         """
         return self._is_alone and (self._has_begun or (self.claims.is_missing and self._has_no_other_nodes))
 
+    @property
+    def problem(self) -> str:
+        """Why nothing is decided, in words; empty when something is, or jobs are told."""
+        makes_it_itself = self._settings.choice.selector is not None
+        is_missing = self.claims.is_missing and self.reflector.synced.is_set() and not makes_it_itself
+        if is_missing and not self._has_no_other_nodes and not self._namesakes:
+            return f"NodeShard {self.name} does not exist, so nobody knows which nodes come first; make it"
+        return self._namesakes
+
     def _grant(self) -> None:
         """Tell the cache which nodes are ours."""
         book = self._cluster.shards
@@ -145,19 +156,14 @@ class ShardKeeper:
                 self._news.clear()
                 await self._turn()
         finally:
-            if self._clearing is not None:
-                self._clearing.cancel()
+            self._caretaker.stop()
 
     async def _turn(self) -> None:
         if not (self._is_in_charge() and self._knows_nodes() and self._sees_one_moment):
             return
         if self._term != self._epoch():
-            self._term, self._is_alone, self._asked_at = self._epoch(), False, float("-inf")
-            self.claims.begin_term()
-            self._has_begun = False
-        if self._has_listed:
-            self._has_listed = False
-            self.claims.look()
+            self._begin_term()
+        self._look()
         try:
             await self._follow_leases()
             await self._make_shard()
@@ -170,10 +176,23 @@ class ShardKeeper:
         else:
             self._tell(self.problem)
         self._grant()
-        if not self._has_begun and self.claims.is_current and not self.claims.unlisted:
+        if not self._has_begun and self._is_seen and self.claims.is_current and not self.claims.unlisted:
             self._has_begun = True
             self._changed()
         self._clear_the_dead()
+
+    def _begin_term(self) -> None:
+        self._term, self._asked_at = self._epoch(), float("-inf")
+        self._is_alone = self._is_seen = self._has_begun = False
+        self.claims.begin_term()
+
+    def _look(self) -> None:
+        """What was listed is whole by now, and some who are gone do not count any more."""
+        for shard in self._farewells.over(self._clock()):
+            self.claims.saw(shard, None)
+        if self._has_listed:
+            self._has_listed = False
+            self.claims.look()
 
     def _tell(self, problem: str) -> None:
         if problem and problem != self._told:
@@ -242,6 +261,8 @@ class ShardKeeper:
 
     async def _follow_leases(self) -> None:
         """Look at the leases of the other shards now and then, and before anything is decided in a term."""
+        if self.claims.is_current and not self._is_seen:
+            self._is_alone, self._asked_at = False, float("-inf")
         now = self._clock()
         if now - self._asked_at < self._settings.retry_period:
             return
@@ -260,47 +281,39 @@ class ShardKeeper:
         self._judge_names()
 
     def _judge_names(self) -> None:
-        """Two shards must not decide about the same jobs. Who comes second waits; who decides already goes on."""
+        """Two shards must not decide about the same jobs. Who comes second waits; who decides already goes on.
+
+        Nobody sees a scheduler that has no record yet. So names are compared again when our record is there for all to
+        see: whose record is older than ours is seen by us then, and whose is younger sees us.
+        """
+        self._is_seen = self._is_seen or self.claims.is_current
         if self._is_alone:
             return
         sharing = self._lives.sharing(self._names)
         self._is_alone = not sharing
         told = [f"that of NodeShard {shard} is {' and '.join(names)}, too" for shard, names in sharing.items()]
         remedy = "give the scheduler of each shard a --scheduler-name of its own"
-        self.problem = f"another scheduler has the same name: {', '.join(told)}; {remedy}" if told else ""
+        self._namesakes = f"another scheduler has the same name: {', '.join(told)}; {remedy}" if told else ""
 
     def _clear_the_dead(self) -> None:
         """Take the nodes of a dead shard out of its record, if we want some of them."""
-        if self._clearing is not None and not self._clearing.done():
+        if self._caretaker.is_busy:
             return
         dead = self._lives.dead(self._clock())
         for shard in self._cluster.shards.objects():
             if shard.key in dead and self.claims.awaited.intersection(shard.status.nodes_in_use or ()):
-                self._clearing = asyncio.create_task(self._clear(shard.key, *self._lives.last_seen(shard.key)))
+                self._caretaker.begin(shard.key, *self._lives.last_seen(shard.key))
                 return
 
-    async def _clear(self, shard: str, lease: Lease, since: float) -> None:
-        """Only who holds the lease of a shard writes its record, so that is what we take, for a moment."""
-        settings = self._settings
-        elector = LeaderElector(
-            self._client, name=lease_of(shard), namespace=settings.namespace, identity=CARETAKER + settings.identity,
-            lease_duration=settings.lease_duration, renew_deadline=settings.renew_deadline,
-            retry_period=settings.retry_period, clock=self._clock,
-        )  # fmt: skip
-        elector.has_seen(lease, since)
-        try:
-            async with asyncio.timeout(3 * settings.lease_duration):
-                await elector.acquire()
-            found = await self._client.get(NODE_SHARDS, shard)
-            if elector.is_leading and self._is_in_charge():
-                version = {"resourceVersion": found.metadata.resource_version}
-                body = {"metadata": version, "status": {**cleared(found), "lastUpdateTime": timestamps.now()}}
-                await self._client.patch(NODE_SHARDS, shard, body, subresource="status")
-                log.warning("the scheduler of a shard is gone; its nodes are taken over", extra={"shard": shard})
-        except (RequestFailed, TimeoutError) as error:
-            log.warning("the nodes of shard %s are not taken over yet: %s", shard, error or "its lease is not free")
-        finally:
-            await elector.release()
+
+def _record(shard: NodeShard) -> Record:
+    status = shard.status
+    return Record(
+        _number(shard.metadata.resource_version),
+        frozenset(status.nodes_in_use or ()),
+        frozenset(status.nodes_to_add or ()),
+        frozenset(status.nodes_to_remove or ()),
+    )
 
 
 def _body(write: Write) -> dict[str, Any]:

@@ -74,6 +74,11 @@ class ShardLives:
         elif life.over_since is None:
             life.over_since = now
 
+    def is_gone(self, shard: str, now: float) -> bool:
+        """Whether its scheduler has given its lease back or is dead: then nothing of it is under way any more."""
+        life = self._lives.get(shard)
+        return life is not None and (not life.is_held or shard in self.dead(now))
+
     def living(self) -> set[str]:
         return {shard for shard, life in self._lives.items() if life.over_since is None}
 

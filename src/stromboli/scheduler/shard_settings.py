@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stromboli.framework.bind_options import REQUEST
+from stromboli.kube.watching.reflector import IDLE_SECONDS
 from stromboli.model.shards import ShardChoice, ShardMode
 
 
@@ -25,6 +26,9 @@ class ShardSettings:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+    #: How long the nodes of a NodeShard that was deleted are left alone: as long as a watch may be silent and a bind
+    #: may take.
+    farewell: float = IDLE_SECONDS + 30.0
 
     def check(self, bind_mode: str) -> None:
         """Raises UnusableShard. Two schedulers that bind pods to one node themselves cannot know of each other in time;
