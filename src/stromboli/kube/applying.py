@@ -14,7 +14,7 @@ from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects.kinds import name_of
 
 #: Objects of these kinds come first, because others need them to be there.
-_FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Node", "Queue", "PodGroup")
+_FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Node", "HyperNode", "Queue", "PodGroup")
 #: What these have is told by their status, and nobody else writes it for machines that do not exist.
 _WITH_STATUS = ("Node",)
 

@@ -26,6 +26,9 @@ from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.scheduler import Scheduler
 
+#: Simulated nodes only say that they have GPUs.
+_MADE_UP_GPUS = {"gpusharing": {"fake": "true"}}
+
 
 @dataclass(slots=True)
 class Playground:
@@ -65,7 +68,8 @@ async def playground(
         running = Playground(server, clients[0], scheduler)
         await stack.enter_async_context(_running(running, [standins.run(), controllers.run()]))
         if scheduler.bind_mode == REQUEST:
-            await stack.enter_async_context(_binding(running, Binder(clients[4], load_plugins(BUILT_IN))))
+            binder = Binder(clients[4], load_plugins(BUILT_IN, options=_MADE_UP_GPUS))
+            await stack.enter_async_context(_binding(running, binder))
         await stack.enter_async_context(_scheduling(running))
         for pool in pools:
             await create_nodes(clients[0], node_documents(pool))
