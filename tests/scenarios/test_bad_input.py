@@ -114,6 +114,16 @@ GROUPS = [
         "spec.minTaskMember.worker: must not be negative, got -1; write 0 or more", minimums={"worker": -1},
     ),
     bad_group(
+        "a tier below zero",
+        "spec.networkTopology.highestTierAllowed: must not be negative, got -1; write 0 or more",
+        topology={"mode": "hard", "highestTierAllowed": -1},
+    ),
+    bad_group(
+        "a wish that is neither hard nor soft",
+        "spec.subGroupPolicy[0].networkTopology.mode: 'Hard' is not known; write hard or soft",
+        policies=[{"matchLabelKeys": ["part"], "networkTopology": {"mode": "Hard"}}],
+    ),
+    bad_group(
         "parts of nobody",
         "spec.subGroupPolicy[0].subGroupSize: must be at least 1, got 0",
         policies=[{"matchLabelKeys": ["part"], "subGroupSize": 0}],

@@ -73,7 +73,8 @@ TIERS = [
     close("the cluster stands above the highest tier", DEEP, gang(6, 2, topology=hard(4)), binds="abcdef"),
     close("a tier beyond everything is the cluster", TWO, gang(4, 2, topology=hard(99)), binds="abcd"),
     close("a tier below everything is nowhere", TWO, gang(1, 2, topology=hard(0)), binds="-",
-          codes={"gang": ["NoDomainFits"]}),
+          codes={"gang": ["NoDomainFits"]}, reasons={"gang": [
+              "no domain takes the 1 pod it needs: the lowest tier is 1; tiers above 0 are not allowed"]}),
     close("a soft wish does not look at the highest tier", TWO,
           gang(3, 2, topology={"mode": "soft", "highestTierAllowed": 1}), binds="abc"),
     close("the number is heard where the name is empty", TWO,

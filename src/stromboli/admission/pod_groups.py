@@ -13,7 +13,6 @@ from stromboli.cache.jobs import PREEMPTABLE, Priorities, job_spec, queue_name_o
 from stromboli.kube.objects import volcano
 from stromboli.model.resources import ResourceAxis
 
-_MODES = (None, "", "hard", "soft")
 _CLASS = "spec.priorityClassName"
 #: Every cluster has these.
 _STANDARD_CLASSES = ("system-cluster-critical", "system-node-critical")
@@ -54,11 +53,6 @@ def _wishes(spec: volcano.PodGroupSpec) -> Iterator[tuple[str, volcano.NetworkTo
 
 def _topology(field: str, wish: volcano.NetworkTopology) -> Verdict:
     """Definitions of the kind refuse this, too, where they are ours; Volcano's older ones do not."""
-    if wish.mode not in _MODES:
-        return invalid(f"{field}.mode", f"{wish.mode!r} is not known", "write hard or soft")
-    if wish.highest_tier_allowed is not None and wish.highest_tier_allowed < 0:
-        got = wish.highest_tier_allowed
-        return invalid(f"{field}.highestTierAllowed", f"must not be negative, got {got}", "write 0 or more")
     if wish.highest_tier_allowed is not None and wish.highest_tier_name:
         return invalid(field, "a tier has a number or a name", "keep highestTierAllowed or highestTierName, not both")
     return GOOD

@@ -36,6 +36,7 @@ QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 STALE = "Stale"
 
 _LONGEST_MEMBER_NAME = 128
+_MODES = (None, "", "hard", "soft")
 
 
 class Priorities:
@@ -120,7 +121,6 @@ def job_spec(
         annotations=annotations,
         labels=labels,
         preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
-        topology=_topology(spec.network_topology),
         network=network_of(group),
         homes=homes_of(group),
         stale_since=stale_since(group),
@@ -174,14 +174,20 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
             result.min_quotas = quota_amounts(others)
         except ValueError as error:
             raise ValueError(f"spec.minResources.{error}") from None
+    result.topology = _topology(spec.network_topology, "spec.networkTopology")
     result.policies = tuple(_policy(policy, place) for place, policy in enumerate(spec.sub_group_policy or ()))
     wish_by_levels(result)
 
 
-def _topology(wire: volcano.NetworkTopology | None) -> NetworkTopology | None:
+def _topology(wire: volcano.NetworkTopology | None, field: str) -> NetworkTopology | None:
     if wire is None:
         return None
-    return NetworkTopology(wire.mode != "soft", wire.highest_tier_allowed, wire.highest_tier_name or "")
+    highest = wire.highest_tier_allowed
+    if wire.mode not in _MODES:
+        raise ValueError(f"{field}.mode: {wire.mode!r} is not known; write hard or soft")
+    if highest is not None and highest < 0:
+        raise ValueError(f"{field}.highestTierAllowed: must not be negative, got {highest}; write 0 or more")
+    return NetworkTopology(wire.mode != "soft", highest, wire.highest_tier_name or "")
 
 
 def _policy(wire: volcano.SubGroupPolicy, place: int) -> SubGroupPolicy:
@@ -197,7 +203,7 @@ def _policy(wire: volcano.SubGroupPolicy, place: int) -> SubGroupPolicy:
         selector=selector_of(wire.label_selector, f"{field}.labelSelector") if wire.label_selector else LabelSelector(),
         size=size or 1,
         minimum=minimum or 0,
-        topology=_topology(wire.network_topology),
+        topology=_topology(wire.network_topology, f"{field}.networkTopology"),
     )
 
 

@@ -1,8 +1,8 @@
 """From Topology objects, as KAI has them, to trees of domains: nodes that have equal labels lie close together.
 
 A Topology names labels of nodes, the widest first. Nodes with the same values from the first label on are in one
-domain; a node that lacks one of the labels is in none. An object that makes no sense is left out, and says so. Groups of
-Kubernetes' own name such labels themselves.
+domain; a node that lacks one of the labels is in none. An object that makes no sense is left out, and says so. Groups
+of Kubernetes' own name such labels themselves.
 """
 
 from __future__ import annotations

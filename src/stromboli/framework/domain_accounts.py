@@ -135,8 +135,13 @@ def outcomes(account: SearchAccount) -> Iterator[Outcome]:
         look = looks.get(tree.name(place))
         if look is not None:
             yield _looked_at(account, place, look)
-        elif account.topology is not None:
+        elif _asks_for_domains(account):
             yield _not_looked_at(account, place)
+
+
+def _asks_for_domains(account: SearchAccount) -> bool:
+    """A hard wish that names no tier asks for nothing."""
+    return account.topology is not None and (not account.topology.hard or highest_allowed(account) is not None)
 
 
 def _looked_at(account: SearchAccount, place: int, look: Look) -> Outcome:
@@ -214,6 +219,8 @@ def _none_on_offer(account: SearchAccount) -> str:
         return "no node is in any"
     if account.has_mates:
         return "its pods are further apart already"
+    if (allowed := highest_allowed(account)) is not None and allowed < account.tree.tiers[0]:
+        return f"the lowest tier is {account.tree.tiers[0]}"
     return "each has less than the job's minResources in sum" if account.has_minimum else "no plugin offers any"
 
 

@@ -34,6 +34,8 @@ def why_lost(tree: HyperNodeTree, topology: NetworkTopology | None, name: str) -
     place = tree.index.get(name)
     if place is None:
         return "is not there any more"
+    if place == tree.top:
+        return "is the whole cluster"
     if topology is not None and topology.hard:
         allowed = tree.tier_names.get(topology.highest_tier_name, topology.highest_tier)
         if allowed is not None and tree.tiers[place] > allowed:
