@@ -22,7 +22,7 @@ from tests.scenarios.builders import (
     running,
 )
 from tests.scenarios.case import Case, configuration, plugin
-from tests.scenarios.networks import HARD_RACK, SOFT, network
+from tests.scenarios.networks import HARD_RACK, SOFT, block, network
 from tests.scenarios.sharding import OUTSIDE, Sharded, hard, node_shard, soft
 
 CLASSES = [priority_class("high", 100), priority_class("low", 10)]
@@ -150,11 +150,26 @@ DOMAINS = [
     hard("a domain is as large as our part of it", network(2, "abc", "de"), node_shard("ours", "ade"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="de"),
     hard("a domain without enough of our nodes holds nobody", network(2, "ab", "cd"), node_shard("ours", "ac"),
-         gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="--"),
+         gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="--", reasons={"gang": [
+             "no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most; not counting 2 nodes "
+             "outside of this scheduler's shard"]}),
     soft("inside a domain our nodes come first", network(2, "abc"), node_shard("ours", "bc"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="bc"),
     soft("a domain may be filled up with others'", network(2, "ab", "cd"), node_shard("ours", "b"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="ba"),
+    soft("of two domains the one of our nodes is taken", network(2, "ab", "cd"), node_shard("ours", "cd"),
+         gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="cd"),
+    soft("before a fuller one that needs others", network(4, "ab", "cd"), node_shard("ours", "bcd"), running("ab", 2),
+         gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="cc"),
+    soft("a closer one that needs others comes before a wider one of ours", [*network(2, "abc", "de", "fg"),
+         block("block", 2, "rack-1", "rack-2")], node_shard("ours", "defg"),
+         gang(3, cpu=2, topology=SOFT), conf=AWARE, binds="abc"),
+    soft("room of ours that is still being left comes after room of others", network(2, "ab", "cd"),
+         node_shard("ours", "cd"), running("c", 2, releasing=True), gang(2, cpu=2, topology=HARD_RACK), conf=AWARE,
+         binds="ab"),
+    soft("each sub-group goes where our nodes are enough", network(2, "ab", "cd", "ef"), node_shard("ours", "cdef"),
+         gang_of(*(pod(2, labels={"part": part}) for part in "xxyy"), policies=[{"name": "p", "subGroupSize": 2,
+         "matchLabelKeys": ["part"], "networkTopology": HARD_RACK}]), conf=AWARE, binds="cdef"),
     soft("a soft wish too", network(2, "abc"), node_shard("ours", "c"), gang(1, cpu=2, topology=SOFT), conf=AWARE,
          binds="c"),
 ]  # fmt: skip

@@ -71,6 +71,8 @@ class SearchAccount:
     score: float = 0.0
     #: How many tasks were given a place.
     placed: int = 0
+    #: By name, the domains that come after those of their tier in which the nodes of our shard are enough.
+    put_last: set[str] = field(default_factory=set)
     #: The searches of its sub-jobs, in the domain that was taken.
     parts: list[SearchAccount] = field(default_factory=list)
 
@@ -179,6 +181,8 @@ def _not_looked_at(account: SearchAccount, place: int) -> Outcome:
         )
     if account.taken is not None and tier > account.taken.tier:
         return Outcome(name, tier, Verdict.NOT_NEEDED, "a closer one was found")
+    if account.taken is not None and name in account.put_last:
+        return Outcome(name, tier, Verdict.LEFT_OUT, "it needs nodes of other shards")
     return Outcome(name, tier, Verdict.LEFT_OUT, _left_out(account))
 
 

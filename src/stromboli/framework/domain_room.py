@@ -33,13 +33,20 @@ class DomainRoom:
     def __init__(self, search: NodeSearch, ledger: Ledger) -> None:
         self._search = search
         self._ledger = ledger
-        self._rooms: dict[tuple[HyperNodeTree, int, bool], DomainSums] = {}
+        self._rooms: dict[tuple[HyperNodeTree, int, bool, bool], DomainSums] = {}
 
     def tasks_that_fit(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
         """For each domain of a tree how many of the tasks it holds at most, were each class alone."""
+        return self._fitting(tree, tasks, at_best=True)
+
+    def tasks_that_fit_on_ours(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
+        """The same right now, and on the nodes of our shard alone."""
+        return self._fitting(tree, tasks, at_best=False, only_ours=True)
+
+    def _fitting(self, tree: HyperNodeTree, tasks: Sequence[Task], *, at_best: bool, only_ours: bool = False) -> Amount:
         total: Amount | None = None
         for task_class, number in numbers_of(tasks).items():
-            fitting = np.minimum(self._room(tree, task_class, at_best=True), number)
+            fitting = np.minimum(self._room(tree, task_class, at_best=at_best, only_ours=only_ours), number)
             total = fitting if total is None else total + fitting
         return np.zeros(len(tree.hyper_nodes), dtype=np.int64) if total is None else total
 
@@ -47,11 +54,13 @@ class DomainRoom:
         """For each domain of a tree how many copies it holds right now, beside what is held for others."""
         return self._room(tree, task_class, at_best=False)
 
-    def _room(self, tree: HyperNodeTree, task_class: TaskClass, *, at_best: bool) -> Amount:
-        key = tree, task_class.number, at_best
+    def _room(self, tree: HyperNodeTree, task_class: TaskClass, *, at_best: bool, only_ours: bool = False) -> Amount:
+        key = tree, task_class.number, at_best, only_ours
         sums = self._rooms.get(key)
         if sums is None:
             admitted = self._search.view(task_class).static.admitted
+            if only_ours and (last := self._ledger.nodes.last) is not None:
+                admitted = admitted & ~last
             sums = self._rooms[key] = DomainSums(
                 tree, self._ledger, _Copies(self._ledger, task_class, admitted, at_best)
             )
