@@ -249,9 +249,9 @@ def _where(group: Sequence[Domain], marked: Mask) -> Sequence[Domain]:
 def _nodes_outside(session: Session) -> str:
     """How many nodes count for no domain because they are not ours, in words."""
     barred = session.nodes.barred
-    return (
-        "" if barred is None else f"; {counted(int(barred.sum()), 'node')} outside of this scheduler's shard left out"
-    )
+    if barred is None:
+        return ""
+    return f"; not counting {counted(int(barred.sum()), 'node')} outside of this scheduler's shard"
 
 
 def _cause(account: SearchAccount) -> SearchAccount | None:
