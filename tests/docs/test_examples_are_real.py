@@ -12,7 +12,7 @@ from stromboli.cli import main, tables
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(
-    r"^```\n\$ stromboli ([^\n]*examples/(?:cluster|contention|day)[^\n]*)\n(.+?)^```", re.DOTALL | re.MULTILINE
+    r"^```\n\$ stromboli ([^\n]*examples/(?!demo|plugin-package)[^\n]*)\n(.+?)^```", re.DOTALL | re.MULTILINE
 )
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
