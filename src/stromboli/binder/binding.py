@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from stromboli.binder.orders import DONE, BindOrder, Outcome, Result
+from stromboli.binder.orders import DONE, FOUND, BindOrder, Outcome, Result
 from stromboli.binder.pace import Pace
 from stromboli.binder.retrying import Patience, is_worth_repeating
 from stromboli.binder.steps import BindStep, Preparation, StepFailed
@@ -89,7 +89,7 @@ class Binding:
         if pod.metadata.uid != order.uid:
             return Result(Outcome.IMPOSSIBLE, "the pod is gone, and another one has taken its name")
         if pod.spec.node_name == order.node:
-            return DONE
+            return FOUND
         if pod.spec.node_name:
             return Result(Outcome.IMPOSSIBLE, f"somebody else bound the pod to node {pod.spec.node_name}")
         return Result(Outcome.IMPOSSIBLE, conflict.message)

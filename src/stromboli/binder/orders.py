@@ -94,6 +94,9 @@ class Result:
     outcome: Outcome
     #: In words for a person, when it is not done.
     problem: str = ""
+    #: Whether the pod stood there already when it was to be bound: by an answer that was lost, or by somebody else.
+    is_found: bool = False
 
 
 DONE = Result(Outcome.DONE)
+FOUND = Result(Outcome.DONE, is_found=True)

@@ -88,14 +88,15 @@ class Binder:
             lambda request, member: announcer.evicted(request, member, request.status.reason),
             self.metrics.eviction_finished,
         )  # fmt: skip
-        statuses = RequestStatuses(client, self.sight.apply, epoch)
+        statuses = RequestStatuses(client, self.sight.apply, epoch, self.sight.remove)
         reports = Reports(statuses, self.conditions, announcer, self.metrics)
-        leftovers, pauses = Leftovers(self.rooms, preparations), Pauses(options, clock)
+        inquiry, pauses = Inquiry(client, self.sight), Pauses(options, clock)
+        leftovers = Leftovers(self.sight, self.rooms, inquiry, preparations)
         ends = Ends(
             self.sight, self.rooms, preparations, unwinding, leftovers, pauses, reports, announcer, self.metrics
         )  # fmt: skip
         self.passes = Passes(
-            self.sight, self.rooms, Inquiry(client, self.sight), preparations, self._placing, ends, leftovers, pauses,
+            self.sight, self.rooms, inquiry, preparations, self._placing, ends, leftovers, pauses,
             reports, self.metrics, epoch=epoch, wake=self._wake, clock=clock,
         )  # fmt: skip
         self.book.dropped = leftovers.forget

@@ -61,6 +61,8 @@ class Decision:
     #: By uid, members for which something may have been prepared in this process.
     begun: dict[str, Bind] = field(default_factory=dict)
     preparing: asyncio.Task[None] | None = None
+    #: Whether somebody looks at it just now.
+    is_in_hand: bool = False
 
     @property
     def first(self) -> BindRequest:
@@ -210,6 +212,15 @@ class RequestBook:
 
     def of_node(self, name: str) -> frozenset[str]:
         return frozenset(self._of_node.get(name, ()))
+
+    def hand_over(self, uid: str, decision: Decision) -> bool:
+        """Whether another decision has prepared the same pod, too: what there is belongs to that one from now on."""
+        others = (self.decisions[key] for key in self.of_pod(uid))
+        if not any(uid in other.begun for other in others if other is not decision):
+            return False
+        decision.begun.pop(uid, None)
+        decision.prepared.pop(uid, None)
+        return True
 
     def open_decisions(self) -> list[Decision]:
         return [each for each in self.decisions.values() if not each.is_settled]

@@ -7,18 +7,29 @@ import logging
 from collections.abc import Iterable
 
 from stromboli.binder.plugin import Bind
-from stromboli.binder.requests.book import Decision
+from stromboli.binder.requests.book import Decision, RequestBook
+from stromboli.binder.requests.inquiry import Inquiry
 from stromboli.binder.requests.preparing import Preparations
 from stromboli.binder.requests.rooms import Rooms
+from stromboli.binder.requests.sight import BinderSight
+from stromboli.binder.retrying import Patience
+from stromboli.kube.access.api_errors import RequestFailed
+
+_PAUSE = Patience(shortest=0.2, longest=30.0)
 
 log = logging.getLogger("stromboli.binder")
 
 
 class Leftovers:
-    def __init__(self, rooms: Rooms, preparations: Preparations) -> None:
+    def __init__(self, sight: BinderSight, rooms: Rooms, inquiry: Inquiry, preparations: Preparations) -> None:
+        self._sight = sight
+        self._book: RequestBook = sight.book
         self._rooms = rooms
+        self._inquiry = inquiry
         self._preparations = preparations
         self._background: set[asyncio.Task[None]] = set()
+        #: By the uid of a pod, who takes back what was prepared for it.
+        self._undoing: dict[str, asyncio.Task[None]] = {}
 
     def release(self, decision: Decision) -> None:
         """Who is not bound holds no room any more."""
@@ -29,20 +40,54 @@ class Leftovers:
         decision.unknown.clear()
 
     def forget(self, decision: Decision) -> None:
-        """The request is gone: nobody wants its pods to be bound. What was prepared for them is taken back."""
-        begun = [bind for uid, bind in decision.begun.items() if uid not in decision.bound]
-        preparing = decision.preparing
-        if preparing is not None:
-            preparing.cancel()
-        self.release(decision)
-        if begun:
-            task = asyncio.ensure_future(self._take_back(begun, preparing))
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+        """The request is gone: nobody wants its pods to be bound. What was prepared for them is taken back.
 
-    async def _take_back(self, binds: Iterable[Bind], preparing: asyncio.Task[None] | None) -> None:
-        if preparing is not None:
-            await asyncio.wait((preparing,))
-        for bind in binds:
+        Bindings that are on their way keep their rooms: whoever sent them comes here again when they have arrived.
+        """
+        if decision.preparing is not None:
+            decision.preparing.cancel()
+        if decision.is_in_hand:
+            return
+        begun = dict(decision.begun)
+        if not (begun or decision.unknown):
+            self.release(decision)
+            return
+        task = asyncio.ensure_future(self._clear_up(decision, begun))
+        self._background.add(task)
+        self._undoing |= dict.fromkeys(begun, task)
+        task.add_done_callback(self._cleared_up)
+
+    async def taken_back(self, uids: Iterable[str]) -> None:
+        """Wait until nobody takes back any more what an earlier request prepared for these pods."""
+        tasks = {self._undoing[uid] for uid in uids if uid in self._undoing}
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _cleared_up(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
+        self._undoing = {uid: each for uid, each in self._undoing.items() if each is not task}
+
+    async def _clear_up(self, decision: Decision, begun: dict[str, Bind]) -> None:
+        if decision.preparing is not None:
+            await asyncio.wait((decision.preparing,))
+        await self._find_out(decision)
+        self.release(decision)
+        for uid, bind in begun.items():
+            if self._is_bound(uid, decision) or self._book.hand_over(uid, decision):
+                continue
             for words in await self._preparations.take_back(bind):
                 log.warning("a bind request is gone: %s", words, extra={"pod": bind.pod.key})
+
+    async def _find_out(self, decision: Decision) -> None:
+        """Who may have been bound keeps its room until the server has said it."""
+        attempt = 0
+        while decision.unknown:
+            try:
+                await self._inquiry.find_out(decision)
+            except RequestFailed as error:
+                await asyncio.sleep(_PAUSE.pause(min(attempt, 8), error))
+                attempt += 1
+
+    def _is_bound(self, uid: str, decision: Decision) -> bool:
+        pod = self._sight.pod(uid)
+        return uid in decision.bound or (pod is not None and bool(pod.spec.node_name))

@@ -20,7 +20,7 @@ from stromboli.binder.plugin import Bind
 from stromboli.binder.requests.book import Decision, RequestBook
 from stromboli.binder.requests.ends import TOO_FEW, Ends
 from stromboli.binder.requests.inquiry import Inquiry
-from stromboli.binder.requests.judging import Progress, judge
+from stromboli.binder.requests.judging import Progress, is_ours, judge
 from stromboli.binder.requests.leftovers import Leftovers
 from stromboli.binder.requests.metrics import BinderMetrics
 from stromboli.binder.requests.pauses import Pauses
@@ -79,11 +79,13 @@ class Passes:
         decision = self._book.decisions.get(key)
         if decision is None:
             return None
+        decision.is_in_hand = True
         try:
             return await self._look(decision)
         except Outrun:
             return LOOK_AGAIN
         finally:
+            decision.is_in_hand = False
             if self._book.decisions.get(key) is not decision:
                 self._leftovers.forget(decision)
 
@@ -97,7 +99,7 @@ class Passes:
             return self._watch_over(decision, now)
         if decision.not_before > now:
             return decision.not_before - now
-        if not decision.is_complete:
+        if not (decision.is_complete or decision.has_begun):
             return await self._await_parts(decision, now)
         await self._inquiry.find_out(decision)
         if decision.is_unwinding:
@@ -151,6 +153,7 @@ class Passes:
         if not unprepared:
             return False
         attempts = decision.failed_attempts
+        await self._leftovers.taken_back(bind.member.pod_uid for bind in unprepared)
         await self._reports.write(decision, progress, BINDING, attempts, decision.first.status.reason)
         decision.begun |= {bind.member.pod_uid: bind for bind in unprepared}
         decision.preparing = asyncio.create_task(self._prepare(decision, unprepared))
@@ -184,6 +187,8 @@ class Passes:
         for bind in binds:
             self._settle(decision, bind, results[bind.member.pod_uid], seconds)
         await self._inquiry.find_out(decision)
+        for bind in binds:
+            self._own(bind, results[bind.member.pod_uid])
         return {uid: result.problem for uid, result in results.items() if result.outcome is not Outcome.DONE}
 
     def _settle(self, decision: Decision, bind: Bind, result: Result, seconds: float) -> None:
@@ -192,9 +197,18 @@ class Passes:
         if result.outcome is not Outcome.DONE:
             decision.unknown.add(uid)
             return
-        decision.bound.add(uid)
         self._rooms.settle((uid,))
+        if result.is_found:
+            decision.unknown.add(uid)  # the pod itself says who bound it
+            return
+        decision.bound.add(uid)
         self._reports.bound(bind.request, bind.member)
+
+    def _own(self, bind: Bind, result: Result) -> None:
+        """Who was found bound was bound by an earlier attempt of ours, or by somebody else who tells it."""
+        pod = self._sight.pod(bind.member.pod_uid) if result.is_found else None
+        if pod is not None and is_ours(pod, bind.request, bind.member):
+            self._reports.bound(bind.request, bind.member)
 
     async def _conclude(
         self, decision: Decision, progress: Progress, problems: dict[str, str], limit: int

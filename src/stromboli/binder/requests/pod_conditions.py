@@ -76,6 +76,12 @@ class PodConditions:
             return False
         return all(each.type != POD_BOUND for each in pod.status.conditions or ())
 
+    def is_wrong(self, uid: str) -> bool:
+        """Whether a pod that has a node says that it has none."""
+        pod = self._find(uid)
+        said = (each.status for each in (pod.status.conditions if pod else None) or () if each.type == POD_BOUND)
+        return pod is not None and bool(pod.spec.node_name) and "False" in said
+
     def _want(self, uid: str, wish: _Wish) -> None:
         pod = self._find(uid)
         if pod is None or (uid not in self._under_way and _says(pod, wish)):

@@ -51,7 +51,8 @@ class Reports:
             state, namespace = states.get(member.pod_uid), request.metadata.namespace
             if state is None:
                 continue
-            if decision.has_succeeded and state.phase == BOUND:
+            is_bound = decision.has_succeeded and state.phase == BOUND
+            if is_bound or (state.phase == FAILED and self._conditions.is_wrong(member.pod_uid)):
                 self._conditions.bound(namespace, member.pod_name, member.pod_uid)
             elif state.phase == FAILED and self._conditions.is_silent(member.pod_uid):
                 words = _failure(member, state.reason)

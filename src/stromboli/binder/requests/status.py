@@ -22,11 +22,21 @@ class Outrun(Exception):
 
 
 class RequestStatuses:
-    """`saw` is handed every request as the server answered it. `epoch` is the term of this binder."""
+    """`saw` is handed every request as the server answered it, `gone` every one that it does not know any more.
 
-    def __init__(self, client: Client, saw: Callable[[BindRequest], None], epoch: Callable[[], int]) -> None:
+    `epoch` is the term of this binder.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        saw: Callable[[BindRequest], None],
+        epoch: Callable[[], int],
+        gone: Callable[[BindRequest], None] = lambda request: None,
+    ) -> None:
         self._client = client
         self._saw = saw
+        self._gone = gone
         self._epoch = epoch
 
     async def write(
@@ -53,6 +63,7 @@ class RequestStatuses:
                 self._saw(await self._client.get(BIND_REQUESTS, metadata.name, namespace=metadata.namespace))
                 raise Outrun(str(error)) from error
             if error.is_missing:
+                self._gone(request)
                 raise Outrun(str(error)) from error
             raise
         self._saw(answered)

@@ -36,6 +36,7 @@ class Unwinding:
         self._evictor = evictor
         self._preparations = preparations
         self._sight = sight
+        self._book = sight.book
         self._evicted = evicted
         self._counted = counted
 
@@ -52,7 +53,9 @@ class Unwinding:
         """Take back what was prepared, for these members or for all; by uid, what could not be."""
 
         async def take_back(request: BindRequest, member: BoundPod) -> str:
-            return await self._take_back(request, member) if whom is None or member.pod_uid in whom else ""
+            if (whom is not None and member.pod_uid not in whom) or self._book.hand_over(member.pod_uid, decision):
+                return ""
+            return await self._take_back(request, member)
 
         return await self._side_by_side(decision, take_back)
 
