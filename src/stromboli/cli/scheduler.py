@@ -106,14 +106,14 @@ def scheduler(**options: Any) -> None:
     from stromboli.operations.endpoints import CannotListen
     from stromboli.operations.logs import set_up_logs
     from stromboli.scheduler.policy import UnusablePolicy
-    from stromboli.scheduler.process import Process
+    from stromboli.scheduler.process import SchedulerProcess
     from stromboli.scheduler.shard_settings import UnusableShard
 
     warn_of_ignored(options)
     settings = _settings(options)
     set_up_logs(form=options["log_format"], level=options["log_level"])
     try:
-        sys.exit(asyncio.run(Process(settings).run()))
+        sys.exit(asyncio.run(SchedulerProcess(settings).run()))
     except (UnusablePolicy, UnusableShard, CannotListen) as error:
         raise Failure(error) from error
 

@@ -199,6 +199,14 @@ class Scheduler:
             for task in tasks:
                 task.cancel()
 
+    @property
+    def watches(self) -> Feed:
+        return self.feed
+
+    def lead(self) -> None:
+        """We are in charge now: look at everything."""
+        self.alarm.ring()
+
     def stop(self) -> None:
         """Decide nothing more."""
         self._stopping.set()
