@@ -61,6 +61,9 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "an address": (
         ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address=here"], 2,
         "'here' is not an address to listen on"),
+    "nowhere to listen": (
+        ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address="], 2, "--webhook-address is empty"),
+    "no TLS": (["configuration", "--url=http://hook.example.com"], 2, "begin it with https://"),
     "an authority that is not there": (["configuration", "--ca-file=/nowhere"], 1, "/nowhere: No such file"),
     "an authority that is none": (["configuration", f"--ca-file={__file__}"], 1, "holds no certificate in PEM"),
     "a rule": (["--without=gravity"], 2, "'gravity' is not one of"),

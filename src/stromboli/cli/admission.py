@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.addresses import address
 from stromboli.cli.connection_options import connection_options, connector, log_options
 from stromboli.cli.durations import DURATION
 from stromboli.cli.output import Failure, echo_json
@@ -33,6 +34,16 @@ Exit codes:
   1  something that was given cannot be used
   2  wrong usage
 """
+_CONFIGURATION_EPILOG = """\b
+Examples:
+  stromboli admission configuration --ca-file certificates/ca.crt | kubectl apply -f -
+  stromboli admission configuration --url https://webhook.example.com:8443 --ca-file certificates/ca.crt
+"""
+_CERTIFICATES_EPILOG = """\b
+Examples:
+  stromboli admission certificates --folder certificates
+  stromboli admission certificates --folder certificates --host webhook.example.com
+"""
 
 
 @click.group(epilog=_EPILOG, invoke_without_command=True)
@@ -45,7 +56,7 @@ Exit codes:
     "--client-ca-file", default="", metavar="FILE",
     help="Answer only those whose certificate was signed by these. Without it: everybody.",
 )  # fmt: skip
-@setting("--webhook-address", default="127.0.0.1:8443", metavar="HOST:PORT", help="Where API servers ask.")
+@address("--webhook-address", "127.0.0.1:8443", "Where API servers ask.")
 @setting(
     "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
     help="Look at pods that name this scheduler. May be given several times; the first is for pods that name none.",
@@ -97,11 +108,8 @@ Exit codes:
     "--shutdown-delay", type=DURATION, default="5s",
     help="How long to go on answering when told to stop: API servers hear of it a little later.",
 )  # fmt: skip
-@setting("--listen-address", default="127.0.0.1:8084", metavar="HOST:PORT", help="/metrics; empty for none.")
-@setting(
-    "--healthz-address", default="127.0.0.1:11254", metavar="HOST:PORT",
-    help="/healthz, /livez and /readyz; empty for none.",
-)  # fmt: skip
+@address("--listen-address", "127.0.0.1:8084", "/metrics; empty for none.")
+@address("--healthz-address", "127.0.0.1:11254", "/healthz, /livez and /readyz; empty for none.")
 @log_options
 def admission(**options: Any) -> None:
     """Look at objects before they are stored, as a webhook: refuse what cannot work or is not allowed, and fill in what
@@ -137,14 +145,12 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
             raise click.UsageError(
                 f"{flag} is missing; API servers ask over TLS only (see stromboli admission certificates)"
             )
-    try:
-        address = parse_address(options["webhook_address"])
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--webhook-address") from error
+    if not options["webhook_address"]:
+        raise click.UsageError("--webhook-address is empty; write one like :8443")
     return AdmissionSettings(
         connect=connector(options["kubeconfig"], options["context"], options["master"]),
         terms=_terms(options),
-        address=address,
+        address=parse_address(options["webhook_address"]),
         certificate_file=options["tls_cert_file"],
         key_file=options["tls_private_key_file"],
         client_authority_file=options["client_ca_file"],
@@ -182,7 +188,7 @@ def _terms(options: dict[str, Any]) -> Terms:
 # -- what it needs ----------------------------------------------------------------------------------------------------
 
 
-@admission.command()
+@admission.command(epilog=_CONFIGURATION_EPILOG)
 @click.option("--url", default="", metavar="URL", help="Where the webhook is, if it is not a service of the cluster.")
 @click.option("--service", default="stromboli-admission", show_default=True, metavar="NAME", help="Its service.")
 @click.option(
@@ -220,6 +226,8 @@ def configuration(**options: Any) -> None:
     from stromboli.admission.configuration import Webhooks, webhook_documents
     from stromboli.kube.manifests.yaml import dump_documents
 
+    if options["url"] and not options["url"].startswith("https://"):
+        raise click.BadParameter("API servers ask over TLS only; begin it with https://", param_hint="--url")
     documents = webhook_documents(
         Webhooks(
             url=options["url"],
@@ -253,7 +261,7 @@ def _authority(file: str) -> bytes:
     return found
 
 
-@admission.command()
+@admission.command(epilog=_CERTIFICATES_EPILOG)
 @click.option("--folder", required=True, metavar="FOLDER", help="Where ca.crt, tls.crt and tls.key are written.")
 @click.option(
     "--service", default="stromboli-admission", show_default=True, metavar="NAME", help="The service of the webhook."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.addresses import address
 from stromboli.cli.connection_options import connection_options, connector, log_options
 from stromboli.cli.durations import DURATION, Duration
 from stromboli.cli.election_options import election_of, election_options
@@ -62,11 +63,8 @@ Exit codes:
     help="Leave out a plugin. May be given several times.",
 )  # fmt: skip
 @election_options("stromboli-binder")
-@setting("--listen-address", default="127.0.0.1:8082", metavar="HOST:PORT", help="/metrics; empty for none.")
-@setting(
-    "--healthz-address", default="127.0.0.1:11253", metavar="HOST:PORT",
-    help="/healthz, /livez and /readyz; empty for none.",
-)  # fmt: skip
+@address("--listen-address", "127.0.0.1:8082", "/metrics; empty for none.")
+@address("--healthz-address", "127.0.0.1:11253", "/healthz, /livez and /readyz; empty for none.")
 @log_options
 def binder(**options: Any) -> None:
     """Carry out the bind requests of schedulers, until stopped. One binder serves all of a cluster."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from stromboli.cli.addresses import address
 from stromboli.cli.connection_options import connection_options, connector, log_options
 from stromboli.cli.election_options import election_of, election_options
 from stromboli.cli.hypernodes import read_keys
@@ -38,10 +39,7 @@ LEADERSHIP_LOST = 4
     help="Make groups for pods that name this scheduler. May be given several times.",
 )  # fmt: skip
 @setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none; it is made.")
-@setting(
-    "--healthz-address", default="127.0.0.1:11252", metavar="HOST:PORT",
-    help="/healthz, /livez and /readyz; empty for none.",
-)  # fmt: skip
+@address("--healthz-address", "127.0.0.1:11252", "/healthz, /livez and /readyz; empty for none.")
 @setting(
     "--discover-hypernodes", default="", metavar="KEYS",
     help="Keep HyperNodes up to date with these labels of nodes, as `stromboli hypernodes discover --keys` has them.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.addresses import address
 from stromboli.cli.connection_options import connection_options, connector, log_options
 from stromboli.cli.durations import DURATION, Duration
 from stromboli.cli.election_options import election_of, election_options
@@ -87,13 +88,8 @@ Exit codes:
 @setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds under way.")
 @setting("--seed", type=int, default=0, metavar="N", help="Which of equally good nodes comes first.")
 @election_options("stromboli")
-@setting(
-    "--listen-address", default="127.0.0.1:8080", metavar="HOST:PORT", help="/metrics; empty for none.",
-)  # fmt: skip
-@setting(
-    "--healthz-address", default="127.0.0.1:11251", metavar="HOST:PORT",
-    help="/healthz, /livez and /readyz; empty for none.",
-)  # fmt: skip
+@address("--listen-address", "127.0.0.1:8080", "/metrics; empty for none.")
+@address("--healthz-address", "127.0.0.1:11251", "/healthz, /livez and /readyz; empty for none.")
 @setting("--cache-dump-dir", default="", metavar="FOLDER", help="Where dumps go; else the temporary folder.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",

@@ -1,0 +1,28 @@
+"""Where processes listen: what is no address is refused, with the option that has it."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from stromboli.cli import main
+
+OPTIONS = [
+    ("scheduler", "--listen-address"),
+    ("scheduler", "--healthz-address"),
+    ("controller", "--healthz-address"),
+    ("binder", "--listen-address"),
+    ("binder", "--healthz-address"),
+    ("admission", "--webhook-address"),
+]
+
+
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+@pytest.mark.parametrize("by_environment", [False, True], ids=["by option", "by environment"])
+def test_what_is_no_address_is_refused(command: str, option: str, by_environment: bool) -> None:
+    variable = f"STROMBOLI_{option.removeprefix('--').replace('-', '_').upper()}"
+    arguments, environment = ([], {variable: "here"}) if by_environment else ([f"{option}=here"], {})
+    result = CliRunner().invoke(main, [command, *arguments], env=environment)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}'" in result.output
+    assert "'here' is not an address to listen on; write one like :8080 or 127.0.0.1:8080" in result.output
