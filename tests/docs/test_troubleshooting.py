@@ -104,7 +104,7 @@ def logged() -> Iterator[str]:
     """What the package can write into its log, as patterns: every message, with anything where a value goes."""
     for path in (ROOT / "src" / "stromboli").rglob("*.py"):
         for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(part, ast.Call) and ast.unparse(part.func).startswith(("log.", "_log.")) and part.args:
+            if isinstance(part, ast.Call) and ast.unparse(part.func).startswith(("log.", "_log.", "self._log.")) and part.args:
                 message = part.args[0]
                 if isinstance(message, ast.Constant) and re.search(r"[a-z]{3}", str(message.value)):
                     yield re.sub(r"%[sdr]", ".+", re.escape(str(message.value)).replace("\\%", "%"))
