@@ -16,7 +16,7 @@ from stromboli.kube.access.api_errors import ApiError
 from stromboli.kube.applying import Applier
 from stromboli.kube.manifests.yaml import load_documents
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, LEASES, NODE_SHARDS, PODS
-from stromboli.scheduler.shard_lives import lease_of
+from stromboli.scheduler.sharding.lives import lease_of
 from testbed.plane import NAMESPACE, ControlPlane
 from tests.e2e.processes import DEADLINE, Ground, ground
 from tests.processes.conftest import Command

@@ -11,8 +11,8 @@ from stromboli.embedded.faults import HangWatch, Hold, LoseAnswer, Match
 from stromboli.framework.bind_options import REQUEST
 from stromboli.kube.objects.catalogue import LEASES, NODE_SHARDS
 from stromboli.model.shards import ShardChoice, ShardMode
-from stromboli.scheduler.shard_lives import lease_of
-from stromboli.scheduler.shard_settings import ShardSettings
+from stromboli.scheduler.sharding.lives import lease_of
+from stromboli.scheduler.sharding.settings import ShardSettings
 from tests.living.world import World, cpus, living
 from tests.scenarios.builders import foreign, gang
 from tests.scenarios.sharding import OUTSIDE, node_shard

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.scheduler.shard_claims import Record, ShardClaims, Write
+from stromboli.scheduler.sharding.claims import Record, ShardClaims, Write
 from tests.properties.effort import examples
 
 SHARDS = ("east", "west", "south")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stromboli import kube
 from stromboli.kube.objects.lease import Lease, LeaseSpec
 from stromboli.kube.objects.shards import NodeShard, NodeShardSpec, NodeShardStatus
-from stromboli.scheduler.shard_lives import CARETAKER, SCHEDULER_NAMES, ShardLives, cleared, nodes_to_look_after
+from stromboli.scheduler.sharding.lives import CARETAKER, SCHEDULER_NAMES, ShardLives, cleared, nodes_to_look_after
 
 
 def lease(version: int, holder: str = "somebody", names: str = "west") -> Lease:

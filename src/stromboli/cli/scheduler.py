@@ -103,7 +103,7 @@ def scheduler(**options: Any) -> None:
     from stromboli.operations.logs import set_up_logs
     from stromboli.scheduler.policy import UnusablePolicy
     from stromboli.scheduler.process import SchedulerProcess
-    from stromboli.scheduler.shard_settings import UnusableShard
+    from stromboli.scheduler.sharding.settings import UnusableShard
 
     warn_of_ignored(options)
     settings = _settings(options)

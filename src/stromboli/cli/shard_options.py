@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stromboli.model.selectors import LabelSelector, Requirement
     from stromboli.model.shards import ShardChoice
     from stromboli.operations.leadership import Election
-    from stromboli.scheduler.shard_settings import ShardSettings
+    from stromboli.scheduler.sharding.settings import ShardSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -78,7 +78,7 @@ def taken_from(options: Mapping[str, Any]) -> ShardChoice | None:
 
 def election_of_shard(shard: ShardChoice, election: Election | None, scheduler_names: Sequence[str]) -> Election:
     """The election among the schedulers of one shard, which tells those of others which names they have."""
-    from stromboli.scheduler.shard_lives import SCHEDULER_NAMES, lease_of
+    from stromboli.scheduler.sharding.lives import SCHEDULER_NAMES, lease_of
 
     if not shard.name:
         raise click.UsageError(
@@ -94,7 +94,7 @@ def election_of_shard(shard: ShardChoice, election: Election | None, scheduler_n
 
 
 def settings_of_shard(shard: ShardChoice, election: Election, takeover: float) -> ShardSettings:
-    from stromboli.scheduler.shard_settings import ShardSettings
+    from stromboli.scheduler.sharding.settings import ShardSettings
 
     return ShardSettings(
         shard, election.namespace, election.identity, takeover,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli.cache.cluster import SCHEDULER_NAMES
-from stromboli.scheduler.shard_settings import ShardSettings
+from stromboli.scheduler.sharding.settings import ShardSettings
 
 
 @dataclass(frozen=True, slots=True)

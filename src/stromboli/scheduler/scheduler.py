@@ -48,8 +48,8 @@ from stromboli.scheduler.relevance import confirms, matters
 from stromboli.scheduler.reporting import Reporting
 from stromboli.scheduler.requests import Requests
 from stromboli.scheduler.resync import Resync
-from stromboli.scheduler.shard_keeper import ShardKeeper
-from stromboli.scheduler.shard_settings import ShardSettings
+from stromboli.scheduler.sharding.keeper import ShardKeeper
+from stromboli.scheduler.sharding.settings import ShardSettings
 from stromboli.scheduler.shared_gpus import SharedGpus
 from stromboli.scheduler.writer import StatusWriter
 

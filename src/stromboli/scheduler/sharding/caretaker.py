@@ -16,8 +16,8 @@ from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import NODE_SHARDS
 from stromboli.kube.objects.lease import Lease
 from stromboli.kube.telling.leases import LeaderElector
-from stromboli.scheduler.shard_lives import CARETAKER, cleared, lease_of
-from stromboli.scheduler.shard_settings import ShardSettings
+from stromboli.scheduler.sharding.lives import CARETAKER, cleared, lease_of
+from stromboli.scheduler.sharding.settings import ShardSettings
 
 log = logging.getLogger("stromboli.shards")
 

@@ -1,6 +1,6 @@
 """Keeps our shard: follows NodeShards, writes ours, and tells the cache which nodes are surely in it.
 
-What to write and which nodes are ours is for `shard_claims` to say, who else lives for `shard_lives`; here is what
+What to write and which nodes are ours is for `claims` to say, who else lives for `lives`; here is what
 waits, asks and writes about our own. The cache is told at once when a node stops being ours, before anything is written
 about it.
 """
@@ -22,11 +22,11 @@ from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.shards import NodeShard
 from stromboli.kube.watching.reflector import Reflector
 from stromboli.model.shards import ShardMode
-from stromboli.scheduler.shard_caretaker import Caretaker
-from stromboli.scheduler.shard_claims import Record, ShardClaims, Write
-from stromboli.scheduler.shard_farewells import Farewells
-from stromboli.scheduler.shard_lives import ShardLives, lease_of, nodes_to_look_after
-from stromboli.scheduler.shard_settings import ShardSettings
+from stromboli.scheduler.sharding.caretaker import Caretaker
+from stromboli.scheduler.sharding.claims import Record, ShardClaims, Write
+from stromboli.scheduler.sharding.farewells import Farewells
+from stromboli.scheduler.sharding.lives import ShardLives, lease_of, nodes_to_look_after
+from stromboli.scheduler.sharding.settings import ShardSettings
 
 #: Without news, everything is looked at again this often, in seconds.
 _LOOK_EVERY = 0.5
