@@ -11,7 +11,8 @@ import promql_parser
 import pytest
 import yaml
 
-from tests.deploy.exposed import Exposed
+from stromboli.binder.requests.metrics import BinderMetrics
+from tests.deploy.exposed import Exposed, read
 from tests.deploy.expressions import ALERTS, RULE_OBJECT, alerts, taken_apart
 from tests.deploy.test_expressions import OF_THE_SCRAPE
 
@@ -63,3 +64,17 @@ def test_its_page_exists(rule: Rule) -> None:
 def test_the_page_about_monitoring_lists_it(rule: Rule) -> None:
     row = f"| `{rule['alert']}` | {rule['labels']['severity']} |"
     assert row in (DOCS / "monitoring.md").read_text(encoding="utf-8")
+
+
+OF_SCHEDULERS = ["StromboliAbsent", "StromboliCyclesStopped", "StromboliBindRequestsStand"]
+
+
+@pytest.mark.parametrize("name", OF_SCHEDULERS)
+def test_a_binder_that_leads_is_not_taken_for_a_scheduler(name: str) -> None:
+    """A binder leads, too, and has no cycles and writes no requests: such a rule asks for what only schedulers tell."""
+    (rule,) = [rule for rule in alerts() if rule["alert"] == name]
+    told_by_binders = read(BinderMetrics())
+    expression = promql_parser.parse(rule["expr"])
+    always = [str(expression)] if "and on" not in rule["expr"] else [str(expression.lhs), str(expression.rhs)]
+    assert " unless " not in rule["expr"]
+    assert any({metric for metric, _ in taken_apart(side).metrics} - told_by_binders.keys() for side in always)

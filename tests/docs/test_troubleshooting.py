@@ -14,10 +14,11 @@ import pytest
 import yaml
 
 from stromboli.admission.metrics import AdmissionMetrics
+from stromboli.binder.requests.metrics import BinderMetrics
 from stromboli.cli import main
 from stromboli.model.reasons import Code
 from stromboli.operations.metrics import Metrics
-from stromboli.scheduler import announcer
+from stromboli.scheduler import announcer, statuses
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -43,7 +44,7 @@ def alerts() -> set[str]:
 
 def known_words() -> set[str]:
     events = set(re.findall(r'reason="(\w+)"', inspect.getsource(announcer)))
-    return {code.value for code in Code} | events | alerts() | OF_KUBERNETES
+    return {code.value for code in Code} | events | alerts() | OF_KUBERNETES | {statuses.BIND_STUCK}
 
 
 def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
@@ -89,7 +90,8 @@ def test_options_exist(text: str) -> None:
 
 @EVERY_PAGE
 def test_metrics_exist(text: str) -> None:
-    families = {family.name for each in (Metrics(), AdmissionMetrics()) for family in each.registry.collect()}
+    everybody = (Metrics(), AdmissionMetrics(), BinderMetrics())
+    families = {family.name for each in everybody for family in each.registry.collect()}
     named = {name.removesuffix("_total") for name in re.findall(r"\b(?:stromboli|volcano)_[a-z_]+[a-z]\b", text)}
     assert named - families == set()
 
@@ -104,7 +106,11 @@ def logged() -> Iterator[str]:
     """What the package can write into its log, as patterns: every message, with anything where a value goes."""
     for path in (ROOT / "src" / "stromboli").rglob("*.py"):
         for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(part, ast.Call) and ast.unparse(part.func).startswith(("log.", "_log.", "self._log.")) and part.args:
+            if (
+                isinstance(part, ast.Call)
+                and ast.unparse(part.func).startswith(("log.", "_log.", "self._log."))
+                and part.args
+            ):
                 message = part.args[0]
                 if isinstance(message, ast.Constant) and re.search(r"[a-z]{3}", str(message.value)):
                     yield re.sub(r"%[sdr]", ".+", re.escape(str(message.value)).replace("\\%", "%"))
