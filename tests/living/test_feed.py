@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from stromboli.binder.requests.binder import Binder
 from stromboli.embedded.faults import Answer, Match
 from stromboli.operations.metrics import Metrics
 from tests.living.world import cpus, living
@@ -29,6 +32,19 @@ async def test_a_kind_that_is_missing_is_named_everywhere(caplog: pytest.LogCapt
         await world.until_true(lambda: "can follow again: podgroups" in caplog.text, "the log says that it is over")
         assert caplog.text.count("cannot follow podgroups") == 1
         assert world.scheduler.feed.problem() is None
+
+
+async def test_a_binder_says_which_kind_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    async with living(cpus(1), bare=True, starts=False) as world:
+        world.faults.add(Match(verb="watch", plural="bindrequests"), Answer(404, "NotFound"), times=None)
+        binder = Binder(world.client, ())
+        running = asyncio.ensure_future(binder.run())
+        await world.until_true(lambda: "cannot follow bindrequests.scheduling" in caplog.text, "the log says it")
+        assert "is the definition of this kind installed?" in (binder.watches.problem() or "")
+        world.faults.clear()
+        await world.until_true(lambda: binder.watches.problem() is None, "it can be followed again")
+        binder.stop()
+        await running
 
 
 async def test_an_optional_kind_that_is_denied_is_told_and_keeps_nobody_from_working(

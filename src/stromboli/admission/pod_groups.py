@@ -74,7 +74,7 @@ def _sums(spec: volcano.PodGroupSpec) -> Verdict:
             remedy = "name the labels that tell sub-groups apart in matchLabelKeys"
             verdict = verdict.plus(invalid(field, "no sub-group can ever be there", remedy))
     roles = sum((spec.min_task_member or {}).values())
-    if roles > minimum:
+    if roles and roles > minimum:
         words = f"the minimums of roles add up to {roles}; they hold only when spec.minMember is as large"
         verdict = verdict.plus(warned(f"spec.minTaskMember: {words}"))
     return verdict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,11 +11,10 @@ from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watching.reflector import Reflector
+from stromboli.kube.watching.watch_log import WatchLog, by_problem
 
 #: So many problems are told at once; whoever has cured them sees the others.
 MOST_PROBLEMS = 4
-
-log = logging.getLogger("stromboli.watches")
 
 
 class Feed:
@@ -29,8 +27,7 @@ class Feed:
         #: Those on which decisions rest.
         self.required: list[Reflector[Any]] = list(required)
         self.reflectors: list[Reflector[Any]] = [*required, *optional]
-        #: The kinds of which the log says that they cannot be followed.
-        self._told: set[str] = set()
+        self._log = WatchLog()
         self._config_maps: set[str] = set()
         #: While the watches run.
         self._group: asyncio.TaskGroup | None = None
@@ -80,7 +77,7 @@ class Feed:
     def problem(self) -> str | None:
         """What keeps the cache from being up to date, in words."""
         missing = [reflector.resource.name for reflector in self.reflectors if not reflector.synced.is_set()]
-        problems = _by_problem(self.required)
+        problems = by_problem(self.required)
         if missing:
             problems.insert(0, f"not listed yet: {', '.join(missing)}")
         if len(problems) > MOST_PROBLEMS:
@@ -89,19 +86,4 @@ class Feed:
 
     def tell(self) -> None:
         """Say in the log which kinds cannot be followed, and when they can be again: once each."""
-        behind = {reflector.resource.name for reflector in self.reflectors if reflector.problem}
-        for words in _by_problem(each for each in self.reflectors if each.resource.name not in self._told):
-            log.warning("cannot follow %s", words)
-        if again := sorted(self._told - behind):
-            log.info("can follow again: %s", ", ".join(again))
-        self._told = behind
-
-
-def _by_problem(reflectors: Iterable[Reflector[Any]]) -> list[str]:
-    """Every problem once, behind the names of those that have it."""
-    names: dict[str, list[str]] = {}
-    for reflector in reflectors:
-        if reflector.problem:
-            problem = reflector.problem.removeprefix(f"GET {reflector.resource.path()}: ")
-            names.setdefault(problem, []).append(reflector.resource.name)
-    return [f"{', '.join(those)}: {problem}" for problem, those in names.items()]
+        self._log.tell(self.reflectors)

@@ -175,6 +175,7 @@ class Binder:
         while True:
             self.turned()
             self._show()
+            self.watches.tell()
             await asyncio.sleep(LOOK_AROUND)
 
     def _show(self) -> None:

@@ -20,6 +20,7 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watching.reflector import Reflector
+from stromboli.kube.watching.watch_log import WatchLog, by_problem
 
 T = TypeVar("T", bound=TopLevel)
 
@@ -107,6 +108,8 @@ class Watches:
         self.required: list[Reflector[Any]] = [Reflector(client, each, sight) for each in REQUIRED]
         self.reflectors = [*self.required, *(Reflector(client, each, sight, optional=True) for each in wanted)]
 
+        self._log = WatchLog()
+
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors:
@@ -119,5 +122,8 @@ class Watches:
         """What keeps the binder from seeing the cluster, in words."""
         missing = [each.resource.name for each in self.reflectors if not each.synced.is_set()]
         told = [f"not listed yet: {', '.join(missing)}"] if missing else []
-        told += [f"{each.resource.name}: {each.problem}" for each in self.required if each.problem]
-        return "; ".join(told) or None
+        return "; ".join([*told, *by_problem(self.required)]) or None
+
+    def tell(self) -> None:
+        """Say in the log which kinds cannot be followed, and when they can be again: once each."""
+        self._log.tell(self.reflectors)
