@@ -48,5 +48,5 @@ def lost_homes(tree: HyperNodeTree, job: Job) -> dict[str, str]:
     wish that could forbid anything.
     """
     wishes = {wish.key: wish.topology for wish in wishes_of(job)}
-    lost = {name: why_lost(tree, wishes.get(key), name) for key, name in job.spec.homes.items()}
-    return {name: why for name, why in lost.items() if why}
+    found = ((name, why_lost(tree, wishes.get(key), name)) for key, name in job.spec.homes.items())
+    return {name: why for name, why in found if why}

@@ -1,8 +1,7 @@
 """Keeps our shard: follows NodeShards, writes ours, and tells the cache which nodes are surely in it.
 
-What to write and which nodes are ours is for `claims` to say, who else lives for `lives`; here is what
-waits, asks and writes about our own. The cache is told at once when a node stops being ours, before anything is written
-about it.
+What to write and which nodes are ours is for `claims` to say, who else lives for `lives`; here is what waits, asks and
+writes about our own. The cache is told at once when a node stops being ours, before anything is written about it.
 """
 
 from __future__ import annotations
@@ -96,6 +95,7 @@ class ShardKeeper:
             self._has_begun = self._is_seen = False
         elif not self._lives.is_gone(shard.key, now := self._clock()):
             self.claims.heard(self._farewells.begin(shard.key, now), _record(shard))
+            log.info("a NodeShard was deleted; its nodes are left alone for a while", extra={"shard": shard.key})
         self._see(shard.key, None)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
