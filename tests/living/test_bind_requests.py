@@ -320,6 +320,24 @@ async def test_a_request_that_nobody_began_is_given_up(
         await nothing_is_left(world, binder)
 
 
+async def test_a_binding_that_arrives_after_its_request_was_given_up_leaves_no_half_gang() -> None:
+    """A binder may have sent it before it heard that the request is gone."""
+    async with requesting(cpus(2, 1), heal=0.3) as (world, binder):
+        await world.create(gang(2, 1))
+        request = await binder.one()
+        first, second = request.spec.pods
+        await world.delete(NODES, second.selected_node)
+        await binder.until(0)
+        await world.cycles()
+        await binder.binds(request, first.pod_name)
+
+        async def is_evicted() -> bool:
+            entry = await world.pod(first.pod_name)
+            return entry is None or entry.metadata.deletion_timestamp is not None
+
+        await world.until(is_evicted, "the half of the gang is evicted")
+
+
 async def test_the_parts_of_a_decision_are_given_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_making, "MOST_MEMBERS", 1)
     async with requesting(cpus(3, 1)) as (world, binder):

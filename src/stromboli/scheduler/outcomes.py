@@ -174,6 +174,10 @@ class Outcomes:
         if problems:
             self._heal(commit, placed, problems[0])
 
+    def arrived_late(self, commit: Commit, uids: Sequence[str]) -> None:
+        """Members of a commit that was given up are bound after all."""
+        self._heal(commit, uids, "the bind request was given up before")
+
     def _heal(self, commit: Commit, placed: Sequence[str], problem: str) -> None:
         """A gang is watched over as soon as a part of it is bound, also while another commit may still complete it."""
         if placed and not self._cluster.is_surely_whole(commit.job):

@@ -26,6 +26,7 @@ from stromboli.cache.cluster import Cluster
 from stromboli.kube.objects.bind_requests import FAILED, PENDING, SUCCEEDED, UNWOUND, BindRequest, BoundPod
 from stromboli.operations.metrics import Metrics
 from stromboli.scheduler.avoidance import Avoidance
+from stromboli.scheduler.late_bindings import LateBindings
 from stromboli.scheduler.outcomes import Outcomes
 from stromboli.scheduler.reporting import Reporting
 from stromboli.scheduler.request_deletions import RequestDeletions
@@ -74,6 +75,7 @@ class RequestKeeper:
         self._metrics = metrics
         self._scheduler = scheduler
         self._clock = clock
+        self._late = LateBindings(cluster, outcomes.arrived_late, clock)
         #: By uid of the request.
         self._watched: dict[str, _Watched] = {}
         #: Those to look at, and those that are gone.
@@ -131,6 +133,7 @@ class RequestKeeper:
         for uid in [*changed, *self._due()]:
             if (watched := self._watched.get(uid)) is not None:
                 self._safely(self._look_at, watched)
+        self._late.look()
 
     def _safely(self, act: Callable[[_Watched], None], watched: _Watched) -> None:
         """One request that makes no sense hurts nobody else."""
@@ -226,6 +229,7 @@ class RequestKeeper:
                 self._avoidance.refused(order.uid, order.node)
             self._outcomes.settled(commit, order, results[order.uid])
         self._outcomes.finished(commit, results)
+        self._late.expect(commit, [order for order in orders if results[order.uid].outcome is not Outcome.DONE])
         self._metrics.request_ended(_WORDS.get(request.status.phase, "withdrawn"))
 
     def _result_of(self, request: BindRequest, order: BindOrder, reason: str) -> Result:
