@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from stromboli import kube
+from stromboli.cache.auditor import audit
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.comparison import compare
 from stromboli.controllers.queues import standard_queues
@@ -185,3 +186,13 @@ def test_a_snapshot_keeps_the_sub_jobs_it_shows() -> None:
     session = Session(before, default_program())
     session.run()
     assert [bind.task.name for binds in session.decisions.binds for bind in binds] == ["one"]
+
+
+def test_a_pod_that_was_counted_alone_joins_a_new_group_once() -> None:
+    alone, grouped = objects.pod("gang-0", SMALL), objects.pod("gang-0", SMALL, group="gang")
+    cluster = cluster_of(alone)
+    cluster.snapshot()
+    cluster.apply(objects.group("gang", min_member=1))
+    cluster.apply(grouped)
+    assert job_in(cluster.snapshot()).pending_count == 1
+    assert audit(cluster) == []

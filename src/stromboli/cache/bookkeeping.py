@@ -260,9 +260,11 @@ class Bookkeeping:
             self._group_faults[key] = spec.fault
             if spec.fault:
                 self._warnings["group", key] = spec.fault
-        records = self._membership.records
-        members = {
-            uid: (self.counted[uid], records[uid].pod.metadata.labels or {}) for uid in uids if uid in self.counted
+        records, counted = self._membership.records, self.counted
+        members = {  # who is still counted elsewhere comes when it is counted again
+            uid: (counted[uid], records[uid].pod.metadata.labels or {})
+            for uid in uids
+            if uid in counted and counted[uid].task.job == key
         }
         self.counted |= self._derived.set_spec(spec, self._decisions.phases.get(key, ""), members)
 
