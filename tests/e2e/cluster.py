@@ -128,7 +128,6 @@ async def running_cluster(
         ]  # fmt: skip
         await install_crds(ours)
         await admit(plane, ours)
-        policy = policy or Policy(Registry(PLUGINS, ACTIONS))
         runs = Scheduler(scheduler, policy, Options(period=0.1, heal=2.0))
         namespace = f"story-{next(_NUMBERS)}"
         await ours.create(NAMESPACES, {"metadata": {"name": namespace}})

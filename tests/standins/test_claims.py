@@ -7,10 +7,9 @@ import pytest
 import pytest_asyncio
 
 from stromboli.embedded.standins.claims import ClaimController
-from stromboli.kube.objects.claims import PROTECTION
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from stromboli.kube.objects.claims import ResourceClaim
+from stromboli.kube.objects.claims import PROTECTION, ResourceClaim
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watching.informer import Informer
 from tests.standins.living import running, until
