@@ -8,6 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from stromboli.cache.homes import HOME
 from stromboli.cli.plan import plan
 from tests.scenarios.builders import (
     gang,
@@ -167,6 +168,12 @@ DOMAINS = [
     soft("room of ours that is still being left comes after room of others", network(2, "ab", "cd"),
          node_shard("ours", "cd"), running("c", 2, releasing=True), gang(2, cpu=2, topology=HARD_RACK), conf=AWARE,
          binds="ab"),
+    soft("a place outside is not kept where ours will do", network(2, "ab", "cd"), node_shard("ours", "ab"),
+         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}), conf=AWARE, binds="ab"),
+    soft("it is where ours will not", network(2, "ab", "cd", "ef"), node_shard("ours", "ab"), running("a"),
+         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-2"}), conf=AWARE, binds="ef"),
+    soft("a place inside is kept", network(2, "ab", "cd", "ef"), node_shard("ours", "abef"),
+         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-2"}), conf=AWARE, binds="ef"),
     soft("each sub-group goes where our nodes are enough", network(2, "ab", "cd", "ef"), node_shard("ours", "cdef"),
          gang_of(*(pod(2, labels={"part": part}) for part in "xxyy"), policies=[{"name": "p", "subGroupSize": 2,
          "matchLabelKeys": ["part"], "networkTopology": HARD_RACK}]), conf=AWARE, binds="cdef"),

@@ -47,6 +47,13 @@ def _grouped(domains: Iterable[Domain], places: Index) -> DomainGroup:
     return group
 
 
+def marked_in(domains: Sequence[Domain], marked: Mask) -> Sequence[Domain]:
+    """The domains whose places are marked, and those that have none."""
+    if isinstance(domains, DomainGroup):
+        return domains.where(marked)
+    return [domain for domain in domains if domain.place is None or marked[domain.place]]
+
+
 def _room_in(domain: Domain, room: Amount | None) -> int:
     return 0 if room is None or domain.place is None else int(room.item(domain.place))
 

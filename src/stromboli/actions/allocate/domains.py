@@ -7,19 +7,19 @@ it fails; so the first that works is the best that works.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from stromboli.actions.allocate.dealing import Dealing
+from stromboli.actions.allocate.domains_by_shard import nodes_outside, ours_first
 from stromboli.actions.allocate.placing import Placing
 from stromboli.actions.allocate.worksheet import Worksheet
 from stromboli.framework.domain_accounts import Look, SearchAccount, SearchAccounts, why_nowhere
-from stromboli.framework.domain_group import DomainGroup
+from stromboli.framework.domain_group import marked_in
 from stromboli.framework.plugin import Domain
 from stromboli.framework.refusals import TaskRefusal
 from stromboli.framework.session import Session
 from stromboli.framework.statement import Plan, Statement
 from stromboli.framework.sub_jobs import needed_by, sub_jobs_by_need
-from stromboli.framework.waiting import counted
 from stromboli.model.hypernodes import TOP
 from stromboli.model.job import Job, SubJob, valid_in
 from stromboli.model.nodes import Mask
@@ -61,7 +61,7 @@ class DomainSearch:
     def _place(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount) -> bool:
         """Place the job in the best domain of the first group that has one. If there is none, nothing remains."""
         groups = self._session.gradient_for_job(self._job, CLUSTER)
-        for group in self._ours_first(groups, tasks, account):
+        for group in ours_first(self._session, groups, tasks, account):
             if self._place_in_best(statement, tasks, account, self._look(account, group, tasks)):
                 return True
         return False
@@ -85,29 +85,15 @@ class DomainSearch:
         if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
             session.accounts.searches.setdefault(job.key, SearchAccounts()).add(account)
         if account.taken is None and (cause := _cause(account)) is not None:
-            session.refusal_of(job).replace(Reason(Code.NO_DOMAIN, f"{why_nowhere(cause)}{_nodes_outside(session)}"))
+            session.refusal_of(job).replace(Reason(Code.NO_DOMAIN, f"{why_nowhere(cause)}{nodes_outside(session)}"))
 
     # -- domains ------------------------------------------------------------------------------------------------
-
-    def _ours_first(
-        self, groups: Iterable[Sequence[Domain]], tasks: Sequence[Task], account: SearchAccount
-    ) -> Iterator[Sequence[Domain]]:
-        """Where nodes of other shards come last, domains that need them come after those of their tier that do not."""
-        for group in groups:
-            tree = group[0].tree
-            if self._session.nodes.last is None or tree is None or len(group) == 1:
-                yield group
-            else:
-                enough = self._session.domain_room.tasks_that_fit_on_ours(tree, tasks) >= account.needed
-                ours, others = _where(group, enough), _where(group, ~enough)
-                account.put_last.update(domain.name for domain in others)
-                yield from filter(None, (ours, others))
 
     def _look(self, account: SearchAccount, group: Sequence[Domain], tasks: Sequence[Task]) -> Look:
         """A look at a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
         tree = group[0].tree
         room = None if tree is None else self._session.domain_room.tasks_that_fit(tree, tasks)
-        roomy = group if room is None else _where(group, room >= account.needed)
+        roomy = group if room is None else marked_in(group, room >= account.needed)
         look = Look(group, room, roomy, is_elastic=len(tasks) > account.needed)
         self._session.measurements.domains_passed_over += len(group) - len(look.roomy)
         account.tree = tree or account.tree
@@ -219,7 +205,7 @@ class DomainSearch:
         """Place one sub-job in the best of its own domains, or leave no trace of it."""
         session, mark = self._session, len(statement.operations)
         groups = session.gradient_for_sub_job(sub_job, account.root)
-        for group in self._ours_first(groups, tasks, account):
+        for group in ours_first(self._session, groups, tasks, account):
             look = self._look(account, group, tasks)
             for domain, score in self._by_score(sub_job, look):
                 refused = self._place_inside(statement, tasks, domain, account.needed, sub_job)
@@ -237,21 +223,6 @@ class DomainSearch:
     def _sub_job_can_start(self, sub_job: SubJob) -> bool:
         session = self._session
         return session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)
-
-
-def _where(group: Sequence[Domain], marked: Mask) -> Sequence[Domain]:
-    """The domains whose places are marked, and those that have none."""
-    if isinstance(group, DomainGroup):
-        return group.where(marked)
-    return [domain for domain in group if domain.place is None or marked[domain.place]]
-
-
-def _nodes_outside(session: Session) -> str:
-    """How many nodes count for no domain because they are not ours, in words."""
-    barred = session.nodes.barred
-    if barred is None:
-        return ""
-    return f"; not counting {counted(int(barred.sum()), 'node')} outside of this scheduler's shard"
 
 
 def _cause(account: SearchAccount) -> SearchAccount | None:
