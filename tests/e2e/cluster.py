@@ -137,7 +137,7 @@ async def running_cluster(
         )
         await create_nodes(ours, node_documents(Pool(3, resources={"cpu": "4", "memory": "8Gi"})))
         yield Cluster(plane, ours, runs, namespace)
-        assert audit(runs.cluster) == []
+        assert not (found := audit(runs.cluster)), found
 
 
 def _connection(plane: ControlPlane, account: str, proxy: str) -> Connection:
