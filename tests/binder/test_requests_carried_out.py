@@ -98,6 +98,7 @@ def phase_of(name: str, phase: str) -> Act:
 
 CORDONED = {"unschedulable": True}
 GATED = {"schedulingGates": [{"name": "example.com/wait"}]}
+DISK = {"volumes": [{"claim": "disk", "volume": "disk"}], "volumeSeconds": 600}
 TAINTED = {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}
 
 CASES = [
@@ -140,6 +141,9 @@ CASES = [
          attempts=1),
     Case("time is up", (gang("aab", deadlineSeconds=2, backoffLimit=100), patched_node("b", CORDONED)), "Failed", "---",
          reason="not bound within 2 seconds", attempts=3),
+    Case("time is up, in which the volumes are counted", (pod("gang-0"), patched_node("b", CORDONED), request(
+         {"gang-0": "b"}, deadlineSeconds=2, backoffLimit=100, facts={"gang-0": DISK})), "Failed", "-",
+         reason="not bound within 2 seconds", attempts=3),
     Case("the server is busy", (gang("aab"),), "Succeeded", "aab", weather={"refused": 0.3}),
     Case("answers are lost", (gang("aab"),), "Succeeded", "aab", weather={"lost": 0.3}),
     Case("a later phase is left alone", (gang("aab"), phase_of("gang", "Consecrated")), "Consecrated", "---"),
@@ -147,6 +151,8 @@ CASES = [
     Case("a leader that was followed by another decides nothing",
          (gang("c", "new", epoch=7),), "Failed", "---", meanwhile=(later(1.5, gang("aab", epoch=6)),),
          reason="term 6 of scheduler stromboli, which is in term 7"),
+    Case("terms that begin anew count when nobody has spoken for the old ones in a long time",
+         (gang("c", "new", epoch=7),), "Succeeded", "aab", meanwhile=(later(400, gang("aab", epoch=1)),)),
     Case("what was begun in an earlier term goes on",
          (gang("aab", epoch=6), phase_of("gang", "Binding"), gang("c", "new", epoch=7)), "Succeeded", "aab"),
     Case("terms of other schedulers are their own",

@@ -22,6 +22,8 @@ from stromboli.kube.objects.bind_requests import (
     BoundPod,
 )
 
+#: So long after the last decision of a term, in seconds, earlier terms may be later ones of another lease.
+FORGOTTEN = 300.0
 _ENDED = (SUCCEEDED, FAILED)
 _KNOWN = ("", PENDING, BINDING, UNWINDING, *_ENDED)
 
@@ -88,9 +90,8 @@ class Decision:
 
     @property
     def seconds(self) -> int:
-        """How long it may take, and the volumes that have to be made ready for it on top."""
-        volumes = (member.volume_seconds for _, member in self.members() if member.volumes)
-        return self.first.spec.deadline_seconds + max(volumes, default=0)
+        """How long it may take: who decided has counted in what volumes need, for each part those of its members."""
+        return max(each.spec.deadline_seconds for each in self.requests)
 
     @property
     def deadline(self) -> float:
@@ -103,8 +104,12 @@ class Decision:
     @property
     def is_settled(self) -> bool:
         """Whether there is nothing left to do, or a phase is known to somebody else only."""
-        phases = [each.status.phase for each in self.requests]
-        return all(phase in _ENDED for phase in phases) or any(phase not in _KNOWN for phase in phases)
+        return self.is_strange or all(each.status.phase in _ENDED for each in self.requests)
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether a phase is known to somebody else only: a binder of another version is at work."""
+        return any(each.status.phase not in _KNOWN for each in self.requests)
 
     @property
     def has_succeeded(self) -> bool:
@@ -139,8 +144,8 @@ class RequestBook:
         self.decisions: dict[str, Decision] = {}
         self._of_pod: dict[str, set[str]] = {}
         self._of_node: dict[str, set[str]] = {}
-        #: By scheduler, the highest term of whose leader was heard.
-        self._highest: dict[str, int] = {}
+        #: By scheduler, the highest term of whose leader was heard, and when it last was.
+        self._highest: dict[str, tuple[int, float]] = {}
         #: The latest term of a binder that wrote a status while we looked on.
         self.latest_term = 0
         #: Told of decisions that are gone.
@@ -226,15 +231,19 @@ class RequestBook:
         return [each for each in self.decisions.values() if not each.is_settled]
 
     def _judge(self, decision: Decision) -> None:
-        """A leader that was followed by another decides nothing any more. What was begun stays begun."""
-        spec = decision.first.spec
-        highest = self._highest.get(spec.scheduler, 0)
-        is_taken_up = any(each.status.phase for each in decision.requests)
-        if spec.epoch < highest and not is_taken_up:
+        """A leader that was followed by another decides nothing any more. What was begun stays begun.
+
+        Terms begin anew with a lease that was deleted, and without an election there are none: a term that nobody has
+        spoken for in a long time counts no more.
+        """
+        spec, now = decision.first.spec, self._clock()
+        highest, heard = self._highest.get(spec.scheduler, (spec.epoch, now))
+        if spec.epoch >= highest or now - heard > FORGOTTEN:
+            self._highest[spec.scheduler] = spec.epoch, now
+        elif not any(each.status.phase for each in decision.requests):
             decision.refusal = (
                 f"decided in term {spec.epoch} of scheduler {spec.scheduler}, which is in term {highest} by now"
             )
-        self._highest[spec.scheduler] = max(highest, spec.epoch)
 
     def _index(self, key: str, request: BindRequest) -> None:
         for member in request.spec.pods:

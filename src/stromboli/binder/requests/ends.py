@@ -107,6 +107,8 @@ class Ends:
         been carried out after all: it is taken back like the others.
         """
         self._leftovers.release(decision)
+        if decision.is_strange:
+            return None
         members = list(decision.members())
         self._reports.tell_again(decision)
         if decision.is_inherited:
