@@ -12,6 +12,7 @@ from stromboli import kube
 from stromboli.cache.auditor import Auditor, audit, view_of
 from stromboli.cache.cluster import Cluster
 from stromboli.cache.comparison import compare
+from stromboli.cache.jobs import GROUP_NAME
 from stromboli.cache.mirror import Mirror
 from stromboli.cache.summary import summary_of
 from stromboli.kube import KubeObject
@@ -154,4 +155,26 @@ def test_a_decision_that_comes_true_is_counted_once(world: SmallWorld, random: R
     mirror.cluster.snapshot()
     report_all(mirror, chronicle.changes[told:], random)
     assert dict(mirror.cluster.assumed) == {}
+    check_truth(mirror.cluster, list(chronicle.present.values()))
+
+
+def alone(pod: kube.Pod) -> kube.Pod:
+    """As it was before a controller gave it a group."""
+    told = {key: value for key, value in (pod.metadata.annotations or {}).items() if key != GROUP_NAME}
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=told))
+
+
+@examples(30)
+@given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
+def test_pods_that_came_alone_are_given_groups(world: SmallWorld, random: Random) -> None:
+    chronicle, mirror = Chronicle(random), Mirror(Cluster())
+    for entry in [*world.nodes, *world.queues, *map(alone, world.pods)]:
+        chronicle.write(entry)
+    report_all(mirror, chronicle.changes, random)
+    mirror.cluster.snapshot()
+    told = len(chronicle.changes)
+    given_groups: list[KubeObject] = [*world.groups, *world.pods]
+    for entry in random.sample(given_groups, len(given_groups)):
+        chronicle.write(entry)
+    report_all(mirror, chronicle.changes[told:], random)
     check_truth(mirror.cluster, list(chronicle.present.values()))
