@@ -74,8 +74,17 @@ def _asked(record: dict[str, Any], accounts: Mapping[str, str]) -> Asked:
         verb=record["verb"],
         group=about.get("apiGroup", ""),
         resource=about.get("resource", "") + subresource,
-        status=record.get("responseStatus", {}).get("code", 0),
+        status=_answer(record),
     )
+
+
+def _answer(record: dict[str, Any]) -> int:
+    """The status code. What a right allows may still be refused, as every new object of a namespace that is going away
+    is; that is told as a conflict, because no right would help.
+    """
+    code: int = record.get("responseStatus", {}).get("code", 0)
+    is_allowed = record.get("annotations", {}).get("authorization.k8s.io/decision") == "allow"
+    return 409 if code == 403 and is_allowed else code
 
 
 def write_kubeconfig(path: Path, url: str, token: str) -> Path:

@@ -1,0 +1,38 @@
+"""What a server has written down about requests, as the stories of rights read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from testbed.plane import ACCOUNTS, Asked, ControlPlane
+
+ANSWERS = [
+    ("allowed and done", 201, "allow", 201),
+    ("no right", 403, "forbid", 403),
+    ("a right, but the namespace is going away", 403, "allow", 409),
+    ("a server that does not say who decided", 403, "", 403),
+]
+
+
+def line(code: int, decision: str) -> bytes:
+    record: dict[str, Any] = {
+        "user": {"username": ACCOUNTS["scheduler"]},
+        "verb": "create",
+        "objectRef": {"apiGroup": "events.k8s.io", "resource": "events"},
+        "responseStatus": {"code": code},
+    }
+    if decision:
+        record["annotations"] = {"authorization.k8s.io/decision": decision}
+    return msgspec.json.encode(record) + b"\n"
+
+
+@pytest.mark.parametrize(("name", "code", "decision", "told"), ANSWERS, ids=[row[0] for row in ANSWERS])
+def test_how_a_request_was_answered(tmp_path: Path, name: str, code: int, decision: str, told: int) -> None:
+    log = tmp_path / "audit.log"
+    log.write_bytes(line(code, decision))
+    plane = ControlPlane("real", {}, log)
+    assert list(plane.asked()) == [Asked("scheduler", "create", "events.k8s.io", "events", told)]
