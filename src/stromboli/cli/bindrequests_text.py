@@ -120,7 +120,7 @@ class Changes:
     def __init__(self, chosen: Chosen, *, as_json: bool) -> None:
         self._chosen = chosen
         self._as_json = as_json
-        #: How wide the columns are so far.
+        #: How wide the columns are so far; any phase fits from the beginning.
         self._widths: list[int] = []
 
     def apply(self, entry: BindRequest) -> None:
@@ -143,7 +143,7 @@ class Changes:
         lines = [[*row, note] for row, note in zip(table.rows, table.notes, strict=True)]
         if not self._widths:
             lines.insert(0, [*table.header, table.note_header])
-            self._widths = [0] * len(lines[0])
+            self._widths = [max(map(len, COLOURS)) if title == "PHASE" else 0 for title in lines[0]]
         self._widths = [
             max(old, *map(len, column)) for old, column in zip(self._widths, zip(*lines, strict=True), strict=True)
         ]
