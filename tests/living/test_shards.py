@@ -9,7 +9,7 @@ import pytest
 
 from stromboli.embedded.faults import HangWatch, Hold, LoseAnswer, Match
 from stromboli.framework.bind_options import REQUEST
-from stromboli.kube.objects.catalogue import LEASES, NODE_SHARDS
+from stromboli.kube.objects.catalogue import LEASES, NODE_SHARDS, NODES
 from stromboli.model.shards import ShardChoice, ShardMode
 from stromboli.scheduler.sharding.lives import lease_of
 from stromboli.scheduler.sharding.settings import ShardSettings
@@ -110,6 +110,37 @@ async def test_and_are_taken_when_nothing_can_be_under_way(farewell: float, leas
         await until_told(world, nodes_in_use=[], nodes_to_add=[NODE])
         await world.client.delete(NODE_SHARDS, "theirs")
         await until_told(world, nodes_in_use=[NODE], nodes_to_add=[])
+
+
+async def test_our_shard_is_deleted_and_made_again_while_a_bind_is_under_way() -> None:
+    async with living(cpus(1, cpu=1), bare=True, starts=False, shard=OURS) as world:
+        await world.create(node_shard("ours", [NODE]))
+        held = Hold()
+        world.faults.add(Match(verb="create", plural="pods", subresource="binding"), held)
+        await world.start()
+        await world.create(gang(1, 1, name="first"), gang(1, 1, name="second"))
+        await world.until_true(lambda: world.scheduler.cluster.assumed, "the bind is under way")
+        await world.client.delete(NODE_SHARDS, "ours")
+        await world.until_says("second", OUTSIDE)
+        await world.create(node_shard("ours", [NODE]))
+        await until_told(world, nodes_in_use=[NODE])
+        await world.until_says("second", "Insufficient cpu")
+        held.release()
+        await world.until_bound("first", 1)
+        assert await world.bound("second") == []
+
+
+async def test_a_node_that_is_made_again_is_claimed_again() -> None:
+    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+        await world.create(node_shard("ours", [NODE]))
+        await world.start()
+        await until_told(world, nodes_in_use=[NODE])
+        await world.client.delete(NODES, NODE)
+        await until_told(world, nodes_in_use=[])
+        await world.add_nodes(cpus(1))
+        await until_told(world, nodes_in_use=[NODE])
+        await world.create(gang(1, 1, name="gang"))
+        await world.until_bound("gang", 1)
 
 
 async def test_a_soft_shard_that_does_not_exist_is_waited_for_and_that_is_told() -> None:
