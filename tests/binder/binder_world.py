@@ -143,6 +143,9 @@ class World:
     async def remove_node(self, name: str) -> None:
         await self._gone(lambda: self.client.delete(NODES, name))
 
+    async def remove_request(self, name: str) -> None:
+        await self._gone(lambda: self.client.delete(BIND_REQUESTS, name, namespace="default"))
+
     async def bind_elsewhere(self, name: str, node: str) -> None:
         """Another scheduler binds a pod."""
         self.disturbed.add(self.uids[name])

@@ -199,6 +199,18 @@ async def the_past_decides(day: Day) -> None:
     await day.moment()
 
 
+async def requests_go(day: Day) -> None:
+    """Requests are deleted in the middle, and their rooms and pods are given away again."""
+    day.begin()
+    for _ in range(4):
+        await day.decide("one", 1)
+        await day.moment(1.0)
+        await day.world.remove_request(day.chance.choice(day.gangs))
+        await day.decide("two", 1)
+    day.world.weather.clear_up()
+    await asyncio.sleep(60.0)  # who dies now leaves behind what nobody tells any more
+
+
 TROUBLES: dict[str, Trouble] = {
     "dies": dies_at_a_point,
     "dies-often": dies_again_and_again,
@@ -208,6 +220,7 @@ TROUBLES: dict[str, Trouble] = {
     "others-bind": others_bind,
     "two-decide": two_decide,
     "the-past": the_past_decides,
+    "requests-go": requests_go,
 }
 
 

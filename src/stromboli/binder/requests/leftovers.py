@@ -12,10 +12,10 @@ from stromboli.binder.requests.inquiry import Inquiry
 from stromboli.binder.requests.preparing import Preparations
 from stromboli.binder.requests.rooms import Rooms
 from stromboli.binder.requests.sight import BinderSight
-from stromboli.binder.retrying import Patience
 from stromboli.kube.access.api_errors import RequestFailed
 
-_PAUSE = Patience(shortest=0.2, longest=30.0)
+#: The pauses between attempts to find out or to undo something, in seconds: each is twice the one before.
+_SHORTEST, _LONGEST = 0.5, 30.0
 
 log = logging.getLogger("stromboli.binder")
 
@@ -44,8 +44,6 @@ class Leftovers:
 
         Bindings that are on their way keep their rooms: whoever sent them comes here again when they have arrived.
         """
-        if decision.preparing is not None:
-            decision.preparing.cancel()
         if decision.is_in_hand:
             return
         begun = dict(decision.begun)
@@ -68,25 +66,43 @@ class Leftovers:
         self._undoing = {uid: each for uid, each in self._undoing.items() if each is not task}
 
     async def _clear_up(self, decision: Decision, begun: dict[str, Bind]) -> None:
-        if decision.preparing is not None:
-            await asyncio.wait((decision.preparing,))
+        await self._prepared(decision)
         await self._find_out(decision)
         self.release(decision)
+        pause = _SHORTEST
+        while begun := await self._take_back(decision, begun):
+            await asyncio.sleep(pause)
+            pause = min(pause * 2.0, _LONGEST)
+
+    async def _take_back(self, decision: Decision, begun: dict[str, Bind]) -> dict[str, Bind]:
+        """Answers what could not be taken back."""
+        left = {}
         for uid, bind in begun.items():
             if self._is_bound(uid, decision) or self._book.hand_over(uid, decision):
                 continue
-            for words in await self._preparations.take_back(bind):
-                log.warning("a bind request is gone: %s", words, extra={"pod": bind.pod.key})
+            if told := await self._preparations.take_back(bind):
+                left[uid] = bind
+                log.warning("a bind request is gone: %s", "; ".join(told), extra={"pod": bind.pod.key})
+        return left
+
+    async def _prepared(self, decision: Decision) -> None:
+        """Plugins ask whether the request is still there. Who is cut off may have sent something that arrives later,
+        so only those are that do not end by themselves.
+        """
+        preparing = decision.preparing
+        if preparing is not None and (await asyncio.wait((preparing,), timeout=decision.seconds))[1]:
+            preparing.cancel()
+            await asyncio.wait((preparing,))
 
     async def _find_out(self, decision: Decision) -> None:
         """Who may have been bound keeps its room until the server has said it."""
-        attempt = 0
+        pause = _SHORTEST
         while decision.unknown:
             try:
                 await self._inquiry.find_out(decision)
-            except RequestFailed as error:
-                await asyncio.sleep(_PAUSE.pause(min(attempt, 8), error))
-                attempt += 1
+            except RequestFailed:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2.0, _LONGEST)
 
     def _is_bound(self, uid: str, decision: Decision) -> bool:
         pod = self._sight.pod(uid)
