@@ -151,6 +151,26 @@ def test_what_the_next_request_prepared_is_not_taken_back_for_the_one_that_is_de
     run_virtually(story())
 
 
+def test_the_rooms_of_a_request_that_takes_the_name_of_a_deleted_one_are_its_own() -> None:
+    async def story() -> None:
+        world = await world_of("a")
+        for name in ("gang-0", "gang-1"):
+            await world.pod(name, 2)
+        slow = {f"gang-{place}": {"annotations": {TICKET: f"slow:{10 + place}"}} for place in range(2)}
+        await world.request("same", {"gang-0": "a"}, facts=slow)
+        world.start([Tickets()])
+        await asyncio.sleep(2.0)
+        await deleted(world, "same")
+        await world.request("same", {"gang-1": "a"}, facts=slow)
+        await asyncio.sleep(1.0)
+        await world.gang("large", "a", cpu=4)
+        await world.until_settled()
+        assert (await world.places("gang"), await world.places("large")) == ("-a", "-"), await world.described()
+        await world.close()
+
+    run_virtually(story())
+
+
 async def tickets(world: World) -> list[str]:
     found = (await world.client.list(CONFIG_MAPS, namespace="default")).items
     return [each.metadata.name for each in found if each.metadata.name.startswith("ticket-")]

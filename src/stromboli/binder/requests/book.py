@@ -36,9 +36,12 @@ class Problem:
     is_final: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Decision:
-    """All parts of one decision, as far as they have come, and what is being done about it."""
+    """All parts of one decision, as far as they have come, and what is being done about it.
+
+    Another one may take its key when it is gone, and is another one.
+    """
 
     key: str
     first_seen: float

@@ -60,7 +60,7 @@ class Ends:
         """The gang cannot reach its minimum any more."""
         reason = next(iter(progress.impossible.values()), TOO_FEW)
         progress.give_up(dict.fromkeys(progress.open, TOO_FEW))
-        self._rooms.release(self._rooms.held_by(decision.key))
+        self._rooms.release(self._rooms.held_by(decision))
         if progress.ours:
             self._announcer.unwinds(decision, reason)
             self._metrics.unwound()

@@ -33,7 +33,7 @@ class Leftovers:
 
     def release(self, decision: Decision) -> None:
         """Who is not bound holds no room any more."""
-        self._rooms.release(self._rooms.held_by(decision.key))
+        self._rooms.release(self._rooms.held_by(decision))
         decision.prepared.clear()
         decision.begun.clear()
         decision.problems.clear()

@@ -126,7 +126,7 @@ class Passes:
         ready = [bind for uid, bind in progress.open.items() if uid not in problems]
         if len(progress.placed) + len(ready) < decision.needed:
             if not progress.ours:
-                self._rooms.release(progress.open)  # what nobody can use yet is in nobody's way
+                self._rooms.release(self._rooms.held_by(decision))  # what nobody can use yet is in nobody's way
             return await self._conclude(decision, progress, problems, limit)
         if await self._begin_to_prepare(decision, progress, ready):
             return None
@@ -140,7 +140,7 @@ class Passes:
         decision.problems.clear()
         orders = {uid: order_of(bind) for uid, bind in progress.open.items() if uid not in problems}
         problems |= {uid: words for uid, order in orders.items() if (words := self._rooms.closed(order))}
-        without_room = self._rooms.reserve(decision.key, [each for uid, each in orders.items() if uid not in problems])
+        without_room = self._rooms.reserve(decision, [each for uid, each in orders.items() if uid not in problems])
         if without_room and not problems and not progress.ours:
             limit = min(limit, ATTEMPTS_WITHOUT_ROOM)
         return {**problems, **without_room}, limit
@@ -153,7 +153,6 @@ class Passes:
         if not unprepared:
             return False
         attempts = decision.failed_attempts
-        await self._leftovers.taken_back(bind.member.pod_uid for bind in unprepared)
         await self._reports.write(decision, progress, BINDING, attempts, decision.first.status.reason)
         decision.begun |= {bind.member.pod_uid: bind for bind in unprepared}
         decision.preparing = asyncio.create_task(self._prepare(decision, unprepared))
@@ -162,6 +161,7 @@ class Passes:
 
     async def _prepare(self, decision: Decision, binds: list[Bind]) -> None:
         try:
+            await self._leftovers.taken_back(bind.member.pod_uid for bind in binds)
             problems = await self._preparations.prepare(binds)
             decision.problems |= problems
             prepared = {bind.member.pod_uid: bind for bind in binds if bind.member.pod_uid not in problems}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stromboli.binder.orders import BindOrder
+from stromboli.binder.requests.book import Decision
 from stromboli.cache.cluster import Cluster
 from stromboli.model.nodes import Taint
 from stromboli.model.numa import PROCESSORS
@@ -21,13 +22,13 @@ class Rooms:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         #: By uid, the decision for which a room is held.
-        self._held: dict[str, str] = {}
-        self._by_decision: dict[str, set[str]] = {}
+        self._held: dict[str, Decision] = {}
+        self._by_decision: dict[Decision, set[str]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def reserve(self, decision: str, orders: Sequence[BindOrder]) -> dict[str, str]:
+    def reserve(self, decision: Decision, orders: Sequence[BindOrder]) -> dict[str, str]:
         """Hold a room for each of them; by uid, why there is none."""
         refused = {order.uid: self._other_claim(decision, order) for order in orders}
         refused = {uid: words for uid, words in refused.items() if words}
@@ -55,7 +56,7 @@ class Rooms:
         for uid in uids:
             self._let_go(uid)
 
-    def held_by(self, decision: str) -> list[str]:
+    def held_by(self, decision: Decision) -> list[str]:
         return list(self._by_decision.get(decision, ()))
 
     def _let_go(self, uid: str) -> bool:
@@ -84,11 +85,11 @@ class Rooms:
         taint = first_untolerated(tolerations, entry.facts.taints)
         return f"node {order.node} has taint {taint}, which the pod does not tolerate" if taint else ""
 
-    def _other_claim(self, decision: str, order: BindOrder) -> str:
+    def _other_claim(self, decision: Decision, order: BindOrder) -> str:
         holder = self._held.get(order.uid, decision)
-        return "" if holder == decision else f"bind request {holder} is binding the pod to a node"
+        return "" if holder is decision else f"bind request {holder.key} is binding the pod to a node"
 
-    def _hold(self, decision: str, order: BindOrder) -> None:
+    def _hold(self, decision: Decision, order: BindOrder) -> None:
         if order.uid in self._held:
             return
         self._held[order.uid] = decision
