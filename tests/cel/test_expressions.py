@@ -8,7 +8,6 @@ import time
 import pytest
 
 from stromboli.cel.failures import CompileError, EvaluationError, TooCostly
-from stromboli.cel.patterns import pattern_of
 from stromboli.cel.program import Program
 from stromboli.cel.values import Domains, Quantity, Version
 
@@ -120,9 +119,9 @@ NO_ANSWER = {
     'quantity("many")': "'many' is not a quantity",
     'semver("1")': "'1' is not a semantic version",
     '"a".major()': "string has no method major",
-    '"a".matches("(")': "a missing )",
-    r'"a".matches("(a)\\1")': "unknown escape",
-    '"a".matches("(?=a)")': "patterns here do not have",
+    '"a".matches("(")': "missing ): (",
+    r'"a".matches("(a)\\1")': "invalid escape sequence",
+    '"a".matches("(?=a)")': "invalid perl operator",
 }
 
 
@@ -181,39 +180,5 @@ def test_what_costs_too_much_is_given_up(text: str) -> None:
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}$", "(a?){30}a{30}$"])
 def test_no_pattern_runs_away(pattern: str) -> None:
     began = time.process_time()
-    pattern_of(pattern).is_found_in("a" * 60 + "b")
+    ask(f'"{"a" * 60}b".matches("{pattern}") || true')
     assert time.process_time() - began < 5.0
-
-
-PATTERNS = [
-    "a",
-    "^a",
-    "a$",
-    "^$",
-    "ab*c",
-    "a+?b",
-    "(ab|cd)+",
-    "[a-c]{2,3}",
-    "[^a-c]",
-    r"\d+\.\d+",
-    r"\bab\b",
-    "a.c",
-    "(?i)AB",
-    "(?:ab){2}",
-    "a{2}",
-    "a{2,}",
-    "[[:digit:]]",
-    r"[\w-]+x",
-    "",
-    "(|a)b",
-    "(?P<n>a)b",
-    r"\.",
-    "a|b|",
-]
-TEXTS = ["", "a", "ab", "abc", "aab", "abab", "xaby", "1.5", "AB", "cd", "a-x", "ab ab", "dd", "aa", "aaa", "a\nc", "."]
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_patterns_find_what_others_find(pattern: str) -> None:
-    known = re.compile(pattern.replace("[[:digit:]]", "[0-9]").replace("$", r"\Z"))
-    assert [pattern_of(pattern).is_found_in(text) for text in TEXTS] == [bool(known.search(text)) for text in TEXTS]

@@ -53,9 +53,7 @@ class Ground:
 
     # -- processes ----------------------------------------------------------------------------------------------
 
-    def start(
-        self, *arguments: str, elects: bool = False, scheduler: str = "", account: str = "scheduler"
-    ) -> Command:
+    def start(self, *arguments: str, elects: bool = False, scheduler: str = "", account: str = "scheduler") -> Command:
         """A scheduler of this story's pods, or of those that name it; one that elects fights for a short lease."""
         environment = {
             "HOME": str(self.folder),

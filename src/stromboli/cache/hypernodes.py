@@ -7,7 +7,6 @@ A domain has one domain around it at most, of a higher tier; who claims another'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import re2  # type: ignore[import-untyped]
 
@@ -18,11 +17,9 @@ from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberS
 from stromboli.kube.objects.topology import HyperNode as WireHyperNode
 from stromboli.model.hypernodes import TOP, HyperNode, HyperNodeTree
 from stromboli.model.nodes import NodeTable
+from stromboli.model.patterns import LONGEST_PATTERN, compiled
 from stromboli.model.selectors import LabelSelector as Selector
 from stromboli.model.selectors import Requirement
-
-#: Longer than any sensible pattern for names. Patterns are matched in linear time.
-LONGEST_PATTERN = 1024
 
 
 class HyperNodeBook:
@@ -218,14 +215,10 @@ def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | L
     return given[0]
 
 
-@lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re2._Regexp:
-    options = re2.Options()
-    options.log_errors = False
-    if not pattern or len(pattern) > LONGEST_PATTERN:
+    if not 0 < len(pattern) <= LONGEST_PATTERN:
         raise ValueError(f".selector.regexMatch.pattern: needs between 1 and {LONGEST_PATTERN} characters")
     try:
-        return re2.compile(pattern, options=options)
-    except re2.error as error:
-        said = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else str(error)
-        raise ValueError(f".selector.regexMatch.pattern: {said}; write it as RE2 understands it") from None
+        return compiled(pattern)
+    except ValueError as error:
+        raise ValueError(f".selector.regexMatch.pattern: {error}") from None

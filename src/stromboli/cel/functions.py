@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from stromboli.cel.failures import EvaluationError
-from stromboli.cel.patterns import pattern_of
 from stromboli.cel.values import Optional, Quantity, Unsigned, Version, word_of
+from stromboli.model.patterns import compiled
 
 Function = Callable[..., object]
 
@@ -90,7 +90,10 @@ def _size(value: object) -> int:
 
 
 def _matches(text: str, pattern: str) -> bool:
-    return pattern_of(pattern).is_found_in(text)
+    try:
+        return compiled(pattern).search(text) is not None
+    except ValueError as error:
+        raise EvaluationError(f"the pattern {pattern!r} cannot be used: {error}") from None
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:

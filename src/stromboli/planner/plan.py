@@ -181,9 +181,7 @@ def decisions_of(session: Session) -> CyclePlan:
 def _devices(session: Session) -> dict[str, list[str]]:
     binds = (bind for statement in session.decisions.binds for bind in statement if bind.claims is not None)
     given = {
-        bind.task.key: [
-            f"{choice.name}: {device.name}" for choice in bind.claims.choices for device in choice.devices
-        ]
+        bind.task.key: [f"{choice.name}: {device.name}" for choice in bind.claims.choices for device in choice.devices]
         for bind in binds
         if bind.claims is not None
     }
