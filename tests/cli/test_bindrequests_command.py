@@ -97,6 +97,16 @@ async def test_tables(kubeconfig: Path) -> None:
     assert "No bind requests." in (await run(kubeconfig, "-n", "nowhere")).stderr
 
 
+async def test_a_name_that_nobody_has_is_told(kubeconfig: Path) -> None:
+    result = await run(kubeconfig, "second", "tenth", "ninth")
+    assert result.exit_code == 1
+    assert "second" in result.stdout
+    assert "there is no bind request ninth, tenth in any namespace" in result.stderr
+    elsewhere = await run(kubeconfig, "-n", "nowhere", "second")
+    assert (elsewhere.exit_code, elsewhere.stdout) == (1, "")
+    assert "there is no bind request second in namespace nowhere" in elsewhere.stderr
+
+
 async def test_objects(kubeconfig: Path) -> None:
     result = await run(kubeconfig, "-o", "json", "--phase", "Failed")
     (item,) = json.loads(result.stdout)["items"]

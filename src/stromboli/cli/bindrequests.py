@@ -29,7 +29,7 @@ Examples:
 \b
 Exit codes:
   0  shown, also when there are none
-  1  something that was given cannot be used, or the cluster does not answer
+  1  a name is unknown, something that was given cannot be used, or the cluster does not answer
   2  wrong usage
 """
 
@@ -93,6 +93,9 @@ async def _list(connection: Connection, chosen: Chosen, output: str) -> None:
             raise _failure(error) from error
     requests = [request for request in listing.items if chosen.includes(request)]
     (echo_objects if output == "json" else echo_requests)(requests, chosen)
+    if unknown := chosen.names - {request.metadata.name for request in listing.items}:
+        where = f"in namespace {chosen.namespace}" if chosen.namespace else "in any namespace"
+        raise Failure(f"there is no bind request {', '.join(sorted(unknown))} {where}")
 
 
 async def _watch(connection: Connection, chosen: Chosen, output: str) -> None:
