@@ -17,17 +17,16 @@ from hypothesis import strategies as st
 
 from stromboli.cache.auditor import audit
 from stromboli.framework.session import Session
-from stromboli.framework.statement import Statement
 from stromboli.model.claim_devices import DeviceTable, Grant, Suited
 from stromboli.model.claim_search import OutOfSteps, Search
 from stromboli.model.claim_use import DeviceUse
 from stromboli.model.claims import NO_CLAIMS, Capacity, ClaimDemand, Constraint, Device, DeviceName, Suit, Wish
-from stromboli.model.ledger import BrokenBooks
 from stromboli.model.nodes import Node, NodeTable
-from stromboli.model.task import Task, TaskStatus
+from stromboli.model.task import Task
 from stromboli.planner.world import World
 from tests.properties.effort import examples
 from tests.properties.engine import SCHEDULER_NAMES, program_of
+from tests.properties.undoing import check_fingerprints, do_something, tasks_of
 from tests.scenarios.builders import Manifest, gang_of, node, pod, running
 from tests.scenarios.case import configuration, flattened, objects
 from tests.scenarios.claimed import (
@@ -254,46 +253,7 @@ def test_nothing_is_given_out_twice(drawn: Cluster, cycles: int) -> None:
 @examples(50)
 @given(drawn=clusters, data=st.data())
 def test_undo_leaves_no_trace_and_what_is_saved_can_be_done_again(drawn: Cluster, data: st.DataObject) -> None:
-    session = Session(drawn.world().snapshot(), PROGRAM)
-    ledger, tasks = session.ledger, _tasks(session)
-    with session.statement() as statement:
-        moments = [(0, ledger.fingerprint())]
-        for _ in range(data.draw(st.integers(1, 8))):
-            _do_something(session, statement, tasks, data)
-            moments.append((len(statement.operations), ledger.fingerprint()))
-        after = ledger.fingerprint()
-        plan = statement.save()
-        mark, before = data.draw(st.sampled_from(moments))
-        statement.rollback(mark)
-        assert ledger.fingerprint() == before
-        statement.rollback(0)
-        assert ledger.fingerprint() == moments[0][1]
-        assert statement.recover(plan)
-        assert ledger.fingerprint() == after
-    assert ledger.fingerprint() == moments[0][1]
-
-
-def _tasks(session: Session) -> list[Task]:
-    return sorted((task for job in session.jobs.values() for task in job.tasks.values()), key=lambda task: task.key)
-
-
-def _do_something(session: Session, statement: Statement, tasks: list[Task], data: st.DataObject) -> None:
-    """Place a task, evict one, or give a held room up; what cannot be done leaves the books as they are."""
-    held = [task for task in tasks if session.ledger.status_of(task) is TaskStatus.PIPELINED]
-    task = data.draw(st.sampled_from(held if held and data.draw(st.booleans()) else tasks))
-    row = data.draw(st.integers(0, len(LETTERS) - 1))
-    before = session.ledger.fingerprint()
-    try:
-        if session.ledger.status_of(task) is TaskStatus.PIPELINED:
-            statement.unpipeline(task)
-        elif session.ledger.status_of(task) is TaskStatus.RUNNING:
-            statement.evict(task, "room")
-        elif data.draw(st.booleans()):
-            statement.allocate([task], [row])
-        else:
-            statement.pipeline(task, row)
-    except BrokenBooks:
-        assert session.ledger.fingerprint() == before
+    check_fingerprints(Session(drawn.world().snapshot(), PROGRAM), data, len(LETTERS))
 
 
 @examples(50)
@@ -301,10 +261,10 @@ def _do_something(session: Session, statement: Statement, tasks: list[Task], dat
 def test_a_node_is_admitted_just_when_everything_can_be_had_there(drawn: Cluster, data: st.DataObject) -> None:
     """Nodes are asked all at once; here each is asked by itself, by trying it."""
     session = Session(drawn.world().snapshot(), PROGRAM)
-    tasks, books = _tasks(session), session.ledger.claims
+    tasks, books = tasks_of(session), session.ledger.claims
     with session.statement() as statement:
         for _ in range(data.draw(st.integers(0, 5))):
-            _do_something(session, statement, tasks, data)
+            do_something(session, statement, tasks, data, len(LETTERS))
         for task in tasks:
             needs = task.task_class.claims or NO_CLAIMS
             if session.ledger.is_pending(task):

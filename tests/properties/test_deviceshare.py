@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
-from stromboli.framework.statement import Plan, Statement
-from stromboli.model.task import TaskStatus
 from stromboli.planner.world import World
 from stromboli.plugins.deviceshare import DeviceShare
 from tests.properties.effort import examples
+from tests.properties.undoing import Step, check_steps, steps
 from tests.scenarios.builders import Manifest, gang, gang_of, node, pod, priority_class
 from tests.scenarios.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects, plugin
 from tests.scenarios.sharing import (
@@ -158,17 +157,6 @@ def test_a_restart_changes_nothing_for_any_back_end() -> None:
         assert books_in(fresh) == known
 
 
-#: What to do: with which task and on which node, or how far to go back.
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(["allocate", "pipeline", "evict", "rehouse", "unpipeline", "rollback", "replay"]),
-        st.integers(0, 20),
-        st.integers(0, 2),
-    ),
-    max_size=40,
-)
-
-
 def standing(numbers: list[int]) -> list[Manifest]:
     """A pod on every GPU that takes half of it."""
     members = [
@@ -181,51 +169,10 @@ def standing(numbers: list[int]) -> list[Manifest]:
 
 @examples(50)
 @given(numbers=machines, jobs=jobs, policy=policies, steps=steps)
-def test_what_is_undone_is_undone_exactly(numbers: list[int], jobs: list[Any], policy: str, steps: list[Any]) -> None:
+def test_what_is_undone_is_undone_exactly(numbers: list[int], jobs: list[Any], policy: str, steps: list[Step]) -> None:
     program = program_of(policy)
     session = Session(world_of(program, CLASSES, gpus(numbers), standing(numbers), gangs(jobs)).snapshot(), program)
-    statement, ledger, search = session.statement(), session.ledger, session.search
-    moments = [(0, books_in(program))]
-    tasks = [task for _, job in sorted(session.jobs.items()) for task in job.tasks.values()]
-    for what, number, row in steps:
-        task, status = tasks[number % len(tasks)], ledger.status_of(tasks[number % len(tasks)])
-        row %= len(numbers)
-        if what == "allocate" and status is TaskStatus.PENDING and search.admits(task, row):
-            if search.fits_now(task.task_class, row):
-                statement.allocate([task], [row])
-        elif what == "pipeline" and status is TaskStatus.PENDING and search.admits(task, row):
-            statement.pipeline(task, row)
-        elif what == "evict" and status is TaskStatus.RUNNING:
-            statement.evict(task, "test")
-        elif what == "rehouse" and status is TaskStatus.RELEASING and task.uid not in rehoused(statement):
-            if search.admits(task, row):
-                statement.rehouse(task, row)
-        elif what == "unpipeline" and status is TaskStatus.PIPELINED:
-            statement.unpipeline(task)
-        elif what in ("rollback", "replay"):
-            place = number % len(moments)
-            mark, before = moments[place]
-            plan, now = statement.save_since(mark), books_in(program)
-            statement.rollback(mark)
-            assert books_in(program) == before
-            del moments[place + 1 :]
-            if what == "replay":
-                check_replay(statement, plan, now, program)
-        moments.append((len(statement.operations), books_in(program)))
-    statement.discard()
-    assert books_in(program) == moments[0][1]
-
-
-def rehoused(statement: Statement) -> set[str]:
-    """Whose successors have room already."""
-    entries = (operation.entry for operation in statement.operations)
-    return {task.uid for entry in entries if entry.successors for task in entry.tasks}
-
-
-def check_replay(statement: Statement, plan: Plan, expected: list[str], program: Program) -> None:
-    """A plan that was undone can be done again, and gives everybody the same devices."""
-    assert statement.recover(plan)
-    assert books_in(program) == expected
+    check_steps(session, steps, len(numbers), lambda: books_in(program))
 
 
 def garbled(sound: str) -> st.SearchStrategy[str]:

@@ -17,13 +17,12 @@ from stromboli.cache.summary import summary_of
 from stromboli.framework.configuration import parse_configuration
 from stromboli.framework.program import Program
 from stromboli.framework.session import Session
-from stromboli.framework.statement import Statement
 from stromboli.model.gpu_shares import GROUPS
-from stromboli.model.task import TaskStatus
 from stromboli.planner.world import World
 from stromboli.plugins.gpusharing import GpuSharing
 from stromboli.plugins.gpusharing.rules import Columns
 from tests.properties.effort import examples
+from tests.properties.undoing import Step, check_steps, steps
 from tests.scenarios.builders import Manifest, gang, gang_of, pod, priority_class
 from tests.scenarios.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects, plugin
 from tests.scenarios.gpu_shares import gpus, member, memory, part, reservation, sharing
@@ -177,17 +176,6 @@ def all_placed(session: Session, most: int) -> list[int]:
     return taken
 
 
-#: What to do: with which task and on which node, or how far to go back.
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(["allocate", "pipeline", "evict", "rehouse", "unpipeline", "rollback", "replay"]),
-        st.integers(0, 20),
-        st.integers(0, 2),
-    ),
-    max_size=40,
-)
-
-
 def standing(numbers: list[Any]) -> list[Manifest]:
     """Two pods on every GPU but the last of each node, which they fill, and who holds it for them."""
     places = [
@@ -202,47 +190,11 @@ def standing(numbers: list[Any]) -> list[Manifest]:
 
 @examples(60)
 @given(numbers=machines, jobs=jobs, policy=policies, steps=steps)
-def test_what_is_undone_is_undone_exactly(numbers: list[Any], jobs: list[Any], policy: str, steps: list[Any]) -> None:
+def test_what_is_undone_is_undone_exactly(numbers: list[Any], jobs: list[Any], policy: str, steps: list[Step]) -> None:
     program = program_of(policy)
     manifests = [CLASSES, nodes_of(numbers), standing(numbers), gangs(jobs)]
     session = Session(world_of(program, *manifests).snapshot(), program)
-    statement, ledger, search = session.statement(), session.ledger, session.search
-    moments = [(0, books_in(program))]
-    tasks = [task for _, job in sorted(session.jobs.items()) for task in job.tasks.values()]
-    for what, number, row in steps:
-        task, status = tasks[number % len(tasks)], ledger.status_of(tasks[number % len(tasks)])
-        row %= len(numbers)
-        if what == "allocate" and status is TaskStatus.PENDING and search.admits(task, row):
-            if search.fits_now(task.task_class, row):
-                statement.allocate([task], [row])
-        elif what == "pipeline" and status is TaskStatus.PENDING and search.admits(task, row):
-            statement.pipeline(task, row)
-        elif what == "evict" and status is TaskStatus.RUNNING:
-            statement.evict(task, "test")
-        elif what == "rehouse" and status is TaskStatus.RELEASING and task.uid not in rehoused(statement):
-            if search.admits(task, row):
-                statement.rehouse(task, row)
-        elif what == "unpipeline" and status is TaskStatus.PIPELINED:
-            statement.unpipeline(task)
-        elif what in ("rollback", "replay"):
-            place = number % len(moments)
-            mark, before = moments[place]
-            plan, now = statement.save_since(mark), books_in(program)
-            statement.rollback(mark)
-            assert books_in(program) == before
-            del moments[place + 1 :]
-            if what == "replay":
-                assert statement.recover(plan)
-                assert books_in(program) == now
-        moments.append((len(statement.operations), books_in(program)))
-    statement.discard()
-    assert books_in(program) == moments[0][1]
-
-
-def rehoused(statement: Statement) -> set[str]:
-    """Whose successors have room already."""
-    entries = (operation.entry for operation in statement.operations)
-    return {task.uid for entry in entries if entry.successors for task in entry.tasks}
+    check_steps(session, steps, len(numbers), lambda: books_in(program))
 
 
 @examples(40)
