@@ -17,6 +17,7 @@ from stromboli.binder.retrying import Patience, is_worth_repeating
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.watching.workers import side_by_side
 
 #: What the server says of a budget that is used up.
 _BUDGET = "disruption budget"
@@ -124,9 +125,7 @@ class EvictWorkers:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._worker())
+        await side_by_side(self._workers, self._worker)
 
     async def _worker(self) -> None:
         while True:

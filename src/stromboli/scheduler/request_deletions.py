@@ -16,6 +16,7 @@ from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
+from stromboli.kube.watching.workers import side_by_side
 
 log = logging.getLogger("stromboli.requests")
 
@@ -59,9 +60,7 @@ class RequestDeletions:
 
     async def run(self) -> None:
         """Delete until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._worker())
+        await side_by_side(self._workers, self._worker)
 
     async def _worker(self) -> None:
         while True:

@@ -22,6 +22,7 @@ from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
+from stromboli.kube.watching.workers import side_by_side
 from stromboli.scheduler.request_making import RequestMaker
 
 #: So many names that others have are passed over for one request.
@@ -80,9 +81,7 @@ class RequestWorkers:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._worker())
+        await side_by_side(self._workers, self._worker)
 
     async def drain(self, timeout: float) -> int:
         """Finish what has begun and drop the rest, within the time; answers how many members are not settled."""

@@ -12,6 +12,7 @@ from stromboli.binder.retrying import Patience
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client
 from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.watching.workers import side_by_side
 
 #: Told the pod as it is now, or None when it (this very one) is gone.
 Learned = Callable[[kube.Pod | None], None]
@@ -54,9 +55,7 @@ class Resync:
 
     async def run(self) -> None:
         """Ask until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._worker())
+        await side_by_side(self._workers, self._worker)
 
     async def _worker(self) -> None:
         while True:

@@ -22,6 +22,7 @@ from stromboli.cache.mirror import Mirror
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
 from stromboli.kube.access.client import Client, PatchKind
 from stromboli.kube.objects.resources import Resource
+from stromboli.kube.watching.workers import side_by_side
 
 #: Which object, and what about it.
 Place = tuple[str, str, str]
@@ -99,9 +100,7 @@ class StatusWriter:
 
     async def run(self) -> None:
         """Write until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._worker())
+        await side_by_side(self._workers, self._worker)
 
     async def flush(self, timeout: float) -> int:
         """Wait until nothing is left to write, or time is up; answers how much is left."""

@@ -18,6 +18,7 @@ from stromboli.binder.binding import Binding
 from stromboli.binder.direct.readying import EarlyStep, Readying
 from stromboli.binder.draining import drained
 from stromboli.binder.orders import BindOrder, Commit, Outcome, Result
+from stromboli.kube.watching.workers import side_by_side
 
 
 class Ledger(Protocol):
@@ -109,9 +110,7 @@ class BindWorkers:
     async def run(self) -> None:
         """Work until cancelled."""
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self._workers):
-                    group.create_task(self._worker())
+            await side_by_side(self._workers, self._worker)
         finally:
             for task in self._tasks:
                 task.cancel()

@@ -20,6 +20,7 @@ from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.telling.series import shortened
+from stromboli.kube.watching.workers import side_by_side
 
 POD_BOUND = "PodBound"
 BOUND, BINDING_ERROR = "Bound", "BindingError"
@@ -93,9 +94,7 @@ class PodConditions:
 
     async def run(self) -> None:
         """Write until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._worker())
+        await side_by_side(self._workers, self._worker)
 
     async def flush(self, timeout: float) -> int:
         """Wait until nothing is left to write, or time is up; answers how much is left."""

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from stromboli.kube.access.api_errors import ApiError, RequestFailed
+from stromboli.kube.watching.workers import side_by_side
 
 K = TypeVar("K")
 
@@ -86,9 +87,7 @@ class WorkQueue(Generic[K]):
     async def run(self) -> None:
         """Until cancelled."""
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self._workers):
-                    group.create_task(self._work())
+            await side_by_side(self._workers, self._work)
         finally:
             for timer in self._timers.values():
                 timer.cancel()
