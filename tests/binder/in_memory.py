@@ -9,6 +9,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -69,7 +70,8 @@ class InMemoryClient(Client):
         await self._unless_dead()
         await asyncio.sleep(chance.uniform(0.001, 0.01))
         await self._unless_dead()
-        serve = self._serve(method, path, params, body, content_type, accept)
+        asked = partial(self._asked, method, path, params, body, content_type, accept)
+        serve = self._serve(name_of_write(method, path), path, asked)
         if chance.random() >= self._weather.slow:
             return await serve
         # What is on its way when its sender dies arrives at once, or never.
@@ -84,17 +86,8 @@ class InMemoryClient(Client):
             await asyncio.Event().wait()
         return await serve
 
-    async def _serve(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str] | None,
-        body: bytes | None,
-        content_type: str,
-        accept: str,
-    ) -> bytes:
+    async def _serve(self, write: str, path: str, asked: Callable[[], Asked]) -> bytes:
         weather, chance = self._weather, self._weather.chance
-        write = name_of_write(method, path)
         if write and not self._allowed():
             raise Unreachable("we are not in charge any more", sent=False)
         if chance.random() < weather.refused:
@@ -102,7 +95,10 @@ class InMemoryClient(Client):
             raise ApiError(status, reason, "injected", retry_after=chance.choice([None, 1.0]))
         if write and chance.random() < weather.conflicts:
             raise ApiError(409, "Conflict", "injected")
-        answer = self._answer_now(method, path, params, body, content_type, accept)
+        try:
+            answer = self._api.answer(asked()).body
+        except Refused as refused:
+            raise _error(refused) from None
         if write:
             weather.writes.append((write, path))
         if chance.random() < weather.lost:
@@ -112,21 +108,6 @@ class InMemoryClient(Client):
     async def _unless_dead(self) -> None:
         if self.is_dead:
             await asyncio.Event().wait()
-
-    def _answer_now(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str] | None,
-        body: bytes | None,
-        content_type: str,
-        accept: str,
-    ) -> bytes:
-        asked = self._asked(method, path, params, body, content_type, accept)
-        try:
-            return self._api.answer(asked).body
-        except Refused as refused:
-            raise _error(refused) from None
 
     def _asked(
         self,

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.scenarios.builders import Manifest, manifest, node
+from tests.scenarios.case import Case, configuration
+
+#: Gangs are kept whole, and near each other where they wish it.
+AWARE = configuration("gang", "predicates", "network-topology-aware")
 
 HARD_RACK = {"mode": "hard", "highestTierAllowed": 1}
 HARD_BLOCK = {"mode": "hard", "highestTierAllowed": 2}
 SOFT = {"mode": "soft"}
+
+
+def close(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> Case:
+    """A case in which the network plays a part."""
+    return Case(name, *world, binds=binds, conf=conf, **more)
+
+
+def policy(name: str, size: int, topology: Manifest | None = None, label: str = "part", minimum: int = 0) -> Manifest:
+    """Sub-groups of a size, cut by the values of a label."""
+    made: Manifest = {"name": name, "subGroupSize": size, "minSubGroups": minimum, "matchLabelKeys": [label]}
+    return {**made, "networkTopology": topology} if topology else made
 
 
 def hyper_node(name: str, tier: int | None, *members: Manifest, tier_name: str | None = None) -> Manifest:

@@ -12,10 +12,9 @@ from stromboli.model.hypernodes import TOP
 from tests.scenarios.builders import gang, gang_of, node, nodes, pod, priority_class, running
 from tests.scenarios.case import Case, configuration
 from tests.scenarios.levels import BLOCK, RACK, WORLD, asking
-from tests.scenarios.networks import HARD_BLOCK, HARD_RACK, SOFT, TREE, hyper_node, named, network
+from tests.scenarios.networks import AWARE, HARD_BLOCK, HARD_RACK, SOFT, TREE, hyper_node, named, network
 
 NETWORK = "network-topology-aware"
-AWARE = configuration("gang", "predicates", NETWORK)
 TWO = network(2, "ab", "cd")
 PARTS = [{"name": "p", "subGroupSize": 2, "matchLabelKeys": ["part"], "networkTopology": HARD_RACK}]
 

@@ -19,19 +19,9 @@ from stromboli.planner.explanation import explain_job
 from stromboli.planner.world import World
 from tests.scenarios.builders import gang, gang_of, nodes, pod, queue, running
 from tests.scenarios.case import BUILT_IN, Case, configuration, objects
-from tests.scenarios.networks import (
-    HARD_BLOCK,
-    HARD_RACK,
-    SOFT,
-    TREE,
-    block,
-    hyper_node,
-    named,
-    network,
-)  # fmt: skip
+from tests.scenarios.networks import AWARE, HARD_BLOCK, HARD_RACK, SOFT, TREE, block, hyper_node, named, network
 
 TOP = "<cluster-top-hypernode>"
-AWARE = configuration("gang", "predicates", "network-topology-aware")
 LIMITED = configuration("gang", "predicates", "proportion", "network-topology-aware")
 TWO = network(2, "ab", "cd")
 ROOMY = network(4, "ab", "cd")

@@ -10,8 +10,8 @@ from stromboli.cache.homes import PLACED
 from tests.scenarios.builders import Manifest, manifest, node, nodes, pod, priority_class, running
 from tests.scenarios.case import Case, configuration
 from tests.scenarios.levels import BLOCK, RACK, WORLD, at, in_racks
+from tests.scenarios.networks import close
 
-AWARE = configuration("gang", "predicates", "network-topology-aware")
 KEY = "default/scheduling.k8s.io:train"
 RACKS = in_racks(2, "ab cd", "ef gh")
 
@@ -36,10 +36,6 @@ def train(
 
 def was_in(domain: str, status: str = "True") -> Manifest:
     return {"conditions": [{"type": PLACED, "status": status, "reason": "InDomain", "message": domain}]}
-
-
-def close(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> Case:
-    return Case(name, *world, binds=binds, conf=conf, **more)
 
 
 CASES = [

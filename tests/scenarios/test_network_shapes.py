@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.scenarios.builders import Manifest, gang, gang_of, node, nodes, pod, running
-from tests.scenarios.case import Case, configuration
+from tests.scenarios.case import Case
 from tests.scenarios.networks import (
     HARD_BLOCK,
     HARD_RACK,
     SOFT,
     TREE,
     block,
+    close,
     hyper_node,
     labelled,
     matching,
     named,
     network,
+    policy,
     racks,
 )
 
-AWARE = configuration("gang", "predicates", "network-topology-aware")
 TWO = network(2, "ab", "cd")
 LEFT_OUT = "the member is left out"
 NO_TIER = "HyperNode odd: spec.tier: must be a number that is not negative; write 0 or more; the domain is left out"
 NOBODY = "no node is in it; nothing is placed there"
 
 
-def close(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> Case:
-    return Case(name, *world, binds=binds, conf=conf, **more)
-
-
 def hard(tier: int) -> Manifest:
     return {"mode": "hard", "highestTierAllowed": tier}
-
-
-def policy(name: str, size: int, topology: Manifest | None = None, label: str = "part", minimum: int = 0) -> Manifest:
-    made: Manifest = {"name": name, "subGroupSize": size, "minSubGroups": minimum, "matchLabelKeys": [label]}
-    return {**made, "networkTopology": topology} if topology else made
 
 
 def parts(values: str, cpu: object = 2, label: str = "part") -> list[Manifest]:

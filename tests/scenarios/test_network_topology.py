@@ -14,25 +14,17 @@ from tests.scenarios.networks import (
     SOFT,
     TREE,
     block,
+    close,
     hyper_node,
     labelled,
     matching,
     named,
     network,
+    policy,
     racks,
 )
 
 NETWORK = "network-topology-aware"
-AWARE = configuration("gang", "predicates", NETWORK)
-
-
-def close(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> Case:
-    return Case(name, *world, binds=binds, conf=conf, **more)
-
-
-def policy(name: str, size: int, *, minimum: int = 0, topology: Any = None, label: str = "part") -> dict[str, Any]:
-    made: dict[str, Any] = {"name": name, "subGroupSize": size, "minSubGroups": minimum, "matchLabelKeys": [label]}
-    return {**made, "networkTopology": topology} if topology else made
 
 
 def parts(*values: str, cpu: object = 2) -> list[Any]:

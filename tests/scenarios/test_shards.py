@@ -23,7 +23,7 @@ from tests.scenarios.builders import (
     running,
 )
 from tests.scenarios.case import Case, configuration, plugin
-from tests.scenarios.networks import HARD_RACK, SOFT, block, network
+from tests.scenarios.networks import AWARE, HARD_RACK, SOFT, block, network
 from tests.scenarios.sharding import OUTSIDE, Sharded, hard, node_shard, soft
 
 CLASSES = [priority_class("high", 100), priority_class("low", 10)]
@@ -33,7 +33,6 @@ PREEMPT = configuration(
 RECLAIM = configuration("gang", "proportion", "predicates", actions="enqueue, allocate, reclaim")
 GANG_PREEMPT = configuration("priority", "gang", "predicates", actions="enqueue, allocate, gangpreempt")
 CONSOLIDATE = configuration("gang", "predicates", actions="enqueue, allocate, consolidate")
-AWARE = configuration("gang", "predicates", "network-topology-aware")
 EASY = configuration("gang", "predicates", actions="enqueue, allocate, backfill",
                      arguments={"backfill": {"strategy": "easy"}})  # fmt: skip
 LEAVING = {"cpu": 2, "releasing": True}

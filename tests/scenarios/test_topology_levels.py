@@ -9,13 +9,7 @@ import pytest
 from tests.scenarios.builders import gang, gang_of, node, nodes, pod, priority_class, running
 from tests.scenarios.case import Case, configuration, plugin
 from tests.scenarios.levels import BLOCK, HOST, RACK, WORLD, asking, at, in_racks, topology
-from tests.scenarios.networks import HARD_RACK, racks
-
-AWARE = configuration("gang", "predicates", "network-topology-aware")
-
-
-def close(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> Case:
-    return Case(name, *world, binds=binds, conf=conf, **more)
+from tests.scenarios.networks import HARD_RACK, close, racks
 
 
 def parts(*values: str, size: int = 2, **facts: Any) -> list[Any]:
