@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.living import Parameters, at_once, pod_document
-from benchmarks.measuring import Result, finished
-from benchmarks.real import REQUESTS, peak, prepare, rate, remove, until_all, watched
-from stromboli.kube.access.client import Client
-from stromboli.kube.access.kubeconfig import load_kubeconfig
+from benchmarks.api_server import REQUESTS, peak, prepare, rate, remove, until_all, watched
+from benchmarks.local_cluster import Parameters, at_once, pod_document
+from benchmarks.measurement import Result, finished
+from stromboli.kube.client.client import Client
+from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NAMESPACES, POD_GROUPS, PODS
 from testbed.assets import assets
 from testbed.plane import ControlPlane

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from benchmarks import worlds
-from benchmarks.measuring import Result, finished, prepared, run_cycle
+from benchmarks import clusters
+from benchmarks.measurement import Result, finished, prepared, run_cycle
 from stromboli import kube
-from stromboli.cache.cluster import Cluster
-from stromboli.cache.jobs import GROUP_NAME
 from stromboli.cli.registry import built_in_registry
-from stromboli.controllers.queues import standard_queues
-from stromboli.framework.configuration import DEFAULT_TEXT, parse_configuration
-from stromboli.framework.program import Program
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.core.config.configuration import DEFAULT_TEXT, parse_configuration
+from stromboli.core.session.program import Program
 from stromboli.kube.objects.cluster import NodeStatus
 from stromboli.kube.objects.meta import ObjectMeta, Resources
 from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
@@ -47,7 +47,7 @@ def _measured(
     action: str, parameters: Parameters, make: Callable[[int], Iterator[kube.KubeObject]], runs: int
 ) -> Result:
     cluster = Cluster()
-    worlds.fill(cluster, make(parameters["nodes"]))
+    clusters.fill(cluster, make(parameters["nodes"]))
     prepared(cluster)
     registry = built_in_registry(())
     text = DEFAULT_TEXT.replace("enqueue, allocate, backfill", f"allocate, {action}") + _ARGUMENTS.get(action, "")

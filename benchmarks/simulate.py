@@ -6,15 +6,15 @@ import random
 import time
 from collections.abc import Iterator
 
-from benchmarks import worlds
-from benchmarks.measuring import Result, finished
+from benchmarks import clusters
+from benchmarks.measurement import Result, finished
 from stromboli import kube
-from stromboli.cache.jobs import GROUP_NAME
-from stromboli.cache.run_times import RUN_TIME
-from stromboli.cli.collection import tune_collection
+from stromboli.cli.garbage_collection import tune_collection
 from stromboli.cli.registry import built_in_registry
-from stromboli.framework.configuration import parse_configuration
-from stromboli.framework.program import Program
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.cluster.objects.pods.run_times import RUN_TIME
+from stromboli.core.config.configuration import parse_configuration
+from stromboli.core.session.program import Program
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.volcano import PodGroupSpec
 from stromboli.simulator.report import report_of
@@ -78,7 +78,7 @@ def _day(strategy: str, parameters: Parameters) -> Result:
 def _world(nodes: int, pods: int) -> Iterator[kube.KubeObject]:
     chance = random.Random(1)
     for number in range(nodes):
-        yield worlds.plain_node(number, 32)
+        yield clusters.plain_node(number, 32)
     number = 0
     for size, part in _SIZES:
         for _ in range(max(1, round(pods * part / size))):
@@ -96,7 +96,7 @@ def _job(name: str, size: int, chance: random.Random) -> Iterator[kube.KubeObjec
         metadata=ObjectMeta(name=name, namespace="day", uid=name, annotations=notes),
         spec=PodGroupSpec(min_member=size, queue="default"),
     )
-    spec = worlds.cpu_template(chance.choice((16, 24, 32)))
+    spec = clusters.cpu_template(chance.choice((16, 24, 32)))
     for index in range(size):
         metadata = ObjectMeta(
             name=f"{name}-{index}", namespace="day", uid=f"{name}-{index}", annotations={GROUP_NAME: name, **notes}

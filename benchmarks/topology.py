@@ -7,16 +7,16 @@ from functools import partial
 
 import msgspec
 
-from benchmarks import worlds
-from benchmarks.measuring import Result, finished, prepared, run_cycle
-from benchmarks.rack_room import rack_room
+from benchmarks import clusters
+from benchmarks.measurement import Result, finished, prepared, run_cycle
+from benchmarks.rack_capacity import rack_room
 from benchmarks.turnover import turnover
 from stromboli import kube
-from stromboli.cache.cluster import Cluster
 from stromboli.cli.registry import built_in_registry
-from stromboli.controllers.queues import standard_queues
-from stromboli.framework.configuration import DEFAULT_TEXT, parse_configuration
-from stromboli.framework.program import Program
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.core.config.configuration import DEFAULT_TEXT, parse_configuration
+from stromboli.core.session.program import Program
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.topology import ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
 from stromboli.kube.objects.volcano import NetworkTopology, SubGroupPolicy
@@ -54,7 +54,7 @@ def program(actions: str = "enqueue, allocate, backfill") -> Program:
 
 def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], Objects], runs: int) -> Result:
     cluster = Cluster()
-    worlds.fill(cluster, make(parameters))
+    clusters.fill(cluster, make(parameters))
     prepared(cluster)
     aware = program()
     best: Result | None = None
@@ -74,29 +74,29 @@ def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], O
 def _racks(parameters: Parameters) -> Objects:
     """Fifty racks, and gangs that must each be in one."""
     yield from standard_queues()
-    yield from network([worlds.plain_node(number, 16) for number in range(parameters["nodes"])], [50])
+    yield from network([clusters.plain_node(number, 16) for number in range(parameters["nodes"])], [50])
     for number in range(parameters["gangs"]):
-        yield from wishing(HARD_RACK, worlds.job(f"gang-{number:04}", parameters["size"], worlds.cpu_template()))
+        yield from wishing(HARD_RACK, clusters.job(f"gang-{number:04}", parameters["size"], clusters.cpu_template()))
 
 
 def _tree(parameters: Parameters) -> Objects:
     """Zones of blocks of racks of hosts, and one gang of a pod per host that prefers a rack."""
     yield from standard_queues()
     zones, blocks, racks, hosts = (parameters[key] for key in ("zones", "blocks", "racks", "hosts"))
-    nodes = [worlds.plain_node(number, 1) for number in range(zones * blocks * racks * hosts)]
+    nodes = [clusters.plain_node(number, 1) for number in range(zones * blocks * racks * hosts)]
     yield from network(nodes, [zones * blocks * racks, zones * blocks, zones])
-    yield from wishing(_SOFT, worlds.job("gang", len(nodes), worlds.cpu_template()))
+    yield from wishing(_SOFT, clusters.job("gang", len(nodes), clusters.cpu_template()))
 
 
 def _parts(parameters: Parameters) -> Objects:
     """A hundred racks, and a job of as many parts of which each must be in one."""
     yield from standard_queues()
     parts, size = parameters["parts"], parameters["size"]
-    yield from network([worlds.plain_node(number, 2) for number in range(parameters["nodes"])], [parts])
+    yield from network([clusters.plain_node(number, 2) for number in range(parameters["nodes"])], [parts])
     policy = SubGroupPolicy(
         name="part", sub_group_size=size, min_sub_groups=parts, match_label_keys=[_PART], network_topology=HARD_RACK
     )
-    for place, entry in enumerate(worlds.job("job", parts * size, worlds.cpu_template())):
+    for place, entry in enumerate(clusters.job("job", parts * size, clusters.cpu_template())):
         if isinstance(entry, kube.PodGroup):
             spec = msgspec.structs.replace(entry.spec, sub_group_policy=[policy])
             yield msgspec.structs.replace(entry, spec=spec)

@@ -11,13 +11,13 @@ from itertools import chain, count
 
 import msgspec
 
-from benchmarks import worlds
-from benchmarks.measuring import Result, finished, prepared
+from benchmarks import clusters
+from benchmarks.measurement import Result, finished, prepared
 from stromboli import kube
-from stromboli.cache.cluster import Cluster
-from stromboli.controllers.queues import standard_queues
-from stromboli.framework.program import Program
-from stromboli.framework.session import Session
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
 from stromboli.kube.objects.pod import PodStatus
 from stromboli.kube.objects.volcano import NetworkTopology
 
@@ -160,9 +160,9 @@ def busy(parameters: Parameters, network: Network, program: Program) -> Turnover
     """So many workloads of 1 to 20 pods that run for 0.2 to 1 s; every other one must be in one rack, and the others
     would rather be.
     """
-    racks, nodes = parameters["racks"], [worlds.plain_node(place, _CPU) for place in range(parameters["nodes"])]
+    racks, nodes = parameters["racks"], [clusters.plain_node(place, _CPU) for place in range(parameters["nodes"])]
     cluster = Cluster()
-    worlds.fill(cluster, chain(standard_queues(), network(nodes, [racks])))
+    clusters.fill(cluster, chain(standard_queues(), network(nodes, [racks])))
     rack_of = {node.metadata.name: place * racks // len(nodes) for place, node in enumerate(nodes)}
     return Turnover(cluster, program, list(_workloads(parameters["workloads"], len(nodes) * _CPU)), rack_of)
 
@@ -177,7 +177,7 @@ def _workloads(number: int, cpus: int) -> Iterator[Workload]:
 
 
 def _workload(name: str, size: int, arrives: float, runs_for: float, *, required: bool) -> Workload:
-    group, *pods = worlds.job(name, size, worlds.cpu_template())
+    group, *pods = clusters.job(name, size, clusters.cpu_template())
     assert isinstance(group, kube.PodGroup)
     wish = _WISHES[0 if required else 1]
     group = msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, network_topology=wish))

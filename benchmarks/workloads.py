@@ -5,29 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import binder, contention, living, real, simulate, topology, worlds
-from benchmarks.measuring import Result, best_of, finished, new_program, prepared, run_cycle
+from benchmarks import api_server, binder, clusters, contention, local_cluster, simulate, topology
+from benchmarks.measurement import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
-from stromboli.cache.cluster import Cluster
-from stromboli.controllers.queues import standard_queues
-from stromboli.framework.session import Session
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.core.session.session import Session
 
 Parameters = dict[str, int]
 Workload = Callable[[Parameters, int], list[Result]]
 
 
 def _jobs(number: int, size: int, *, minimum: int | None = None, queues: int = 0) -> Iterator[kube.KubeObject]:
-    specs = [worlds.template(n) for n in range(worlds.TEMPLATES)]
+    specs = [clusters.template(n) for n in range(clusters.TEMPLATES)]
     for index in range(number):
         queue = f"queue-{index % queues:04}" if queues else "default"
-        yield from worlds.job(f"job-{index:06}", size, specs[index % len(specs)], minimum=minimum, queue=queue)
+        yield from clusters.job(f"job-{index:06}", size, specs[index % len(specs)], minimum=minimum, queue=queue)
 
 
 def _ordinary(name: str, size: int, minimum: int | None = None) -> Workload:
     def run(parameters: Parameters, runs: int) -> list[Result]:
         def make() -> Cluster:
-            cluster = worlds.empty_cluster(parameters["nodes"])
-            worlds.fill(cluster, _jobs(parameters["pods"] // size, size, minimum=minimum))
+            cluster = clusters.empty_cluster(parameters["nodes"])
+            clusters.fill(cluster, _jobs(parameters["pods"] // size, size, minimum=minimum))
             return cluster
 
         return [best_of(name, parameters, make, runs)]
@@ -45,9 +45,9 @@ def gang(parameters: Parameters, runs: int) -> list[Result]:
 def _gang_shape(nodes: int, number: int, size: int, runs: int) -> Result:
     def make() -> Cluster:
         cluster = Cluster()
-        worlds.fill(cluster, iter([*standard_queues(), *(worlds.plain_node(n, 32) for n in range(nodes))]))
+        clusters.fill(cluster, iter([*standard_queues(), *(clusters.plain_node(n, 32) for n in range(nodes))]))
         for index in range(number):
-            worlds.fill(cluster, worlds.job(f"gang-{index:05}", size, worlds.cpu_template()))
+            clusters.fill(cluster, clusters.job(f"gang-{index:05}", size, clusters.cpu_template()))
         return cluster
 
     return best_of("gang", {"nodes": nodes, "gangs": number, "size": size}, make, runs)
@@ -58,9 +58,9 @@ def queues(parameters: Parameters, runs: int) -> list[Result]:
     number = parameters["queues"]
 
     def make() -> Cluster:
-        cluster = worlds.empty_cluster(parameters["nodes"])
-        worlds.fill(cluster, (worlds.queue(n) for n in range(number)))
-        worlds.fill(cluster, _jobs(parameters["pods"] // 10, 10, queues=number))
+        cluster = clusters.empty_cluster(parameters["nodes"])
+        clusters.fill(cluster, (clusters.queue(n) for n in range(number)))
+        clusters.fill(cluster, _jobs(parameters["pods"] // 10, 10, queues=number))
         return cluster
 
     return [best_of("queues", parameters, make, runs)]
@@ -71,15 +71,15 @@ def backlog(parameters: Parameters, runs: int) -> list[Result]:
     nodes, pods = parameters["nodes"], parameters["pods"]
 
     def fitting() -> Cluster:
-        cluster = worlds.empty_cluster(nodes)
-        worlds.fill(cluster, _jobs(pods // 10, 10))
+        cluster = clusters.empty_cluster(nodes)
+        clusters.fill(cluster, _jobs(pods // 10, 10))
         return cluster
 
     def mixed() -> Cluster:
         cluster = fitting()
         for index in range(pods // 10):
-            spec = worlds.template(index % 200, impossible=True)
-            worlds.fill(cluster, _without_minimum(worlds.job(f"big-{index:05}", 10, spec)))
+            spec = clusters.template(index % 200, impossible=True)
+            clusters.fill(cluster, _without_minimum(clusters.job(f"big-{index:05}", 10, spec)))
         return cluster
 
     alone = best_of("backlog-alone", parameters, fitting, runs)
@@ -112,13 +112,13 @@ def _first_cycle(make: Callable[[], Cluster]) -> Result:
 def snapshot(parameters: Parameters, runs: int) -> list[Result]:
     """Nothing to do in a large cluster: what a cycle costs when all pods run."""
     nodes, pods = parameters["nodes"], parameters["pods"]
-    cluster = worlds.empty_cluster(nodes)
-    worlds.fill(cluster, (worlds.queue(n) for n in range(100)))
-    specs = [worlds.template(n) for n in range(worlds.TEMPLATES)]
+    cluster = clusters.empty_cluster(nodes)
+    clusters.fill(cluster, (clusters.queue(n) for n in range(100)))
+    specs = [clusters.template(n) for n in range(clusters.TEMPLATES)]
     for index in range(pods // 10):
         places = [f"node-{(index * 10 + n) % nodes:06}" for n in range(10)]
         queue = f"queue-{index % 100:04}"
-        worlds.fill(cluster, worlds.job(f"job-{index:06}", 10, specs[index % 50], queue=queue, nodes=places))
+        clusters.fill(cluster, clusters.job(f"job-{index:06}", 10, specs[index % 50], queue=queue, nodes=places))
     program = new_program()
     run_cycle(cluster, program)
     opens, cycles = [], []
@@ -149,11 +149,19 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "queues": (queues, {"nodes": 1_000, "queues": 1_000, "pods": 50_000}, "very many queues"),
     "backlog": (backlog, {"nodes": 5_000, "pods": 10_000}, "pods that fit among as many that never will"),
     "snapshot": (snapshot, {"nodes": 10_000, "pods": 100_000}, "an idle cycle in a large cluster"),
-    "embedded": (living.embedded, {"nodes": 1_000, "pods": 10_000}, "a whole cluster over HTTP in one process"),
-    "ingest": (living.ingest, {"events": 40_000}, "events of a watch, read into the cache"),
-    "start": (living.start, {"nodes": 5_000, "pods": 50_000}, "from nothing to the first decision in a full cluster"),
-    "idle": (living.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
-    "e2e": (real.e2e, {"nodes": 500, "pods": 3_000}, "a real API server, beside its own limit and kube-scheduler"),
+    "embedded": (local_cluster.embedded, {"nodes": 1_000, "pods": 10_000}, "a whole cluster over HTTP in one process"),
+    "ingest": (local_cluster.ingest, {"events": 40_000}, "events of a watch, read into the cache"),
+    "start": (
+        local_cluster.start,
+        {"nodes": 5_000, "pods": 50_000},
+        "from nothing to the first decision in a full cluster",
+    ),
+    "idle": (local_cluster.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
+    "e2e": (
+        api_server.e2e,
+        {"nodes": 500, "pods": 3_000},
+        "a real API server, beside its own limit and kube-scheduler",
+    ),
     "binder": (
         binder.binder,
         {"nodes": 500, "pods": 3_000, "members": 5_000},

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from stromboli.admission.configuration import Webhooks, webhook_documents
-from stromboli.framework.configuration import DEFAULT_TEXT
+from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.install.gpu_sharing import HOLDS_GPUS, SHARES_GPUS
 from stromboli.install.rights import USER_RIGHTS, Right
 from stromboli.install.roles import OPTIONAL, PROCESSES, rights_of, rules

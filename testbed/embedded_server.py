@@ -11,11 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stromboli.controllers.queues import standard_queues
-from stromboli.embedded.server import ApiServer
-from stromboli.kube.access.client import Client
-from stromboli.kube.crds import install_crds
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.kube.client.client import Client
+from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import QUEUES
+from stromboli.local.api_server.server import ApiServer
 
 
 async def main(*, bare: bool, native_groups: bool) -> None:

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stromboli.embedded.kinds.builtin_kinds import builtin_resources
-from stromboli.embedded.kinds.known_fields import PLACE
+from stromboli.local.kinds.builtin_kinds import builtin_resources
+from stromboli.local.kinds.validation.known_fields import PLACE
 from testbed.assets import assets
 from testbed.plane import ADMINISTRATOR, ControlPlane
 from testbed.real import TOKENS, real_plane

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from testbed.plane import ControlPlane
-from tests.planes import SERVER, fresh_plane
+from tests.testing.planes import SERVER, fresh_plane
 
 settings.register_profile("stromboli", deadline=None, derandomize="PROPERTY_EFFORT" not in os.environ, database=None)
 settings.load_profile("stromboli")

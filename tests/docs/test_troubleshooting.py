@@ -14,11 +14,11 @@ import pytest
 import yaml
 
 from stromboli.admission.metrics import AdmissionMetrics
-from stromboli.binder.requests.metrics import BinderMetrics
+from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.cli import main
-from stromboli.model.reasons import Code
-from stromboli.operations.metrics import Metrics
-from stromboli.scheduler import announcer, statuses
+from stromboli.core.model.reasons import Code
+from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.scheduler.reporting import announcer, patches
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -44,7 +44,7 @@ def alerts() -> set[str]:
 
 def known_words() -> set[str]:
     events = set(re.findall(r'reason="(\w+)"', inspect.getsource(announcer)))
-    return {code.value for code in Code} | events | alerts() | OF_KUBERNETES | {statuses.BIND_STUCK}
+    return {code.value for code in Code} | events | alerts() | OF_KUBERNETES | {patches.BIND_STUCK}
 
 
 def command_of(words: list[str]) -> tuple[click.Command, list[str]]:

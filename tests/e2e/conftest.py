@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from testbed.plane import ControlPlane
-from tests.e2e.cluster import Cluster, running_cluster
+from tests.e2e.environment.cluster import Cluster, running_cluster
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The profile of the properties is known before the first of them is read."""
 
-from tests.properties.effort import EFFORT
+from tests.testing.random_clusters.effort import EFFORT
 
 
 def pytest_report_header() -> str:

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from stromboli.admission.requests import User
-from stromboli.kube.access.api_errors import RequestFailed
-from stromboli.kube.access.client import Client
+from stromboli.kube.client.api_errors import RequestFailed
+from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import QUEUES
 
 VERB = "use"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.admission.server import MUTATE, VALIDATE
-from stromboli.cache.jobs import GROUP_NAME, QUEUE_NAMES
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, QUEUE_NAMES
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.topology import HyperNode, Topology
 

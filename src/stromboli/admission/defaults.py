@@ -11,11 +11,11 @@ from typing import Any
 
 from stromboli import kube
 from stromboli.admission.facts import NAMESPACE_QUEUE, Facts, Terms
-from stromboli.admission.patching import Operation, patch_between
+from stromboli.admission.json_patch import Operation, patch_between
 from stromboli.admission.pods import is_meant_for_us
 from stromboli.admission.requests import Document, Request
 from stromboli.admission.review import typed
-from stromboli.cache.jobs import DEFAULT_QUEUE, queue_told
+from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, queue_told
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 

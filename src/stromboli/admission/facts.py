@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from stromboli import kube
 from stromboli.admission.requests import User
-from stromboli.binder.plugin import BinderPlugin
-from stromboli.cache.jobs import DEFAULT_QUEUE, QUEUE_NAMES
+from stromboli.binding.plugins.plugin import BinderPlugin
+from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, QUEUE_NAMES
 
 #: On a namespace, the queue of groups that name none.
 NAMESPACE_QUEUE = QUEUE_NAMES[0]

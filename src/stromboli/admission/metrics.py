@@ -8,7 +8,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from stromboli.operations.histograms import SECONDS
+from stromboli.observability.metrics.histograms import SECONDS
 
 _KINDS = frozenset(
     (

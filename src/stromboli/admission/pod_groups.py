@@ -9,9 +9,9 @@ from stromboli.admission.facts import FROZEN_FIELDS, Facts, Terms
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import entering, prioritised, using
 from stromboli.admission.verdict import GOOD, Fault, Verdict, forbidden, invalid, refused, warned
-from stromboli.cache.jobs import PREEMPTABLE, Priorities, job_spec, queue_name_of
+from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, Priorities, job_spec, queue_name_of
+from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.kube.objects import volcano
-from stromboli.model.resources import ResourceAxis
 
 _CLASS = "spec.priorityClassName"
 #: Every cluster has these.

@@ -10,11 +10,18 @@ from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, Facts, Terms
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import entering, prioritised, using
 from stromboli.admission.verdict import GOOD, Fault, Verdict, forbidden, invalid, refused
-from stromboli.cache.jobs import GROUP_NAME, PREEMPTABLE, QUEUE_NAMES, job_key_of, queue_name_of, queue_told
-from stromboli.cache.requests import pod_request
+from stromboli.cluster.objects.pod_groups.pod_groups import (
+    GROUP_NAME,
+    PREEMPTABLE,
+    QUEUE_NAMES,
+    job_key_of,
+    queue_name_of,
+    queue_told,
+)
+from stromboli.cluster.objects.pods.requests import pod_request
 from stromboli.controllers.owners import inherits_annotations
 from stromboli.controllers.podgroups import controlling_owner, group_name
-from stromboli.model.resources import ResourceAxis
+from stromboli.core.model.resources.resources import ResourceAxis
 
 NOBODY = (None, "", "default-scheduler")
 """The scheduler of pods that name none: an API server fills in the last of these."""

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 from stromboli.admission.authorisation import Authorisation
 from stromboli.admission.facts import Terms
+from stromboli.admission.lister import Sight
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.reviewer import Reviewer
 from stromboli.admission.server import Server
-from stromboli.admission.sight import Sight
 from stromboli.admission.tls import Certificate
-from stromboli.kube.access.client import Client
-from stromboli.kube.access.connection import Connection
-from stromboli.operations.addresses import Address
-from stromboli.operations.endpoints import Endpoints
-from stromboli.operations.health import Health, Heartbeat, Milestone
-from stromboli.operations.signals import stopped_by_signal
+from stromboli.kube.client.client import Client
+from stromboli.kube.client.config.connection import Connection
+from stromboli.observability.addresses import Address
+from stromboli.observability.endpoints import Endpoints
+from stromboli.observability.health import Health, Heartbeat, Milestone
+from stromboli.observability.signals import stopped_by_signal
 
 STUCK = 30.0
 """The loop that answers must come by again within so many seconds."""

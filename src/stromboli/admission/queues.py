@@ -9,9 +9,9 @@ from stromboli import kube
 from stromboli.admission.facts import PRIORITY_CLASSES, Facts, Terms
 from stromboli.admission.tenancy import classes_of
 from stromboli.admission.verdict import GOOD, Fault, Verdict, invalid, refused
-from stromboli.cache.queues import misplaced, queue_of
-from stromboli.model.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
-from stromboli.model.resources import Request, ResourceAxis
+from stromboli.cluster.objects.queues import misplaced, queue_of
+from stromboli.core.model.queues.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
+from stromboli.core.model.resources.resources import Request, ResourceAxis
 
 #: Deeper than any organisation.
 MOST_LEVELS = 64

@@ -12,14 +12,14 @@ from typing import TypeVar
 
 from stromboli import kube
 from stromboli.admission.facts import Facts, Terms
-from stromboli.admission.networks import review_hyper_node, review_topology
 from stromboli.admission.pod_groups import group_sense, group_step
 from stromboli.admission.pods import pod_sense, pod_step
 from stromboli.admission.queues import review_deletion, review_queue
 from stromboli.admission.requests import Document, Request
+from stromboli.admission.topology import review_hyper_node, review_topology
 from stromboli.admission.verdict import GOOD, Fault, Verdict, refused
 from stromboli.admission.workloads import VOLCANO_JOB, WORKLOADS, templates_of, workload_sense, workload_step
-from stromboli.cache.native_groups import as_group
+from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.kinds import as_type

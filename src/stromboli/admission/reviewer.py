@@ -15,12 +15,12 @@ from stromboli import kube
 from stromboli.admission.authorisation import Authorisation, Unanswered
 from stromboli.admission.defaults import patch_for
 from stromboli.admission.facts import Facts, Terms
-from stromboli.admission.patching import Operation
+from stromboli.admission.json_patch import Operation
 from stromboli.admission.requests import Request
 from stromboli.admission.review import review
 from stromboli.admission.verdict import Fault, Use, Verdict
-from stromboli.kube.access.api_errors import ApiError, RequestFailed
-from stromboli.kube.access.client import Client
+from stromboli.kube.client.api_errors import ApiError, RequestFailed
+from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import QUEUES
 
 _log = logging.getLogger("stromboli.admission")

@@ -17,8 +17,8 @@ from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import Request, UnusableReview, answer_patch, answer_verdict, read_review
 from stromboli.admission.reviewer import Reviewer
 from stromboli.admission.tls import Certificate
-from stromboli.operations.addresses import Address
-from stromboli.operations.endpoints import CannotListen
+from stromboli.observability.addresses import Address
+from stromboli.observability.endpoints import CannotListen
 
 VALIDATE, MUTATE = "/validate", "/mutate"
 LARGEST_BODY = 3 << 20

@@ -15,7 +15,7 @@ from stromboli.admission.pods import GROUP_FIELD, NAMESPACE_FIELD, is_ours, plac
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import entering, prioritised, using
 from stromboli.admission.verdict import GOOD, Fault, Verdict
-from stromboli.cache.jobs import job_key_of, queue_name_of, queue_told
+from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of, queue_name_of, queue_told
 from stromboli.kube.objects.kinds import as_type
 
 WORKLOADS = {

@@ -10,9 +10,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from stromboli.cel.failures import EvaluationError
+from stromboli.cel.errors import EvaluationError
 from stromboli.cel.values import Optional, Quantity, Unsigned, Version, word_of
-from stromboli.model.patterns import compiled
+from stromboli.core.model.values.patterns import compiled
 
 Function = Callable[..., object]
 

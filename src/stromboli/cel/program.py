@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from stromboli.cel.failures import CompileError, EvaluationError, TooCostly
+from stromboli.cel.errors import CompileError, EvaluationError, TooCostly
 from stromboli.cel.functions import FUNCTIONS, METHOD_NAMES, called, method_of, unsigned, whole
 from stromboli.cel.syntax import Call, Chain, Condition, Index, ListOf, Literal, MapOf, Name, Node, Select, Unary, parse
 from stromboli.cel.values import Optional, Unsigned, word_of

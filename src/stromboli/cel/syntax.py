@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stromboli.cel.failures import CompileError
+from stromboli.cel.errors import CompileError
 from stromboli.cel.values import Unsigned
 
 LONGEST = 10 * 1024

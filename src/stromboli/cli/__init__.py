@@ -10,37 +10,43 @@ from typing import Any, NoReturn
 import click
 
 from stromboli import __version__
-from stromboli.cli.collection import tune_collection
+from stromboli.cli.garbage_collection import tune_collection
 from stromboli.cli.lazy import LazyCommand, LazyGroup
 
 COMMANDS = {
-    "up": LazyCommand("stromboli.cli.up:up", "Start a cluster to play with, in this process."),
-    "scheduler": LazyCommand("stromboli.cli.scheduler:scheduler", "Schedule the pods of a cluster."),
+    "up": LazyCommand("stromboli.cli.commands.up:up", "Start a cluster to play with, in this process."),
+    "scheduler": LazyCommand("stromboli.cli.commands.scheduler:scheduler", "Schedule the pods of a cluster."),
     "controller": LazyCommand(
-        "stromboli.cli.controller:controller", "Make PodGroups for plain pods and keep the state of queues."
+        "stromboli.cli.commands.controller:controller", "Make PodGroups for plain pods and keep the state of queues."
     ),
-    "binder": LazyCommand("stromboli.cli.binder:binder", "Carry out the bind requests of schedulers."),
+    "binder": LazyCommand("stromboli.cli.commands.binder:binder", "Carry out the bind requests of schedulers."),
     "admission": LazyCommand(
-        "stromboli.cli.admission:admission", "Look at objects before they are stored, as a webhook."
+        "stromboli.cli.commands.admission:admission", "Look at objects before they are stored, as a webhook."
     ),
     "reserve-gpu": LazyCommand(
-        "stromboli.cli.reserve_gpu:reserve_gpu", "Say which GPU this container was given, or hold it."
+        "stromboli.cli.commands.reserve_gpu:reserve_gpu", "Say which GPU this container was given, or hold it."
     ),
-    "manifests": LazyCommand("stromboli.cli.manifests:manifests", "Print the manifests of an installation."),
-    "plan": LazyCommand("stromboli.cli.plan:plan", "Show what the scheduler would do with some manifests."),
-    "explain": LazyCommand("stromboli.cli.explain:explain", "Say why a job waits, and what would let it start."),
-    "simulate": LazyCommand("stromboli.cli.simulate:simulate", "Let time go by for some manifests."),
+    "manifests": LazyCommand("stromboli.cli.commands.manifests:manifests", "Print the manifests of an installation."),
+    "plan": LazyCommand("stromboli.cli.commands.plan:plan", "Show what the scheduler would do with some manifests."),
+    "explain": LazyCommand(
+        "stromboli.cli.commands.explain:explain", "Say why a job waits, and what would let it start."
+    ),
+    "simulate": LazyCommand("stromboli.cli.commands.simulate:simulate", "Let time go by for some manifests."),
     "topology": LazyCommand(
-        "stromboli.cli.topology:topology", "Show the domains of the network, and what is free in them."
+        "stromboli.cli.commands.topology:topology", "Show the domains of the network, and what is free in them."
     ),
-    "hypernodes": LazyCommand("stromboli.cli.hypernodes:hypernodes", "Describe the network by HyperNodes."),
+    "hypernodes": LazyCommand("stromboli.cli.commands.hypernodes:hypernodes", "Describe the network by HyperNodes."),
     "bindrequests": LazyCommand(
-        "stromboli.cli.bindrequests:bindrequests", "Show bind requests: decisions that a binder carries out."
+        "stromboli.cli.commands.bindrequests:bindrequests", "Show bind requests: decisions that a binder carries out."
     ),
-    "replay": LazyCommand("stromboli.cli.replay:replay", "Take the decisions of a dump again, and compare them."),
-    "config": LazyCommand("stromboli.cli.config:config", "Look at the scheduler's configuration."),
-    "reasons": LazyCommand("stromboli.cli.reasons:reasons", "List the reasons for which a job may wait."),
-    "completion": LazyCommand("stromboli.cli.completion:completion", "Print a completion script for your shell."),
+    "replay": LazyCommand(
+        "stromboli.cli.commands.replay:replay", "Take the decisions of a dump again, and compare them."
+    ),
+    "config": LazyCommand("stromboli.cli.commands.config:config", "Look at the scheduler's configuration."),
+    "reasons": LazyCommand("stromboli.cli.commands.reasons:reasons", "List the reasons for which a job may wait."),
+    "completion": LazyCommand(
+        "stromboli.cli.commands.completion:completion", "Print a completion script for your shell."
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
-    from stromboli.embedded.server import ApiServer
+    from stromboli.local.api_server.server import ApiServer
 
 #: How a file of ours begins; no other is written over.
 MARK = "# Made by stromboli up for a cluster that ends with it.\n"

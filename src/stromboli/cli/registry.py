@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stromboli.framework.registry import Registry
+    from stromboli.core.config.registry import Registry
 
 
 def built_in_registry(extra: Sequence[str] = ()) -> Registry:
@@ -15,9 +15,9 @@ def built_in_registry(extra: Sequence[str] = ()) -> Registry:
     Raises RegistrationError when user code cannot be used. The core is imported here, and not with the
     module, so that asking the command for help does not wait for it.
     """
-    from stromboli.actions import ACTIONS
-    from stromboli.framework.registry import Registry, load_entry_points, load_named
-    from stromboli.plugins import PLUGINS
+    from stromboli.core.actions import ACTIONS
+    from stromboli.core.config.registry import Registry, load_entry_points, load_named
+    from stromboli.core.plugins import PLUGINS
 
     registry = Registry(PLUGINS, ACTIONS)
     load_entry_points(registry)

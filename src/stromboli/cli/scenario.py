@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from stromboli.cli.options.shards import OF_A_DUMP, shard_of, shard_options
 from stromboli.cli.output import Failure
-from stromboli.cli.shard_options import OF_A_DUMP, shard_of, shard_options
 
 if TYPE_CHECKING:
-    from stromboli.cache.dump import Dump
-    from stromboli.framework.configuration import Configuration
-    from stromboli.framework.outside import Outside
-    from stromboli.framework.program import Program
-    from stromboli.framework.registry import Registry
+    from stromboli.cluster.dump.dump import Dump
+    from stromboli.core.config.configuration import Configuration
+    from stromboli.core.config.external_services import Outside
+    from stromboli.core.config.registry import Registry
+    from stromboli.core.model.nodes.shards import ShardChoice
+    from stromboli.core.session.program import Program
     from stromboli.kube import KubeObject
-    from stromboli.model.shards import ShardChoice
     from stromboli.planner.advice import Advice
     from stromboli.planner.plan import Plan
     from stromboli.planner.trials import Trials
@@ -103,7 +103,7 @@ class Scenario:
 
     def plan(self) -> Plan:
         """Run the cycles; a plugin that breaks ends the command with a sentence."""
-        from stromboli.framework.plugin import PluginFailure
+        from stromboli.core.config.plugin import PluginFailure
         from stromboli.planner.plan import make_plan
         from stromboli.planner.replay import replay
 
@@ -131,7 +131,7 @@ class Scenario:
 
     def advise(self, plan: Plan, jobs: Sequence[str]) -> list[Advice]:
         """Explain jobs of the plan, and try out what would help."""
-        from stromboli.framework.plugin import PluginFailure
+        from stromboli.core.config.plugin import PluginFailure
         from stromboli.planner.advice import advise
 
         try:
@@ -164,9 +164,9 @@ def read_scenario(
     shard_selector: str = "",
 ) -> Scenario:
     """Read what the options name. Whatever cannot be used ends the command with a sentence."""
-    from stromboli.cache.dump import is_dump
+    from stromboli.cluster.dump.dump import is_dump
     from stromboli.kube.manifests.manifests import ManifestError, read_manifests
-    from stromboli.planner.oversights import oversights
+    from stromboli.planner.missing_objects import oversights
 
     shard = shard_of(shard_mode, shard_name, shard_selector)
     if len(paths) == 1 and is_dump(paths[0]):
@@ -194,7 +194,7 @@ def read_dumped(
     path: str, conf: str | None, cycles: int, plugins: Sequence[str], *, ask_extenders: bool = False
 ) -> Scenario:
     """Read a dump. Another configuration than its own may be tried on it."""
-    from stromboli.cache.dump import DumpError, read_dump
+    from stromboli.cluster.dump.dump import DumpError, read_dump
 
     try:
         dump = read_dump(path)
@@ -211,8 +211,8 @@ def read_dumped(
 
 
 def _program(configuration: Configuration, registry: Registry, *, ask_extenders: bool) -> Program:
-    from stromboli.framework.plugin import PluginFailure
-    from stromboli.framework.program import Program
+    from stromboli.core.config.plugin import PluginFailure
+    from stromboli.core.session.program import Program
 
     try:
         return Program(configuration, registry, _extenders() if ask_extenders else None)
@@ -222,7 +222,7 @@ def _program(configuration: Configuration, registry: Registry, *, ask_extenders:
 
 def _extenders() -> Outside:
     """Whoever reaches extenders, until the command ends."""
-    from stromboli.outside.extenders import HttpExtenders
+    from stromboli.external.extenders import HttpExtenders
 
     extenders = HttpExtenders()
     click.get_current_context().call_on_close(extenders.close)
@@ -231,7 +231,7 @@ def _extenders() -> Outside:
 
 def read_registry(plugins: Sequence[str]) -> Registry:
     from stromboli.cli.registry import built_in_registry
-    from stromboli.framework.registry import RegistrationError
+    from stromboli.core.config.registry import RegistrationError
 
     try:
         return built_in_registry(plugins)
@@ -244,7 +244,7 @@ def read_configuration_text(file: str) -> str:
 
     Bytes that are not UTF-8 are passed on: the parser refuses them too, and names the line.
     """
-    from stromboli.framework.yaml_lines import MAXIMUM_BYTES
+    from stromboli.core.config.yaml_lines import MAXIMUM_BYTES
 
     try:
         with click.open_file(file, "rb") as stream:
@@ -255,7 +255,7 @@ def read_configuration_text(file: str) -> str:
 
 
 def _configuration(conf: str | None, registry: Registry) -> Configuration:
-    from stromboli.framework.configuration import default_configuration
+    from stromboli.core.config.configuration import default_configuration
 
     if conf is None:
         return default_configuration(registry)
@@ -263,7 +263,7 @@ def _configuration(conf: str | None, registry: Registry) -> Configuration:
 
 
 def _parsed(text: str, registry: Registry, source: str) -> Configuration:
-    from stromboli.framework.configuration import ConfigurationError, parse_configuration
+    from stromboli.core.config.configuration import ConfigurationError, parse_configuration
 
     try:
         return parse_configuration(text, registry, source)

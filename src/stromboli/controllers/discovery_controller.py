@@ -6,16 +6,16 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from stromboli.controllers.discovered import hyper_nodes_of
-from stromboli.controllers.discovery import changes_to, write
+from stromboli.controllers.discovered_hypernodes import hyper_nodes_of
+from stromboli.controllers.discovery_changes import changes_to, write
 from stromboli.controllers.discovery_keys import Key
 from stromboli.kube.objects.cluster import Node
 from stromboli.kube.objects.topology import HyperNode
-from stromboli.kube.watching.informer import Informer
-from stromboli.kube.watching.work_queue import WorkQueue
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.work.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.access.client import Client
+    from stromboli.kube.client.client import Client
 
 LOOKED_AT_WITHIN = 0.5
 """How late a change may be followed, in seconds: nodes that join together are looked at together."""

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from stromboli.cache.jobs import GROUP_NAME
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.controllers.owners import owner_annotations
 from stromboli.controllers.podgroups import group_for, group_name, is_plain, with_group
-from stromboli.kube.access.api_errors import ApiError, RequestFailed
+from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
 from stromboli.kube.objects.meta import OwnerReference
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.volcano import PodGroup
-from stromboli.kube.watching.informer import Informer
-from stromboli.kube.watching.reflector import Reflector
-from stromboli.kube.watching.work_queue import WorkQueue
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.watch.reflector import Reflector
+from stromboli.kube.work.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.access.client import Client
+    from stromboli.kube.client.client import Client
 
 AT_ONCE = 16
 """How many pods of a group are patched at the same time."""

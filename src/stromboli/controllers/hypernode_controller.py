@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stromboli.cache.hypernodes import HyperNodeBook
+from stromboli.cluster.objects.topology.hypernodes import HyperNodeBook
 from stromboli.controllers.hypernode_status import Verdict, condition_of
-from stromboli.kube.access.api_errors import ApiError
-from stromboli.kube.access.client import PatchKind
+from stromboli.core.model.nodes.table import Node, NodeTable
+from stromboli.core.model.topology.hypernodes import HyperNodeTree
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.client.client import PatchKind
+from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import HYPER_NODES
 from stromboli.kube.objects.cluster import Node as WireNode
 from stromboli.kube.objects.event import ObjectReference
 from stromboli.kube.objects.topology import HyperNode
-from stromboli.kube.telling.recorder import EventRecorder
-from stromboli.kube.watching.informer import Informer
-from stromboli.kube.watching.work_queue import WorkQueue
-from stromboli.model.hypernodes import HyperNodeTree
-from stromboli.model.nodes import Node, NodeTable
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.work.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.access.client import Client
+    from stromboli.kube.client.client import Client
 
 LOOKED_AT_WITHIN = 0.2
 """How old the tree may be, in seconds: what changes together is looked at together."""

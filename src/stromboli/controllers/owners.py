@@ -9,12 +9,12 @@ from urllib.parse import quote
 import msgspec
 
 from stromboli.controllers.podgroups import controlling_owner
-from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.meta import OwnerReference, TopLevel
 from stromboli.kube.objects.pod import Pod
 
 if TYPE_CHECKING:
-    from stromboli.kube.access.client import Client
+    from stromboli.kube.client.client import Client
 
 _PLURALS = {
     ("apps/v1", "ReplicaSet"): "replicasets",

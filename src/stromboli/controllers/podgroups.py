@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from stromboli import kube
-from stromboli.cache import level_wishes
-from stromboli.cache.jobs import GROUP_NAME, job_key_of, queue_told
-from stromboli.cache.requests import pod_request
+from stromboli.cluster.objects.pod_groups import topology_levels
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, job_key_of, queue_told
+from stromboli.cluster.objects.pods.requests import pod_request
+from stromboli.core.model.resources.resources import PODS, ResourceAxis
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
 from stromboli.kube.objects.volcano import NetworkTopology, PodGroupSpec
-from stromboli.model.resources import PODS, ResourceAxis
 
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 #: Where in the network to be, in KAI's words.
-_LEVELS = (level_wishes.TOPOLOGY, level_wishes.REQUIRED, level_wishes.PREFERRED)
+_LEVELS = (topology_levels.TOPOLOGY, topology_levels.REQUIRED, topology_levels.PREFERRED)
 
 
 def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:

@@ -7,14 +7,14 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from stromboli.controllers.controllers import Controllers
 from stromboli.controllers.discovery_keys import Key
-from stromboli.kube.access.client import Client
-from stromboli.kube.access.connection import Connection
-from stromboli.operations.endpoints import Endpoints
-from stromboli.operations.health import Health
-from stromboli.operations.leadership import Election, Leadership
-from stromboli.operations.signals import stopped_by_signal
+from stromboli.controllers.wiring import Controllers
+from stromboli.kube.client.client import Client
+from stromboli.kube.client.config.connection import Connection
+from stromboli.kube.election.leadership import Election, Leadership
+from stromboli.observability.endpoints import Endpoints
+from stromboli.observability.health import Health
+from stromboli.observability.signals import stopped_by_signal
 
 log = logging.getLogger("stromboli.controllers")
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from stromboli.cache.jobs import queue_name_of
-from stromboli.cache.native_groups import as_group
+from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
+from stromboli.cluster.objects.pod_groups.pod_groups import queue_name_of
+from stromboli.controllers.default_queues import standard_queues
 from stromboli.controllers.queue_state import (
     CLOSED_BY_PARENT,
     Standing,
@@ -24,16 +25,15 @@ from stromboli.controllers.queue_state import (
     phase_of,
     standing_of,
 )
-from stromboli.controllers.queues import standard_queues
-from stromboli.kube.access.api_errors import ApiError
+from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import QUEUES
 from stromboli.kube.objects.volcano import PodGroup, Queue
-from stromboli.kube.watching.informer import Informer
-from stromboli.kube.watching.work_queue import WorkQueue
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.work.work_queue import WorkQueue
 
 if TYPE_CHECKING:
-    from stromboli.kube.access.client import Client
+    from stromboli.kube.client.client import Client
 
 COUNTS_WITHIN = 0.1
 """How old a count may be, in seconds: groups that change together are counted together."""

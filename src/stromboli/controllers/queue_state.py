@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stromboli.core.model.queues.queue import ROOT
 from stromboli.kube.objects.volcano import PodGroup, Queue
-from stromboli.model.queue import ROOT
 
 OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from stromboli import __version__
-from stromboli.framework.configuration import DEFAULT_TEXT
+from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.install.labels import NAME
 
 NAMESPACE = f"{NAME}-system"

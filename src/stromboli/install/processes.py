@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from stromboli.framework.config_map import PREFERRED_KEY
+from stromboli.core.config.config_map import PREFERRED_KEY
 from stromboli.install.gpu_sharing import RESERVATIONS
 from stromboli.install.installation import Installation
 from stromboli.install.labels import NAME

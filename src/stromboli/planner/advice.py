@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stromboli.planner.explanation import Explanation, ahead_of, explain_job, lines_of
+from stromboli.planner.job_context import situations_of
 from stromboli.planner.plan import Plan
 from stromboli.planner.remedies import Remedies, find_remedies
-from stromboli.planner.situation import situations_of
 from stromboli.planner.trials import Trials
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stromboli.framework.refusals import NodeRefusals, TaskRefusal
-from stromboli.framework.session import Session
-from stromboli.model.job import Job
-from stromboli.model.nodes import Index
-from stromboli.model.reasons import Code, Reason
-from stromboli.model.resources import PODS
-from stromboli.model.task import Task, TaskStatus
-from stromboli.model.task_class import TaskClass
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.nodes.table import Index
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import PODS
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.session.refusals import NodeRefusals, TaskRefusal
+from stromboli.core.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stromboli.framework.accounts import ClaimRefusal, EvictionAccount, Objection
-from stromboli.framework.eviction.telling import plain_account
-from stromboli.framework.session import Session
+from stromboli.core.preemption.report import plain_account
+from stromboli.core.session.decision_records import ClaimRefusal, EvictionAccount, Objection
+from stromboli.core.session.session import Session
 
 #: So many examples of an objection are given to programs; the count says how many there are.
 _MOST_OBJECTS = 10

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from stromboli.framework.accounts import ClaimRefusal, EvictionAccount
-from stromboli.framework.domain_accounts import SearchAccount
-from stromboli.framework.session import Session
-from stromboli.model.job import Job
-from stromboli.model.reasons import CODES, Code, CodeFacts
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.reasons import CODES, Code, CodeFacts
+from stromboli.core.session.decision_records import ClaimRefusal, EvictionAccount
+from stromboli.core.session.session import Session
+from stromboli.core.topology.domain_search_records import SearchAccount
 from stromboli.planner.class_explanation import ClassExplanation, classes_of
 from stromboli.planner.plan import GroupPlan, Plan
 

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stromboli.framework.accounts import Accounts, ClaimRefusal, EvictionAccount
-from stromboli.framework.domain_accounts import SearchAccount
-from stromboli.framework.program import Program
-from stromboli.framework.session import Session
-from stromboli.framework.status import Condition
-from stromboli.framework.waiting import pod_condition
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import ResourceAxis
+from stromboli.core.model.snapshot import Snapshot
+from stromboli.core.model.tasks.task import OCCUPYING_STATUSES
+from stromboli.core.session.decision_records import Accounts, ClaimRefusal, EvictionAccount
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
+from stromboli.core.session.status import Condition
+from stromboli.core.session.waiting_reasons import pod_condition
+from stromboli.core.topology.domain_search_records import SearchAccount
 from stromboli.kube import KubeObject
-from stromboli.model.job import Job
-from stromboli.model.reasons import Code, Reason
-from stromboli.model.resources import ResourceAxis
-from stromboli.model.shards import ShardChoice
-from stromboli.model.snapshot import Snapshot
-from stromboli.model.task import OCCUPYING_STATUSES
 from stromboli.planner.evictions import accounts_of, refusals_of, sentence
-from stromboli.planner.world import World
+from stromboli.planner.virtual_cluster import World
 
 #: Phases of a job that has at least its minimum.
 STARTED = ("Running", "Completed")

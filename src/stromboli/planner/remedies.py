@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from stromboli.planner.candidates import Candidate, candidates_for
 from stromboli.planner.changes import Change, together
-from stromboli.planner.situation import Situation
+from stromboli.planner.job_context import Situation
 from stromboli.planner.trials import Trials
 
 MOST_TRIALS = 60

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from stromboli.cache.dump import Dump
-from stromboli.framework.program import Program
-from stromboli.framework.session import Session
+from stromboli.cluster.dump.dump import Dump
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
 from stromboli.kube import KubeObject
 from stromboli.planner.plan import Plan, decisions_of, plan_in
 from stromboli.planner.trials import Trials
-from stromboli.planner.world import World
+from stromboli.planner.virtual_cluster import World
 
 #: What a cycle decides about pods, and how each is said.
 _ABOUT_PODS = {"binds": "is bound to", "pipelined": "waits for room on", "evictions": "is evicted:"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stromboli.framework.status import Condition
+from stromboli.core.session.status import Condition
 from stromboli.planner.evictions import account_as_plain, refusals_as_plain
 from stromboli.planner.plan import CyclePlan, GroupPlan, Plan, QueuePlan
 

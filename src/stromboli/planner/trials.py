@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stromboli.framework.program import Program
-from stromboli.framework.session import Session
+from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
 from stromboli.kube import KubeObject
-from stromboli.model.shards import ShardChoice
 from stromboli.planner.changes import Change
 from stromboli.planner.plan import STARTED
-from stromboli.planner.world import World
+from stromboli.planner.virtual_cluster import World
 
 #: A job that holds a room waits for others to leave it; this many cycles more are granted for that.
 _CYCLES_TO_RELEASE = 2

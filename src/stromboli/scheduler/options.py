@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stromboli.cache.cluster import SCHEDULER_NAMES
+from stromboli.cluster.state.cluster import SCHEDULER_NAMES
 from stromboli.scheduler.sharding.settings import ShardSettings
 
 

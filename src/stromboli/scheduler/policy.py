@@ -10,12 +10,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from stromboli.framework.configuration import ConfigurationError, default_configuration, parse_configuration
-from stromboli.framework.outside import Outside
-from stromboli.framework.plugin import PluginFailure
-from stromboli.framework.program import Program
-from stromboli.framework.registry import Registry
-from stromboli.framework.yaml_lines import MAXIMUM_BYTES
+from stromboli.core.config.configuration import ConfigurationError, default_configuration, parse_configuration
+from stromboli.core.config.external_services import Outside
+from stromboli.core.config.plugin import PluginFailure
+from stromboli.core.config.registry import Registry
+from stromboli.core.config.yaml_lines import MAXIMUM_BYTES
+from stromboli.core.session.program import Program
 
 
 class UnusablePolicy(ValueError):

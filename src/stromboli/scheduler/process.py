@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stromboli.kube.access.client import Client
-from stromboli.operations.leadership import Leadership
-from stromboli.operations.metrics import Metrics
-from stromboli.operations.process import Process, ProcessSettings
-from stromboli.operations.signals import heard
-from stromboli.scheduler.dumping import Dumping
+from stromboli.kube.client.client import Client
+from stromboli.kube.election.leadership import Leadership
+from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.observability.process import Process, ProcessSettings
+from stromboli.observability.signals import heard
+from stromboli.scheduler.dumps import Dumping
+from stromboli.scheduler.fencing import Succession
+from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
-from stromboli.scheduler.scheduler import Scheduler
-from stromboli.scheduler.succession import Succession
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stromboli import kube
-from stromboli.binder.draining import drained
-from stromboli.binder.retrying import Patience
-from stromboli.kube.access.api_errors import ApiError, RequestFailed
-from stromboli.kube.access.client import Client
+from stromboli.binding.draining import drained
+from stromboli.binding.retry import Patience
+from stromboli.kube.client.api_errors import ApiError, RequestFailed
+from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.watching.workers import side_by_side
+from stromboli.kube.work.workers import side_by_side
 
 #: Told the pod as it is now, or None when it (this very one) is gone.
 Learned = Callable[[kube.Pod | None], None]

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stromboli.binder.gpu_sharing.step import GpuSharingStep
-from stromboli.binder.orders import BindOrder
-from stromboli.cache.mirror import Mirror
-from stromboli.kube.access.client import Client
+from stromboli.binding.orders import BindOrder
+from stromboli.binding.steps.gpu_sharing.step import GpuSharingStep
+from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.kube.client.client import Client
+from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.kube.telling.recorder import EventRecorder
-from stromboli.scheduler.announcer import reference
-from stromboli.scheduler.feed import Feed
 from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.reporting.announcer import reference
+from stromboli.scheduler.watches import Feed
 
 #: The plugin whose arguments say how.
 PLUGIN = "gpusharing"

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.cache.cluster import Cluster
-from stromboli.framework.session import Session
-from stromboli.model.queue import ROOT
-from stromboli.model.resources import PODS
-from stromboli.simulator.world import Gone, Start
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.queues.queue import ROOT
+from stromboli.core.model.resources.resources import PODS
+from stromboli.core.session.session import Session
+from stromboli.simulator.virtual_cluster import Gone, Start
 
 
 @dataclass(slots=True)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from stromboli.cache.cluster import SCHEDULER_NAMES
-from stromboli.framework.program import Program
-from stromboli.framework.session import Session
-from stromboli.model.shards import ShardChoice
-from stromboli.simulator.agenda import Agenda, Arrival, Ending, Happening, Wake
+from stromboli.cluster.state.cluster import SCHEDULER_NAMES
+from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
+from stromboli.simulator.event_queue import Agenda, Arrival, Ending, Happening, Wake
 from stromboli.simulator.measurements import Measurements
+from stromboli.simulator.virtual_cluster import Start, VirtualCluster
 from stromboli.simulator.workload import Workload
-from stromboli.simulator.world import Start, VirtualCluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from stromboli import kube
-from stromboli.cache.jobs import job_key_of
-from stromboli.cache.times import seconds_of
+from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
+from stromboli.cluster.objects.timestamps import seconds_of
+from stromboli.core.model.values.durations import parse_duration
 from stromboli.kube.objects import native
-from stromboli.model.durations import parse_duration
 
 ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
 #: When a workload begins that names no time.

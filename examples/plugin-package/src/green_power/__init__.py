@@ -1,12 +1,12 @@
 """green-power: prefer nodes whose label says that they run on green power."""
 
-from stromboli.framework.arguments import Argument
-from stromboli.framework.node_rules import Locality
-from stromboli.framework.plugin import Plugin
-from stromboli.model.books import Rows
-from stromboli.model.nodes import Vector
-from stromboli.model.selectors import Requirement
-from stromboli.model.task_class import TaskClass
+from stromboli.core.config.arguments import Argument
+from stromboli.core.config.plugin import Plugin
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Vector
+from stromboli.core.model.tasks.selectors import Requirement
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.node_rules import Locality
 
 GREEN = Requirement("power", "In", ("green",))
 

@@ -13,7 +13,7 @@ from stromboli.planner.candidates.admission import (
 )
 from stromboli.planner.candidates.candidate import Candidate
 from stromboli.planner.candidates.capacity import more_nodes, uncordoned_nodes
-from stromboli.planner.candidates.membership import (
+from stromboli.planner.candidates.members import (
     missing_group,
     missing_pods,
     smaller_minimum,
@@ -31,9 +31,9 @@ from stromboli.planner.candidates.placement import (
     without_spreading,
 )
 from stromboli.planner.candidates.priority import higher_priority
-from stromboli.planner.candidates.promises import larger_deserved, larger_guarantee
+from stromboli.planner.candidates.queue_shares import larger_deserved, larger_guarantee
 from stromboli.planner.candidates.requests import smaller_requests
-from stromboli.planner.situation import Situation
+from stromboli.planner.job_context import Situation
 
 __all__ = ["Candidate", "candidates_for"]
 

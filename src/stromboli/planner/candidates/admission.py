@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from stromboli import kube
-from stromboli.model.resources import PODS
+from stromboli.core.model.resources.resources import PODS
 from stromboli.planner.candidates.amounts import step_of
 from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
 from stromboli.planner.changes import Change
-from stromboli.planner.situation import Situation
+from stromboli.planner.job_context import Situation
 
 _SIXTEENTHS = 16
 _LARGEST_WEIGHT_FACTOR = 16

@@ -1,6 +1,6 @@
 """Steps in which amounts are changed: fine enough to matter, coarse enough to be written by a person."""
 
-from stromboli.model.resources import is_bytes
+from stromboli.core.model.resources.resources import is_bytes
 
 _MEBIBYTE = 1 << 20
 

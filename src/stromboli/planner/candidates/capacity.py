@@ -8,10 +8,10 @@ from functools import partial
 import msgspec
 
 from stromboli import kube
-from stromboli.model.resources import PODS, Request
+from stromboli.core.model.resources.resources import PODS, Request
 from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
 from stromboli.planner.changes import Change, Edit
-from stromboli.planner.situation import Situation
+from stromboli.planner.job_context import Situation
 
 _MOST_CORDONED = 5
 _MOST_NEW_NODES = 128

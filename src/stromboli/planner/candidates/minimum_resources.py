@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from stromboli import kube
-from stromboli.model.resources import PODS, add_request
+from stromboli.core.model.resources.resources import PODS, add_request
 from stromboli.planner.candidates.amounts import step_of
 from stromboli.planner.candidates.candidate import Candidate, edit
 from stromboli.planner.changes import Change
-from stromboli.planner.situation import Situation
+from stromboli.planner.job_context import Situation
 
 _SIXTEENTHS = 16
 

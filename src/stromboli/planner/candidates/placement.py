@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from stromboli import kube
+from stromboli.core.model.nodes.table import Taint
+from stromboli.core.model.nodes.taints import REPELLING_EFFECTS, tolerates
 from stromboli.kube.objects.constraints import REQUIRED
-from stromboli.model.nodes import Taint
-from stromboli.model.tolerations import REPELLING_EFFECTS, tolerates
 from stromboli.planner.candidates.candidate import Candidate, edit, pods_in_words, single
 from stromboli.planner.changes import Edit, Path
-from stromboli.planner.situation import Member, Situation
+from stromboli.planner.job_context import Member, Situation
 
 _MOST_TAINTS = 6
 _NODE_AFFINITY: Path = ("spec", "affinity", "nodeAffinity", REQUIRED)

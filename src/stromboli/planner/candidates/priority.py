@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stromboli.planner.candidates.candidate import Candidate, edit
 from stromboli.planner.changes import Change
-from stromboli.planner.situation import Situation
+from stromboli.planner.job_context import Situation
 
 
 def higher_priority(situation: Situation) -> Iterator[Candidate]:

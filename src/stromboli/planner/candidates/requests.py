@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from stromboli import kube
-from stromboli.model.quantity import parse_quantity
-from stromboli.model.resources import PODS, counts_in_milli
+from stromboli.core.model.resources.quantity import parse_quantity
+from stromboli.core.model.resources.resources import PODS, counts_in_milli
 from stromboli.planner.candidates.amounts import below
 from stromboli.planner.candidates.candidate import Candidate, edit, pods_in_words
 from stromboli.planner.changes import Change, Edit, Path
-from stromboli.planner.situation import Member, Situation
+from stromboli.planner.job_context import Member, Situation
 
 _MOST_CLASSES = 3
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stromboli.framework.bind_options import REQUEST
-from stromboli.kube.watching.reflector import IDLE_SECONDS
-from stromboli.model.shards import ShardChoice, ShardMode
+from stromboli.core.config.bind_options import REQUEST
+from stromboli.core.model.nodes.shards import ShardChoice, ShardMode
+from stromboli.kube.watch.reflector import IDLE_SECONDS
 
 
 class UnusableShard(ValueError):

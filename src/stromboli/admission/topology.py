@@ -1,0 +1,31 @@
+"""Rules for HyperNodes and Topologies: what makes no sense in one alone. Members may come later, and are not missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stromboli.admission.verdict import GOOD, Fault, Verdict, refused
+from stromboli.cluster.objects.topology.hypernodes import chosen_by, fault_of
+from stromboli.cluster.objects.topology.topologies import levels_of
+from stromboli.kube.objects.topology import HyperNode, Topology
+
+
+def review_hyper_node(hyper_node: HyperNode) -> Verdict:
+    faults = [fault for fault in (fault_of(hyper_node), *_member_faults(hyper_node)) if fault]
+    return refused(*(Fault(fault) for fault in faults)) if faults else GOOD
+
+
+def review_topology(topology: Topology) -> Verdict:
+    try:
+        levels_of(topology)
+    except ValueError as error:
+        return refused(Fault(str(error)))
+    return GOOD
+
+
+def _member_faults(hyper_node: HyperNode) -> Iterator[str]:
+    for place, member in enumerate(hyper_node.spec.members or ()):
+        try:
+            chosen_by(member)
+        except ValueError as error:
+            yield f"spec.members[{place}]{error}"

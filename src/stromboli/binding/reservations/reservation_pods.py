@@ -1,0 +1,170 @@
+"""The pod that holds a whole GPU for all who share it, and how it tells which GPU that is.
+
+It asks for one GPU like any other pod, so the node's device plugin gives it one and gives that to nobody else. Its
+first container finds out which one it is and leaves the answer as its last message, which stands in the status of the
+pod; its second container does nothing, for as long as the GPU is shared. So it needs no access to the API server. An
+annotation says the same where somebody else finds out, as KAI's reservation image does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+
+from stromboli import __version__
+from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, GPU, GROUPS
+from stromboli.kube.objects.meta import TopLevel, Wire
+from stromboli.kube.objects.resources import Resource
+
+#: The annotations by which somebody may say which GPU a pod holds; the second is KAI's.
+DEVICE = "stromboli.dev/gpu-device"
+DEVICE_ANNOTATIONS = (DEVICE, "run.ai/reserve_for_gpu_index")
+COMPONENT = "app.kubernetes.io/component"
+HOLDER = "gpu-reservation"
+FINDER = "find"
+#: What simulated nodes take for the last message of the first container.
+LAST_WORDS = "stromboli.dev/last-words"
+#: What a GPU may be called: it will stand in environment variables.
+_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}", re.ASCII)
+_LONGEST_PREFIX = 40
+
+
+class Terminated(Wire):
+    message: str | None = None
+    exit_code: int = 0
+
+
+class ContainerState(Wire):
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Wire):
+    name: str | None = None
+    state: ContainerState | None = None
+
+
+class PodStatus(Wire):
+    phase: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+
+
+class PodSpec(Wire):
+    node_name: str | None = None
+
+
+class Pod(TopLevel):
+    """A reservation pod, with the last words of its containers. Other pods are not read with these."""
+
+    namespaced: ClassVar[bool] = True
+
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+HOLDERS = Resource(Pod, "v1", "pods")
+
+
+class Place(NamedTuple):
+    """A shared GPU: its node, and the name of the group that shares it."""
+
+    node: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class HolderOptions:
+    """How reservation pods are made. Times are in seconds."""
+
+    namespace: str = DEFAULT_NAMESPACE
+    image: str = f"stromboli:{__version__}"
+    #: How long it may take until a GPU is held and known.
+    seconds: float = 40.0
+    runtime_class: str = ""
+    #: Whether nodes have no real GPUs, so that one is made up.
+    fake: bool = False
+
+
+def holder_name(place: Place) -> str:
+    """The same for the same GPU, whoever makes the pod; a valid name whatever the node is called."""
+    told = _told_apart(place)
+    node = re.sub(r"[^a-z0-9-]+", "-", place.node.lower()).strip("-")[:_LONGEST_PREFIX].strip("-")
+    return f"gpu-{node}-{told}" if node else f"gpu-{told}"
+
+
+def _told_apart(place: Place) -> str:
+    return hashlib.sha256(f"{place.node}/{place.group}".encode()).hexdigest()[:12]
+
+
+def holder_manifest(place: Place, options: HolderOptions) -> dict[str, Any]:
+    """It stands on its node from the beginning: nobody has to schedule it."""
+    find = ["reserve-gpu", "--fake"] if options.fake else ["reserve-gpu"]
+    spec: dict[str, Any] = {
+        "nodeName": place.node,
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "tolerations": [{"operator": "Exists"}],
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+        "initContainers": [_container(FINDER, find, options)],
+        "containers": [_container("hold", ["reserve-gpu", "--hold"], options)],
+    }
+    if options.runtime_class:
+        spec["runtimeClassName"] = options.runtime_class
+    metadata = {
+        "name": holder_name(place),
+        "namespace": options.namespace,
+        "labels": {"app.kubernetes.io/name": "stromboli", COMPONENT: HOLDER},
+        "annotations": {
+            GROUPS: place.group,
+            "karpenter.sh/do-not-disrupt": "true",
+            **({LAST_WORDS: f"GPU-fake-{_told_apart(place)}"} if options.fake else {}),
+        },
+    }
+    return {"metadata": metadata, "spec": spec}
+
+
+def _container(name: str, arguments: list[str], options: HolderOptions) -> dict[str, Any]:
+    return {
+        "name": name,
+        "image": options.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": arguments,
+        "resources": {"requests": {GPU: "1"}, "limits": {GPU: "1"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "env": [{"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"}],
+    }
+
+
+def device_of(holder: Pod) -> str:
+    """The GPU that a pod holds; empty while nobody knows."""
+    said: Mapping[str, str] = holder.metadata.annotations or {}
+    last = (_last_words(status) for status in holder.status.init_container_statuses or () if status.name == FINDER)
+    told = (*(said.get(key, "") for key in DEVICE_ANNOTATIONS), *last)
+    return next((text.strip() for text in told if _DEVICE.fullmatch(text.strip())), "")
+
+
+def _last_words(status: ContainerStatus) -> str:
+    ended = status.state.terminated if status.state else None
+    return (ended.message or "") if ended is not None and not ended.exit_code else ""
+
+
+def has_ended(holder: Pod) -> bool:
+    """Whether it will never hold a GPU again."""
+    return holder.status.phase in ("Failed", "Succeeded")
+
+
+def why_ended(holder: Pod) -> str:
+    words = (holder.status.reason, holder.status.message)
+    return ": ".join(word for word in words if word) or f"its phase is {holder.status.phase}"

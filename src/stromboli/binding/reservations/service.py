@@ -1,0 +1,341 @@
+"""Keeps the GPUs held that pods share, and no others.
+
+Whoever binds a pod asks for the GPUs of its groups to be held. Besides, the difference between what is held and what
+has to be is looked for: at the start, on the node of every bind, when a pod ends, and now and then. A GPU is given up
+only when neither the watches nor the server itself know of anybody who shares it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from stromboli.binding.reservations.demand import Member, groups_of, member_of, wanted
+from stromboli.binding.reservations.repairs import Difference, Held, Repairs, repairs
+from stromboli.binding.reservations.reservation_pods import (
+    HOLDERS,
+    HolderOptions,
+    Place,
+    device_of,
+    has_ended,
+    holder_manifest,
+    holder_name,
+    why_ended,
+)
+from stromboli.binding.reservations.reservation_pods import Pod as Holder
+from stromboli.binding.steps.step import StepFailed
+from stromboli.core.model.devices.gpu_fractions import GROUPS, groups_in
+from stromboli.kube.client.api_errors import ApiError, RequestFailed
+from stromboli.kube.client.client import Client
+from stromboli.kube.objects.bind_requests import BindRequest
+from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.pod import Pod
+
+#: Seconds between two looks at everything, and at a GPU that is about to be held.
+SWEEP, PAUSE = 60.0, 0.25
+#: Seconds after which a bind that is over and never came true is forgotten.
+FORGOTTEN = 300.0
+_FORBIDDEN = 403
+
+log = logging.getLogger("stromboli.binding")
+
+Get = Callable[[type, str], TopLevel | None]
+Tell = Callable[[TopLevel, str, str, str], None]
+
+
+class ReservationService:
+    """One for the whole cluster. `get` finds objects as the watches reported them, `tell` makes events."""
+
+    def __init__(
+        self,
+        client: Client,
+        get: Get,
+        options: Callable[[], HolderOptions],
+        tell: Tell = lambda regarding, kind, reason, note: None,
+        *,
+        is_in_charge: Callable[[], bool] = lambda: True,
+        sweep: float = SWEEP,
+    ) -> None:
+        self._client = client
+        self._get = get
+        self._options = options
+        self._tell = tell
+        self._is_in_charge = is_in_charge
+        self._sweep = sweep
+        #: What the watches report: members by uid, requests by key, reservation pods by name.
+        self._pods: dict[str, Pod] = {}
+        self._requests: dict[str, BindRequest] = {}
+        self._holders: dict[str, Pod] = {}
+        #: Binds that were begun here and are not seen to be true yet, by uid.
+        self._under_way: dict[str, Member] = {}
+        #: When some of them were over, by uid.
+        self._settled: dict[str, float] = {}
+        #: GPUs that are being held again.
+        self._holding_again: dict[Place, asyncio.Task[None]] = {}
+        self._seen: frozenset[Difference] = frozenset()
+        #: Nodes to be looked at soon.
+        self._due: set[str] = set()
+        self._news = asyncio.Event()
+        self._locks: dict[Place, tuple[asyncio.Lock, int]] = {}
+
+    # -- news ---------------------------------------------------------------------------------------------------
+
+    def heard(self, entry: TopLevel, before: TopLevel | None) -> None:
+        """An object was reported; of one that is gone, `before` is the object itself."""
+        if isinstance(entry, Pod):
+            self._heard_of_pod(entry, is_gone=entry is before)
+        elif isinstance(entry, BindRequest):
+            self._heard_of_request(entry, is_gone=entry is before)
+
+    def _heard_of_pod(self, pod: Pod, *, is_gone: bool) -> None:
+        if not (self._pods or self._holders or self._under_way or _is_sharing(pod)):
+            return
+        metadata, namespace = pod.metadata, self._options().namespace
+        if metadata.namespace == namespace:
+            if _is_sharing(pod) and not is_gone:
+                self._holders[metadata.name] = pod
+            elif self._holders.pop(metadata.name, None) is not None:
+                self._look_soon(pod.spec.node_name or "")
+            return
+        if is_gone or pod.spec.node_name:
+            self.release(metadata.uid)
+        if member_of(pod, namespace) is not None and not is_gone:
+            self._pods[metadata.uid] = pod
+        elif self._pods.pop(metadata.uid, None) is not None:
+            self._look_soon(pod.spec.node_name or "")
+
+    def _heard_of_request(self, request: BindRequest, *, is_gone: bool) -> None:
+        shared = [each.selected_node for each in request.spec.pods if groups_of(each)]
+        if not shared:
+            return
+        if is_gone:
+            self._requests.pop(request.key, None)
+            for node in shared:
+                self._look_soon(node)
+        else:
+            self._requests[request.key] = request
+
+    def _look_soon(self, node: str) -> None:
+        if node:
+            self._due.add(node)
+            self._news.set()
+
+    def _known(self, namespace: str, name: str) -> Pod | None:
+        found = self._get(Pod, f"{namespace}/{name}")
+        return found if isinstance(found, Pod) else None
+
+    # -- binds --------------------------------------------------------------------------------------------------
+
+    async def reserve(self, member: Member, obstacle: Callable[[], str] = lambda: "") -> list[str]:
+        """Have the GPUs of a member's groups held; answers which they are. Raises StepFailed."""
+        self.release(member.uid)
+        self._under_way[member.uid] = member
+        await self._look_at(member.node)
+        return [await self._hold(place, obstacle) for place in member.places]
+
+    def settle(self, uid: str) -> None:
+        """A bind is over, or nobody knows what became of it: the watches tell, or it is forgotten after a while."""
+        if uid in self._under_way:
+            self._settled[uid] = time.monotonic()
+
+    def release(self, uid: str) -> None:
+        """A pod will not stand where it was meant to: what was held for it alone is given up."""
+        member = self._under_way.pop(uid, None)
+        self._settled.pop(uid, None)
+        if member is not None:
+            self._look_soon(member.node)
+
+    async def _hold(self, place: Place, obstacle: Callable[[], str]) -> str:
+        options = self._options()
+        deadline = time.monotonic() + options.seconds
+        async with self._alone(place):
+            while True:
+                holder = await self._holder_for(place, options)
+                if holder is not None and (device := device_of(holder)):
+                    return device
+                if problem := obstacle():
+                    raise StepFailed(problem)
+                if time.monotonic() >= deadline:
+                    raise StepFailed(
+                        f"no GPU of node {place.node} was held for sharing within {options.seconds:g} s; look at pod "
+                        f"{options.namespace}/{holder_name(place)}"
+                    )
+                await asyncio.sleep(PAUSE)
+
+    async def _holder_for(self, place: Place, options: HolderOptions) -> Holder | None:
+        """The pod that holds a GPU, made if there is none; None for one that is on its way out."""
+        try:
+            holder = await self._client.get(HOLDERS, holder_name(place), namespace=options.namespace)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            return await self._make(place, options)
+        if groups_in(holder.metadata.annotations) != (place.group,) or holder.spec.node_name != place.node:
+            raise StepFailed(f"pod {holder.key} is in the way: it holds no GPU for group {place.group}; delete it")
+        if holder.metadata.deletion_timestamp is not None:
+            return None
+        if has_ended(holder):
+            await self._delete(_held(holder), options)
+            raise StepFailed(f"pod {holder.key} could not hold a GPU of node {place.node}: {why_ended(holder)}")
+        return holder
+
+    async def _make(self, place: Place, options: HolderOptions) -> Holder | None:
+        try:
+            return await self._client.create(HOLDERS, holder_manifest(place, options), namespace=options.namespace)
+        except ApiError as error:
+            if error.is_conflict:
+                return None  # somebody was faster, or the old one is not gone yet
+            if error.is_missing or error.status == _FORBIDDEN:
+                raise StepFailed(
+                    f"no pod can be made in namespace {options.namespace} to hold a GPU: {error.message}; create the "
+                    "namespace and allow us to create pods there"
+                ) from None
+            raise
+
+    @asynccontextmanager
+    async def _alone(self, place: Place) -> AsyncIterator[None]:
+        """One at a time for each GPU."""
+        lock, users = self._locks.get(place, (asyncio.Lock(), 0))
+        self._locks[place] = lock, users + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._locks.pop(place)
+            if users > 1:
+                self._locks[place] = lock, users - 1
+
+    # -- looking ------------------------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """Look at everything at the start and now and then, and at single nodes when something has ended there."""
+        await self._look_at_nodes(self._observe_all().seen)
+        while True:
+            deadline = time.monotonic() + self._sweep
+            while (left := deadline - time.monotonic()) > 0:
+                await self._wait_for_news(left)
+                due, self._due = self._due, set()
+                for node in sorted(due):
+                    await self._look_at(node)
+            before = self._seen
+            await self._look_at_nodes(self._observe_all().seen & before)
+
+    def _observe_all(self) -> Repairs:
+        """What the watches say; kept for the next time."""
+        over = time.monotonic() - FORGOTTEN
+        for uid in [uid for uid, since in self._settled.items() if since < over]:
+            self.release(uid)
+        found = self._observe(self._holders.values(), self._pods.values(), ())
+        self._seen = found.seen
+        return found
+
+    async def _look_at_nodes(self, found: Iterable[Difference]) -> None:
+        for node in sorted({each.place.node for each in found}):
+            await self._look_at(node)
+
+    async def _wait_for_news(self, timeout: float) -> None:
+        self._news.clear()
+        if not self._due:
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._news.wait()
+            except TimeoutError:
+                return
+
+    async def _look_at(self, node: str) -> None:
+        """What the watches say is wrong with a node is put right if the server says so, too."""
+        reported = self._observe(_on(node, self._holders.values()), _on(node, self._pods.values()), ())
+        mine = {each for each in reported.seen if each.place.node == node}
+        if not mine or not self._is_in_charge():
+            return
+        try:
+            listing = await self._client.list(PODS, field_selector=f"spec.nodeName={node}")
+            namespace = self._options().namespace
+            holders = [pod for pod in listing.items if pod.metadata.namespace == namespace and _is_sharing(pod)]
+            await self._carry_out(self._observe(holders, listing.items, mine, only=node))
+        except RequestFailed as error:
+            log.warning("shared GPUs of node %s cannot be looked at: %s", node, error)
+        except StepFailed as error:
+            log.warning("shared GPUs of node %s: %s", node, error)
+
+    def _observe(
+        self, holders: Iterable[Pod], pods: Iterable[Pod], seen: Iterable[Difference], only: str = ""
+    ) -> Repairs:
+        namespace = self._options().namespace
+        places = wanted(pods, self._requests.values(), self._under_way.values(), self._known, namespace)
+        living = {place: who for place, who in places.items() if self._get(Node, place.node) is not None}
+        if only:
+            living = {place: who for place, who in living.items() if place.node == only}
+        return repairs(living, [_held_by(pod) for pod in holders], set(seen))
+
+    async def _carry_out(self, found: Repairs) -> None:
+        options = self._options()
+        for held in found.delete:
+            async with self._alone(held.place):
+                if not self._is_wanted_now(held.place):
+                    await self._delete(held, options)
+        for place in found.create:
+            if place not in self._holding_again:
+                self._holding_again[place] = asyncio.ensure_future(self._hold_again(place))
+
+    def _is_wanted_now(self, place: Place) -> bool:
+        """Whether somebody began to share a GPU while the server was asked."""
+        return any(place in member.places for member in self._under_way.values())
+
+    async def _delete(self, held: Held, options: HolderOptions) -> None:
+        """This very pod, at once where there is no kubelet to wait for."""
+        grace = None if self._get(Node, held.place.node) is not None else 0
+        try:
+            await self._client.delete(HOLDERS, held.name, namespace=options.namespace, uid=held.uid, grace_period=grace)
+            log.info("GPU group %s of node %s is given up", held.place.group, held.place.node)
+        except ApiError as error:
+            if not error.is_missing and not error.is_conflict:
+                raise
+
+    async def _hold_again(self, place: Place) -> None:
+        """Pods run on a GPU that nobody holds. They are not touched; the GPU is held again, and that is said."""
+        what = f"GPU group {place.group} of node {place.node}"
+        try:
+            device = await self._hold(place, lambda: "")
+            note = f"{what} was not held any more; GPU {device} is held for it now. Check that the pod uses that one."
+        except (StepFailed, RequestFailed) as error:
+            note = f"{what} is not held any more: {error}"
+        finally:
+            self._holding_again.pop(place, None)
+        for pod in self._sharing(place):
+            self._tell(pod, "Warning", "GPUReservationLost", note)
+        log.warning(note)
+
+    def _sharing(self, place: Place) -> list[Pod]:
+        return [pod for pod in self._pods.values() if place in _places_of(pod)]
+
+
+def _on(node: str, pods: Iterable[Pod]) -> list[Pod]:
+    return [pod for pod in pods if pod.spec.node_name == node]
+
+
+def _is_sharing(pod: Pod) -> bool:
+    return GROUPS in (pod.metadata.annotations or {})
+
+
+def _places_of(pod: Pod) -> list[Place]:
+    return [Place(pod.spec.node_name or "", group) for group in groups_in(pod.metadata.annotations)]
+
+
+def _held_by(pod: Pod) -> Held:
+    metadata = pod.metadata
+    group = next(iter(groups_in(metadata.annotations)), "")
+    ended = (pod.status.phase or "") in ("Failed", "Succeeded")
+    leaving = metadata.deletion_timestamp is not None
+    return Held(Place(pod.spec.node_name or "", group), metadata.name, metadata.uid, ended, leaving)
+
+
+def _held(holder: Holder) -> Held:
+    metadata = holder.metadata
+    group = next(iter(groups_in(metadata.annotations)), "")
+    return Held(Place(holder.spec.node_name or "", group), metadata.name, metadata.uid, has_ended(holder))

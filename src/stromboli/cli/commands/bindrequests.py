@@ -1,0 +1,137 @@
+"""`stromboli bindrequests`: which decisions are being carried out, how far they have come, and what keeps them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.options.connection import connection_options, connector
+from stromboli.cli.output import Failure
+
+if TYPE_CHECKING:
+    from stromboli.cli.text.bindrequests import Chosen
+    from stromboli.kube.client.client import Client
+    from stromboli.kube.client.config.connection import Connection
+
+_PHASES = ("Pending", "Binding", "Succeeded", "Unwinding", "Failed")
+
+_EPILOG = """\b
+Examples:
+  stromboli bindrequests
+  stromboli bindrequests -n team-a --pods
+  stromboli bindrequests --node node-7 --phase Pending --phase Binding
+  stromboli bindrequests --watch
+  stromboli bindrequests -o json | jq '.items[].status'
+
+\b
+Exit codes:
+  0  shown, also when there are none
+  1  a name is unknown, something that was given cannot be used, or the cluster does not answer
+  2  wrong usage
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("-n", "--namespace", default="", metavar="NAME", help="Of one namespace; without it of all.")
+@click.option("-l", "--selector", default="", metavar="SELECTOR", help="Only those whose labels match.")
+@click.option("--pod-group", default="", metavar="NAME", help="Only those of one group.")
+@click.option("--node", default="", metavar="NAME", help="Only those that have a pod for this node.")
+@click.option(
+    "--phase",
+    "phases",
+    multiple=True,
+    type=click.Choice(_PHASES),
+    help="Only those in a phase. May be given several times.",
+)
+@click.option("--pods", "shows_pods", is_flag=True, help="A line for each pod, with its node and what became of it.")
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="For people, or the objects themselves.",
+)  # fmt: skip
+@click.option("-w", "--watch", is_flag=True, help="Go on, and show every change until stopped.")
+@connection_options
+def bindrequests(
+    names: Sequence[str],
+    namespace: str,
+    selector: str,
+    pod_group: str,
+    node: str,
+    phases: Sequence[str],
+    shows_pods: bool,
+    output: str,
+    watch: bool,
+    kubeconfig: str | None,
+    context: str | None,
+    master: str | None,
+) -> None:
+    """Show bind requests: decisions that a binder carries out.
+
+    In request mode the scheduler writes down which pods go to which nodes, one object for all that start together.
+    What is shown is read from the cluster; nothing is changed.
+    """
+    from stromboli.cli.text.bindrequests import Chosen
+
+    chosen = Chosen(namespace, selector, frozenset(names), pod_group, node, frozenset(phases), shows_pods)
+    connect = connector(kubeconfig, context, master)
+    asyncio.run((_watch if watch else _list)(connect(), chosen, output))
+
+
+async def _list(connection: Connection, chosen: Chosen, output: str) -> None:
+    from stromboli.cli.text.bindrequests import echo_objects, echo_requests
+    from stromboli.kube.client.api_errors import RequestFailed
+    from stromboli.kube.client.client import Client
+    from stromboli.kube.objects.catalogue import BIND_REQUESTS
+
+    async with Client(connection) as client:
+        try:
+            listing = await client.list(BIND_REQUESTS, namespace=chosen.namespace, label_selector=chosen.selector)
+        except RequestFailed as error:
+            raise _failure(error) from error
+    requests = [request for request in listing.items if chosen.includes(request)]
+    (echo_objects if output == "json" else echo_requests)(requests, chosen)
+    if unknown := chosen.names - {request.metadata.name for request in listing.items}:
+        where = f"in namespace {chosen.namespace}" if chosen.namespace else "in any namespace"
+        raise Failure(f"there is no bind request {', '.join(sorted(unknown))} {where}")
+
+
+async def _watch(connection: Connection, chosen: Chosen, output: str) -> None:
+    """Until a signal; what cannot be listed at all is told at once, and what fails later is tried again."""
+    from stromboli.cli.text.bindrequests import Changes
+    from stromboli.kube.client.client import Client
+    from stromboli.kube.objects.catalogue import BIND_REQUESTS
+    from stromboli.kube.watch.reflector import Reflector
+    from stromboli.observability.signals import stopped_by_signal
+
+    async with Client(connection) as client:
+        await _try(client, chosen)
+        reflector: Reflector[Any] = Reflector(
+            client, BIND_REQUESTS, Changes(chosen, as_json=output == "json"),
+            namespace=chosen.namespace, label_selector=chosen.selector,
+        )  # fmt: skip
+        watching = asyncio.ensure_future(reflector.run())
+        with stopped_by_signal(watching.cancel):
+            await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _try(client: Client, chosen: Chosen) -> None:
+    """Whether there is anything to watch."""
+    from stromboli.kube.client.api_errors import RequestFailed
+    from stromboli.kube.objects.catalogue import BIND_REQUESTS
+
+    try:
+        await client.request("GET", BIND_REQUESTS.path(namespace=chosen.namespace), params={"limit": "1"})
+    except RequestFailed as error:
+        raise _failure(error) from error
+
+
+def _failure(error: Exception) -> Failure:
+    from stromboli.kube.client.api_errors import ApiError
+
+    if isinstance(error, ApiError) and error.is_missing:
+        remedy = "stromboli manifests --only crds | kubectl apply --server-side -f -"
+        return Failure(f"the cluster does not know BindRequests; install the kinds first: {remedy}")
+    return Failure(error)

@@ -1,0 +1,139 @@
+"""`stromboli config`: look at a configuration of the scheduler before a cluster has to live with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from stromboli.cli.scenario import read_configuration_text, read_registry
+
+if TYPE_CHECKING:
+    from stromboli.core.config.arguments import Argument, Arguments
+    from stromboli.core.config.configuration import Configuration, ConfigurationError, PluginOption
+    from stromboli.core.config.metrics_options import MetricsSource
+    from stromboli.core.config.registry import Registry
+
+
+@click.group()
+def config() -> None:
+    """Look at the scheduler's configuration."""
+
+
+@config.command()
+@click.argument("file")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    help="For people, or for programs.",
+)  # fmt: skip
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
+    help="A plugin or action of your own that the file may name. May be given several times.",
+)  # fmt: skip
+def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
+    """Read a volcano-scheduler.conf, or the ConfigMap that holds it, and say what it means.
+
+    FILE may be - for the standard input. All mistakes are listed at once, each with its line; the exit
+    code is then 1.
+    """
+    from stromboli.core.config.configuration import ConfigurationError, parse_configuration
+
+    registry = read_registry(plugins)
+    source = "standard input" if file == "-" else file
+    try:
+        configuration = parse_configuration(read_configuration_text(file), registry, source)
+    except ConfigurationError as error:
+        _report(error, output)
+        sys.exit(1)
+    show = _as_json if output == "json" else _as_text
+    click.echo(show(configuration, registry))
+
+
+def _report(error: ConfigurationError, output: str) -> None:
+    """People and logs read the standard error; a program gets the same as JSON besides."""
+    if output == "json":
+        problems = [{"source": p.source, "line": p.line, "sentence": p.sentence} for p in error.problems]
+        click.echo(json.dumps({"valid": False, "problems": problems}, indent=2))
+    click.echo(str(error), err=True)
+
+
+def _as_json(configuration: Configuration, registry: Registry) -> str:
+    tiers = [
+        {"plugins": [_plugin_as_json(option, registry) for option in tier.plugins]} for tier in configuration.tiers
+    ]
+    summary = {
+        "valid": True,
+        "source": configuration.source,
+        "actions": configuration.actions,
+        "tiers": tiers,
+        "actionArguments": _changed_of_actions(configuration, registry),
+        "metrics": _metrics(configuration.metrics),
+        "warnings": configuration.warnings,
+    }
+    return json.dumps(summary, indent=2)
+
+
+def _metrics(source: MetricsSource | None) -> dict[str, object]:
+    """Who is asked for measurements; a password is nobody's business."""
+    return {} if source is None else {**asdict(source), "password": "<redacted>" if source.password else ""}
+
+
+def _plugin_as_json(option: PluginOption, registry: Registry) -> dict[str, object]:
+    changed = _changed(option.arguments, registry.plugins[option.name].arguments)
+    return {"name": option.name, "switches": dict(option.switches), "arguments": changed}
+
+
+def _as_text(configuration: Configuration, registry: Registry) -> str:
+    lines = [f"{configuration.source} is valid.", "", f"Actions: {', '.join(configuration.actions)}"]
+    for action, changed in _changed_of_actions(configuration, registry).items():
+        lines.append(f"  {action}: {_pairs(changed)}")
+    lines += ["", *_table(("TIER", "PLUGIN", "SWITCHES", "ARGUMENTS"), _rows(configuration, registry))]
+    if configuration.warnings:
+        lines += ["", "Warnings:", *(f"  {warning}" for warning in configuration.warnings)]
+    return "\n".join(lines)
+
+
+def _rows(configuration: Configuration, registry: Registry) -> Iterator[tuple[str, ...]]:
+    """A row per plugin. Switches and arguments are shown where they differ from the default."""
+    for number, tier in enumerate(configuration.tiers, start=1):
+        for option in tier.plugins:
+            changed = _changed(option.arguments, registry.plugins[option.name].arguments)
+            yield str(number), option.name, _switches(option), _pairs(changed) or "-"
+
+
+def _switches(option: PluginOption) -> str:
+    from stromboli.core.config.extension_points import OFF_BY_DEFAULT
+
+    changed = [
+        f"{switch} {'on' if value else 'off'}"
+        for switch, value in sorted(option.switches.items())
+        if value == (switch in OFF_BY_DEFAULT)
+    ]
+    return ", ".join(changed) or "-"
+
+
+def _table(header: Sequence[str], rows: Iterator[tuple[str, ...]]) -> list[str]:
+    table = [header, *rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+
+
+def _changed_of_actions(configuration: Configuration, registry: Registry) -> dict[str, dict[str, object]]:
+    every = {
+        name: _changed(configuration.arguments_of(name), action.arguments) for name, action in registry.actions.items()
+    }
+    return {name: changed for name, changed in every.items() if changed}
+
+
+def _changed(given: Arguments, declared: Sequence[Argument]) -> dict[str, object]:
+    """The arguments that differ from their defaults."""
+    defaults = {argument.key: argument.default for argument in declared}
+    return {key: value for key, value in given.items() if key not in defaults or defaults[key] != value}
+
+
+def _pairs(arguments: Mapping[str, object]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in arguments.items())

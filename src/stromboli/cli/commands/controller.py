@@ -1,0 +1,71 @@
+"""`stromboli controller`: PodGroups for plain pods, and the state of queues."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import click
+
+from stromboli.cli.commands.hypernodes import read_keys
+from stromboli.cli.options.addresses import address
+from stromboli.cli.options.connection import connection_options, connector, log_options
+from stromboli.cli.options.election import election_of, election_options
+from stromboli.cli.options.settings import setting
+from stromboli.cli.output import Failure
+
+_EPILOG = """\b
+Examples:
+  stromboli controller --kubeconfig ~/.kube/config
+  stromboli controller --leader-elect=false --log-format json
+  stromboli controller --discover-hypernodes zone,block,rack
+
+\b
+Exit codes:
+  0  stopped by a signal
+  1  something that was given cannot be used
+  2  wrong usage
+  4  leadership was lost
+"""
+
+LEADERSHIP_LOST = 4
+
+
+@click.command(epilog=_EPILOG)
+@connection_options
+@setting(
+    "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
+    help="Make groups for pods that name this scheduler. May be given several times.",
+)  # fmt: skip
+@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none; it is made.")
+@address("--healthz-address", "127.0.0.1:11252", "/healthz, /livez and /readyz; empty for none.")
+@setting(
+    "--discover-hypernodes", default="", metavar="KEYS",
+    help="Keep HyperNodes up to date with these labels of nodes, as `stromboli hypernodes discover --keys` has them.",
+)  # fmt: skip
+@election_options("stromboli-controller")
+@log_options
+def controller(**options: Any) -> None:
+    """Make PodGroups for plain pods and keep the state of queues, until stopped."""
+    from stromboli.controllers.process import ControllerSettings, LeadershipLost, run_controllers
+    from stromboli.observability.endpoints import CannotListen
+    from stromboli.observability.logs import set_up_logs
+
+    connect = connector(options["kubeconfig"], options["context"], options["master"])
+    settings = ControllerSettings(
+        connect=connect,
+        scheduler_names=options["scheduler_names"],
+        default_queue=options["default_queue"],
+        election=election_of(options, connect().namespace),
+        health_address=options["healthz_address"],
+        discovery_keys=read_keys(options["discover_hypernodes"], "--discover-hypernodes"),
+    )
+    set_up_logs(form=options["log_format"], level=options["log_level"])
+    try:
+        asyncio.run(run_controllers(settings))
+    except CannotListen as error:
+        raise Failure(error) from error
+    except LeadershipLost as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(LEADERSHIP_LOST)

@@ -1,0 +1,77 @@
+"""`stromboli plan`: what the scheduler would do with these manifests, and why it would not do the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.output import echo_json, echo_yaml, warn
+from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
+
+if TYPE_CHECKING:
+    from stromboli.planner.plan import Plan
+
+_EPILOG = """\b
+Examples:
+  stromboli plan -f cluster/ -f job.yaml
+  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,queues,priorityclasses,namespaces \\
+    -A -o yaml | stromboli plan -f -
+  stromboli plan -f cluster/ --conf volcano-scheduler.conf --cycles 3 -o json
+
+\b
+Exit codes:
+  0  every job has what it asked for
+  1  something that was given cannot be used
+  2  wrong usage
+  3  a job waits
+"""
+
+
+@click.command(epilog=_EPILOG)
+@scenario_options
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
+    help="For people, or for programs.",
+)  # fmt: skip
+@click.option("--explain", is_flag=True, help="Also explain every job that waits or looked for a domain.")
+def plan(output: str, explain: bool, **options: Any) -> None:
+    """Show what the scheduler would do with some manifests.
+
+    Nodes, pods, PodGroups, queues, priority classes and so on are read from the given files, and the scheduler
+    decides on them as it would in a cluster. No cluster is needed, and none is touched.
+    """
+    scenario = read_scenario(**options)
+    made = scenario.plan()
+    if output == "table":
+        _echo_table(scenario, made, explain)
+    else:
+        _echo_report(scenario, made, explain, output)
+    if scenario.has_unread or not made.is_complete:
+        click.get_current_context().exit(WAITING)
+
+
+def _echo_table(scenario: Scenario, made: Plan, explain: bool) -> None:
+    from stromboli.cli.text.advice import echo_advice
+    from stromboli.cli.text.plan import echo_closing, echo_plan
+
+    warn([*scenario.warnings, *made.warnings])
+    echo_plan(made)
+    for advice in scenario.advise(made, made.told) if explain else ():
+        echo_advice(advice)
+        click.echo()
+    echo_closing(made)
+
+
+def _echo_report(scenario: Scenario, made: Plan, explain: bool, output: str) -> None:
+    from stromboli.planner.advice_report import advice_as_plain
+    from stromboli.planner.report import report_of
+
+    report = report_of(made, scenario.warnings)
+    if explain:
+        advice = scenario.advise(made, made.told)
+        report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
+    if output == "json":
+        echo_json(report)
+    else:
+        echo_yaml(report)

@@ -1,0 +1,184 @@
+"""`stromboli scheduler`: the scheduler of a living cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.options.addresses import address
+from stromboli.cli.options.connection import connection_options, connector, log_options
+from stromboli.cli.options.durations import DURATION, Duration
+from stromboli.cli.options.election import election_of, election_options
+from stromboli.cli.options.ignored_flags import ignored_flags, warn_of_ignored
+from stromboli.cli.options.settings import setting, switch
+from stromboli.cli.options.shards import election_of_shard, settings_of_shard, shard_options, taken_from
+from stromboli.cli.output import Failure
+from stromboli.cli.scenario import read_registry
+
+if TYPE_CHECKING:
+    from stromboli.core.config.registry import Registry
+    from stromboli.observability.metrics.scheduler import Metrics
+    from stromboli.scheduler.policy import Policy
+    from stromboli.scheduler.process import Settings
+
+_EPILOG = """\b
+Examples:
+  stromboli scheduler --kubeconfig ~/.kube/config --scheduler-conf volcano-scheduler.conf
+  stromboli scheduler --leader-elect --leader-elect-resource-namespace batch --listen-address :8080
+  STROMBOLI_SCHEDULE_PERIOD=500ms stromboli scheduler --log-format json
+
+\b
+Signals:
+  TERM, INT  finish the binds that are under way, give the lease back, end
+  HUP        read the configuration file again
+  USR1       write a dump for stromboli replay
+  USR2       write a dump, and compare the cache with the API server
+
+\b
+Exit codes:
+  0  stopped by a signal
+  1  something that was given cannot be used, or the scheduler failed
+  2  wrong usage
+  4  leadership was lost
+"""
+
+
+@click.command(epilog=_EPILOG)
+@connection_options
+@setting(
+    "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
+    help="Schedule pods that name this scheduler. May be given several times.",
+)  # fmt: skip
+@setting("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
+@switch("--disable-default-scheduler-config", help="End if the file cannot be used at the start.")
+@setting("--schedule-period", type=Duration(0.01), default="1s", help="A cycle at least this often, if there is news.")
+@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none.")
+@setting(
+    "--node-selector", "node_selector", multiple=True, metavar="KEY:VALUE",
+    help="Use only nodes with this label. Several values of one key are alternatives.",
+)  # fmt: skip
+@shard_options(setting)
+@setting(
+    "--shard-takeover", type=DURATION, default="30s",
+    help="Take over nodes of shards whose scheduler has been gone for so long; 0: never.",
+)  # fmt: skip
+@setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests per second; 0: no limit.")
+@setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Requests at once beyond that.")
+@setting(
+    "--bind-mode", type=click.Choice(("direct", "request")),
+    help="Bind pods, or write bind requests for a binder. Without it: as the configuration says, else direct.",
+)  # fmt: skip
+@setting("--bind-workers", type=click.IntRange(1, 1024), default=32, help="Binds at a time.")
+@setting(
+    "--bind-batch", type=click.IntRange(1, 1024), default=1,
+    help="Members of a gang that one worker binds one after the other.",
+)  # fmt: skip
+@setting("--evict-workers", type=click.IntRange(1, 256), default=8, help="Evictions at a time.")
+@switch("--evict-by-delete", help="Evict by deleting pods, past disruption budgets.")
+@setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
+@setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Status writes at a time.")
+@setting(
+    "--heal-period", type=DURATION, default="30s", help="How long a gang may stay half-bound before it is unwound."
+)
+@setting("--audit-period", type=DURATION, default="1s", help="How often a part of the books is checked; 0: never.")
+@setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds under way.")
+@setting("--seed", type=int, default=0, metavar="N", help="Which of equally good nodes comes first.")
+@election_options("stromboli")
+@address("--listen-address", "127.0.0.1:8080", "/metrics; empty for none.")
+@address("--healthz-address", "127.0.0.1:11251", "/healthz, /livez and /readyz; empty for none.")
+@setting("--cache-dump-dir", default="", metavar="FOLDER", help="Where dumps go; else the temporary folder.")
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
+    help="A plugin or action of your own that the policy may name. May be given several times.",
+)  # fmt: skip
+@log_options
+@ignored_flags
+def scheduler(**options: Any) -> None:
+    """Schedule the pods of a cluster, until stopped."""
+    from stromboli.observability.endpoints import CannotListen
+    from stromboli.observability.logs import set_up_logs
+    from stromboli.scheduler.policy import UnusablePolicy
+    from stromboli.scheduler.process import SchedulerProcess
+    from stromboli.scheduler.sharding.settings import UnusableShard
+
+    warn_of_ignored(options)
+    settings = _settings(options)
+    set_up_logs(form=options["log_format"], level=options["log_level"])
+    try:
+        sys.exit(asyncio.run(SchedulerProcess(settings).run()))
+    except (UnusablePolicy, UnusableShard, CannotListen) as error:
+        raise Failure(error) from error
+
+
+def _settings(given: Mapping[str, Any]) -> Settings:
+    from stromboli.scheduler.options import Options
+    from stromboli.scheduler.process import Settings
+
+    registry = read_registry(given["plugins"])
+    connect = connector(given["kubeconfig"], given["context"], given["master"])
+    shard = taken_from(given)
+    election = election_of(given, connect().namespace)
+    if shard is not None:
+        election = election_of_shard(shard, election, given["scheduler_names"])
+    options = Options(
+        scheduler_names=tuple(given["scheduler_names"]),
+        seed=given["seed"],
+        default_queue=given["default_queue"],
+        node_selector=_node_selector(given["node_selector"]),
+        period=given["schedule_period"],
+        bind_mode=given["bind_mode"] or "",
+        bind_workers=given["bind_workers"],
+        bind_batch=given["bind_batch"],
+        evict_workers=given["evict_workers"],
+        evict_by_delete=given["evict_by_delete"],
+        status_workers=given["status_workers"],
+        event_rate=given["event_qps"],
+        heal=given["heal_period"],
+        grace=given["grace_period"],
+        audit=given["audit_period"],
+        dump_folder=given["cache_dump_dir"],
+        shard=settings_of_shard(shard, election, given["shard_takeover"]) if shard and election else None,
+    )
+    return Settings(
+        connect=connect,
+        policy=lambda metrics: _policy(registry, given, metrics),
+        options=options,
+        election=election,
+        metrics_address=given["listen_address"],
+        health_address=given["healthz_address"],
+        api_rate=given["kube_api_qps"],
+        api_burst=given["kube_api_burst"],
+    )
+
+
+def _policy(registry: Registry, given: Mapping[str, Any], metrics: Metrics) -> Policy:
+    import logging
+
+    from stromboli.external.extenders import HttpExtenders
+    from stromboli.scheduler.policy import Policy
+
+    log = logging.getLogger("stromboli.policy")
+
+    def told(problem: str) -> None:
+        metrics.reloaded("refused" if problem else "accepted")
+        if problem:
+            log.error("the configuration cannot be used; the last good one stays: %s", problem)
+        else:
+            log.info("the configuration is in force", extra={"file": given["scheduler_conf"]})
+
+    default = not given["disable_default_scheduler_config"]
+    return Policy(registry, given["scheduler_conf"], default=default, told=told, outside=HttpExtenders())
+
+
+def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:
+    chosen: dict[str, set[str]] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition(":")
+        if not separator or not key:
+            raise click.BadParameter(f"{pair!r} is not of the form KEY:VALUE", param_hint="--node-selector")
+        chosen.setdefault(key, set()).add(value)
+    return {key: frozenset(values) for key, values in chosen.items()}

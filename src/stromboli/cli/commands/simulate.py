@@ -1,0 +1,144 @@
+"""`stromboli simulate`: a day of a cluster in seconds, with jobs that arrive, wait, run and end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.options.durations import DURATION
+from stromboli.cli.output import Failure, echo_json, warn
+from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
+
+if TYPE_CHECKING:
+    from stromboli.simulator.measurements import Measurements
+    from stromboli.simulator.simulation import Simulation
+
+_EPILOG = """\b
+Examples:
+  stromboli simulate -f cluster/ -f jobs/
+  stromboli simulate -f cluster/ -f jobs/ --conf easy.conf --until 24h
+  stromboli simulate -f cluster/ -f jobs/ -o json | jq .waits
+
+\b
+On pods and PodGroups:
+  scheduling.stromboli.dev/arrives-after: 10m   arrives so long after the beginning
+  scheduling.stromboli.dev/run-time: 1h30m      runs so long; or spec.activeDeadlineSeconds
+
+\b
+Exit codes:
+  0  every job has started
+  1  something that was given cannot be used
+  2  wrong usage
+  3  a job still waits at the end
+"""
+
+#: Seconds between two looks at how far it is.
+_TELL_EVERY = 0.2
+
+
+class _Until(click.ParamType[float | str]):
+    """A duration since the beginning, or a time."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        from stromboli.cluster.objects.timestamps import seconds_of
+
+        if isinstance(value, str) and "T" in value:
+            return value if seconds_of(value) else self.fail(f"{value!r} is not a time such as 2026-01-01T12:00:00Z")
+        return DURATION.convert(value, param, ctx)
+
+
+@click.command(epilog=_EPILOG)
+@simulation_options
+@click.option(
+    "--until", type=_Until(), metavar="TIME",
+    help="End there: so long after the beginning (24h), or at a time (2026-01-02T00:00:00Z). Without it the simulation "
+    "ends when nothing more happens.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="For people, or for programs.",
+)  # fmt: skip
+def simulate(until: float | str | None, output: str, **options: Any) -> None:
+    """Let time go by for some manifests: who waits how long, and what is in use.
+
+    Jobs arrive when their annotations or creation timestamps say so, pods run for as long as they declare, and the
+    scheduler decides as it would in a cluster. A day takes seconds. No cluster is needed, and none is touched.
+    """
+    scenario = read_scenario(cycles=1, **options)
+    simulation = _simulation(scenario)
+    measured = _run(simulation, _moment(until, simulation))
+    warnings = [*scenario.warnings, *scenario.program.configuration.warnings, *simulation.warnings]
+    if output == "json":
+        from stromboli.simulator.report import report_of
+
+        echo_json(report_of(measured, simulation.why_waiting, warnings))
+    else:
+        from stromboli.cli.text.simulation import echo_measurements
+
+        warn(warnings)
+        echo_measurements(measured, simulation.why_waiting)
+    if scenario.has_unread or any(story.started is None for story in measured.jobs.values()):
+        click.get_current_context().exit(WAITING)
+
+
+def _simulation(scenario: Scenario) -> Simulation:
+    from stromboli.simulator.simulation import Simulation
+    from stromboli.simulator.workload import workload_of
+
+    if scenario.dump is None:
+        workload = workload_of(scenario.objects)
+    else:
+        workload = workload_of(scenario.dump.contents.objects, scenario.dump.now)  # type: ignore[arg-type]
+    return Simulation(
+        workload, scenario.program, scheduler_names=scenario.scheduler_names, seed=scenario.seed, shard=scenario.shard
+    )
+
+
+def _moment(until: float | str | None, simulation: Simulation) -> float:
+    from stromboli.cluster.objects.timestamps import seconds_of
+
+    if until is None:
+        return inf
+    start = simulation.measurements.start
+    moment = seconds_of(until) if isinstance(until, str) else start + until
+    if moment < start:
+        raise Failure("--until is before the first arrival; give a later time, or a duration such as 24h")
+    return moment
+
+
+def _run(simulation: Simulation, until: float) -> Measurements:
+    from stromboli.core.config.plugin import PluginFailure
+
+    try:
+        return simulation.run(until, _progress(simulation) if sys.stderr.isatty() else _silence)
+    except PluginFailure as error:
+        raise Failure(error) from error
+    finally:
+        if sys.stderr.isatty():
+            click.echo("\r\033[K", nl=False, err=True)
+
+
+def _silence(moment: float, left: int) -> None:
+    """Nobody looks."""
+
+
+def _progress(simulation: Simulation) -> Callable[[float, int], None]:
+    """Says on one line how far it is."""
+    told = 0.0
+
+    def tell(moment: float, left: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= _TELL_EVERY:
+            told = time.monotonic()
+            hours = (moment - simulation.measurements.start) / 3600
+            line = f"{hours:,.1f} h gone, {len(simulation.measurements.jobs):,} jobs, {left:,} events to come"
+            click.echo(f"\r\033[K{line}", nl=False, err=True)
+
+    return tell

@@ -1,0 +1,91 @@
+"""`stromboli topology`: the domains of the network, what is free in them, and who is there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.options.shards import OF_A_DUMP, shard_options, taken_from
+from stromboli.cli.output import Failure, echo_json, warn
+from stromboli.cli.scenario import PATHS, read_registry
+
+if TYPE_CHECKING:
+    from stromboli.core.model.nodes.shards import ShardChoice
+    from stromboli.planner.virtual_cluster import World
+
+_EPILOG = """\b
+Examples:
+  stromboli topology -f cluster/
+  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,hypernodes -A -o yaml | stromboli topology -f -
+  stromboli topology -f cluster/ --topology datacenter
+  stromboli topology -f cluster/ -o json | jq '.domains[] | select(.freeNodes >= 4) | .name'
+
+\b
+Exit codes:
+  0  shown
+  1  something that was given cannot be used
+  2  wrong usage
+"""
+
+
+@click.command(epilog=_EPILOG)
+@PATHS
+@click.option(
+    "--topology",
+    "name",
+    metavar="NAME",
+    default="",
+    help="The network that labels of nodes tell by this Topology, instead of the one of HyperNodes.",
+)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="For people, or for programs.",
+)  # fmt: skip
+@shard_options(partial(click.option, show_default=True))
+def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> None:
+    """Show the domains of the network, and what is free in them.
+
+    HyperNodes, Topologies, nodes and pods are read from the given files and shown as they stand: nothing is decided
+    about pods that wait. What is wrong with a HyperNode or a Topology is told on the standard error.
+    """
+    from stromboli.cli.text.topology import echo_topology
+    from stromboli.planner.topology_report import UnknownTopology, topology_as_plain, topology_of
+
+    shard = taken_from(options)
+    world, warnings = _world(paths, shard)
+    try:
+        found = topology_of(world.snapshot(), world.pods(), name, is_sharded=shard is not None)
+    except UnknownTopology as error:
+        raise Failure(error) from error
+    if output == "json":
+        report = topology_as_plain(found)
+        echo_json({**report, "warnings": [*warnings, *report["warnings"]]})
+    else:
+        warn([*warnings, *found.warnings])
+        echo_topology(found)
+
+
+def _world(paths: Sequence[str], shard: ShardChoice | None) -> tuple[World, list[str]]:
+    """What the paths name, and what is wrong with it. Nothing is decided, so any configuration will do."""
+    from stromboli.cluster.dump.dump import DumpError, is_dump, read_dump
+    from stromboli.core.config.configuration import default_configuration
+    from stromboli.core.session.program import Program
+    from stromboli.kube.manifests.manifests import ManifestError, read_manifests
+    from stromboli.planner.virtual_cluster import World
+
+    registry = read_registry(())
+    program = Program(default_configuration(registry), registry)
+    try:
+        if len(paths) == 1 and is_dump(paths[0]):
+            if shard is not None:
+                raise click.UsageError(OF_A_DUMP)
+            dump = read_dump(paths[0])
+            return World.of_contents(dump.contents, program, dump.now), []
+        manifests = read_manifests(paths, sys.stdin)
+    except (DumpError, ManifestError) as error:
+        raise Failure(error) from error
+    return World(manifests.objects, program, shard=shard), [*map(str, manifests.problems), *manifests.notes]

@@ -1,0 +1,132 @@
+"""Options that say which nodes are a scheduler's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from stromboli.cli.output import warn
+
+if TYPE_CHECKING:
+    from stromboli.core.model.nodes.shards import ShardChoice
+    from stromboli.core.model.tasks.selectors import LabelSelector, Requirement
+    from stromboli.kube.election.leadership import Election
+    from stromboli.scheduler.sharding.settings import ShardSettings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_MODE, _NAME, _SELECTOR = "--scheduler-sharding-mode", "--scheduler-sharding-name", "--shard-selector"
+OF_A_DUMP = "A dump says itself which nodes are ours: leave out the options of shards."
+_KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
+_EQUALS = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")
+_AMONG = re.compile(rf"({_KEY})\s+(in|notin)\s*\(\s*({_VALUE}(?:\s*,\s*{_VALUE})*)\s*\)")
+_PRESENT = re.compile(rf"(!?)\s*({_KEY})")
+
+
+def shard_options(option: Callable[..., Callable[[Any], Any]]) -> Callable[[Command], Command]:
+    """The options, each made by `option`."""
+    options = (
+        option(
+            _MODE, "shard_mode", type=click.Choice(["none", "hard", "soft"]), default="none",
+            help="Of several schedulers, each with a shard of the nodes: use only ours (hard), or ours first (soft).",
+        ),
+        option(
+            _NAME, "shard_name", default="", metavar="NAME", help="The NodeShard that is ours.",
+        ),
+        option(
+            _SELECTOR, "shard_selector", default="", metavar="SELECTOR",
+            help="The nodes of our shard by their labels, as kubectl selects; KEY= stands for nodes without the label.",
+        ),
+    )  # fmt: skip
+
+    def add(command: Command) -> Command:
+        for each in reversed(options):
+            command = each(command)
+        return command
+
+    return add
+
+
+def shard_of(mode: str, name: str, selector: str) -> ShardChoice | None:
+    """The shard that the options describe; None where there is none. A combination that makes no sense is a wrong use
+    of the command.
+    """
+    from stromboli.core.model.nodes.shards import ShardChoice, ShardMode
+
+    if mode == "none":
+        if selector:
+            raise click.UsageError(f"{_SELECTOR} needs a mode: add {_MODE} hard or {_MODE} soft.")
+        if name:
+            warn([f"{_NAME} changes nothing without {_MODE} hard or soft"])
+        return None
+    if not name and not selector:
+        raise click.UsageError(
+            f"{_MODE} {mode} needs a shard: add {_NAME}, or choose nodes by labels with {_SELECTOR}."
+        )
+    return ShardChoice(ShardMode(mode), name, parse_selector(selector) if selector else None)
+
+
+def taken_from(options: Mapping[str, Any]) -> ShardChoice | None:
+    """The same from the options of a command."""
+    return shard_of(options["shard_mode"], options["shard_name"], options["shard_selector"])
+
+
+def election_of_shard(shard: ShardChoice, election: Election | None, scheduler_names: Sequence[str]) -> Election:
+    """The election among the schedulers of one shard, which tells those of others which names they have."""
+    from stromboli.scheduler.sharding.liveness import SCHEDULER_NAMES, lease_of
+
+    if not shard.name:
+        raise click.UsageError(
+            f"A scheduler tells others which nodes it uses in a NodeShard: add {_NAME}. With {_SELECTOR} it is made "
+            "where it does not exist."
+        )
+    if election is None:
+        raise click.UsageError(
+            f"{_MODE} needs an election, by which others see that we live: drop --leader-elect=false."
+        )
+    lease = lease_of(shard.name) if election.name == "stromboli" else election.name
+    return replace(election, name=lease, annotations={SCHEDULER_NAMES: ",".join(scheduler_names)})
+
+
+def settings_of_shard(shard: ShardChoice, election: Election, takeover: float) -> ShardSettings:
+    from stromboli.scheduler.sharding.settings import ShardSettings
+
+    return ShardSettings(
+        shard, election.namespace, election.identity, takeover,
+        election.lease_duration, election.renew_deadline, election.retry_period,
+    )  # fmt: skip
+
+
+def parse_selector(text: str) -> LabelSelector:
+    """A selector as kubectl takes it: `zone=a,tier!=test,gpu,!spot,rack in (1,2)`."""
+    from stromboli.core.model.tasks.selectors import LabelSelector
+
+    return LabelSelector(tuple(_requirement(part) for part in _parts(text)))
+
+
+def _parts(text: str) -> list[str]:
+    """Cut at commas that are in no parentheses."""
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
+
+
+def _requirement(part: str) -> Requirement:
+    from stromboli.core.model.tasks.selectors import Requirement
+
+    if match := _EQUALS.fullmatch(part):
+        key, sign, value = match.groups()
+        if not value:  # as KAI has it: a partition without a value are the nodes without the label
+            return Requirement(key, "Exists" if sign == "!=" else "DoesNotExist")
+        return Requirement(key, "NotIn" if sign == "!=" else "In", (value,))
+    if match := _AMONG.fullmatch(part):
+        key, word, values = match.groups()
+        given = tuple(value.strip() for value in values.split(","))
+        return Requirement(key, "In" if word == "in" else "NotIn", given)
+    if match := _PRESENT.fullmatch(part):
+        return Requirement(match[2], "DoesNotExist" if match[1] else "Exists")
+    forms = "KEY=VALUE, KEY!=VALUE, KEY, !KEY, KEY in (A,B) or KEY notin (A,B)"
+    raise click.BadParameter(f"{part!r} is none of {forms}", param_hint=_SELECTOR)

@@ -1,0 +1,222 @@
+"""Why a job waits and what would help, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import click
+
+from stromboli.cli.output import tame
+from stromboli.cli.text.plan import amounts_in_words, counted, nodes_in_words
+from stromboli.cli.text.tables import Table, aligned, bold, line_width
+from stromboli.planner.domain_searches import search_in_lines
+from stromboli.planner.evictions import consents_in_words
+from stromboli.planner.explanation import EVICTED
+
+if TYPE_CHECKING:
+    from stromboli.core.session.decision_records import ClaimRefusal, EvictionAccount, Objection
+    from stromboli.planner.advice import Advice
+    from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
+    from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueStanding
+    from stromboli.planner.plan import GroupPlan
+    from stromboli.planner.remedies import Remedies
+
+_MOST_NAMES = 4
+_MOST_AHEAD = 8
+_MOST_EVICTIONS = 20
+
+
+def echo_advice(advice: Advice) -> None:
+    explanation = advice.explanation
+    _echo_headline(_headline(explanation))
+    _echo_section("Who took its room", _evictions(explanation.lost, _loss))
+    _echo_section("Who makes room for it", _evictions(explanation.gained, _gain))
+    _echo_section("Domains of the network", (line for each in explanation.searches for line in search_in_lines(each)))
+    if not explanation.group.waiting:
+        return
+    _echo_section("Why", _findings(explanation))
+    _echo_section("Why nobody makes room for it", _refusals(explanation.refused))
+    _echo_section("Pods that wait", _classes(explanation.classes))
+    _echo_section(_queue_title(explanation.queue), _amounts(explanation.queue))
+    _echo_section("Served before it in the same queue", _ahead(explanation.ahead))
+    _echo_section(_remedy_title(explanation.group), _remedies(explanation.group, advice.remedies))
+
+
+def _echo_headline(text: str) -> None:
+    for line in wrap(tame(text), line_width()):
+        click.echo(bold(line))
+
+
+def _echo_section(title: str, lines: Iterator[str]) -> None:
+    """Lines that are too long go on below their own beginning, a little further in."""
+    content = [tame(line) for line in lines]
+    if content:
+        click.echo(f"\n  {bold(tame(title))}")
+    for line in content:
+        further = " " * (len(line) - len(line.lstrip()) + 2)
+        for part in wrap(line, max(line_width() - 4, 20), subsequent_indent=further):
+            click.echo(f"    {part}")
+
+
+def _headline(explanation: Explanation) -> str:
+    group = explanation.group
+    if group.phase == EVICTED:
+        return f"{explanation.job} is gone: {counted(len(explanation.lost), 'pod')} evicted."
+    if not group.waiting:
+        places = f"on {nodes_in_words(group.nodes)}" if group.nodes else "and has no pod on a node"
+        return f"{explanation.job} does not wait: it is {group.phase} {places}."
+    if group.has_started:
+        left = group.pods - group.ready
+        return f"{explanation.job} runs with {group.ready} of {counted(group.pods, 'pod')}; {left} more wait."
+    have = f"{group.ready} of {counted(group.pods, 'pod')} {'has' if group.ready == 1 else 'have'} a place"
+    return f"{explanation.job} waits: {have}, and {group.min_member} must start together."
+
+
+def _findings(explanation: Explanation) -> Iterator[str]:
+    if not explanation.findings:
+        yield "It was not served in this cycle."
+    for finding in explanation.findings:
+        yield from _finding(finding)
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    facts = finding.facts
+    yield f"{finding.code.value} ({facts.remedy.value}): {'; '.join(finding.sentences)}"
+    yield f"  {facts.meaning} {facts.advice}"
+    yield f"  May change when: {'; '.join(cure.value for cure in facts.cures)}."
+
+
+def _evictions(accounts: Sequence[EvictionAccount], tell: Callable[[EvictionAccount], str]) -> Iterator[str]:
+    """Who, by which rule, who could stay instead, and why not on another node."""
+    for account in accounts[:_MOST_EVICTIONS]:
+        yield f"{account.action}: {tell(account)}"
+        if account.with_gang:
+            yield "  its gang goes whole, as it cannot do without this pod"
+        if account.allowed_by:
+            yield f"  allowed by {consents_in_words(account)}"
+        if account.note:
+            yield f"  {account.note}"
+        yield from (f"  stays there: {_objection(each)}" for each in account.spared)
+        yield from (f"  not on {other.node}: {other.why}" for other in account.considered)
+    if len(accounts) > _MOST_EVICTIONS:
+        yield f"and {counted(len(accounts) - _MOST_EVICTIONS, 'more pod')}"
+
+
+def _loss(account: EvictionAccount) -> str:
+    room = f"; {account.claimant_pod} gets its room on {account.claimant_node}" if account.claimant_pod else ""
+    favour = f" in favour of {account.claimant}" if account.claimant else ""
+    return f"{account.pod} goes from {account.node}{favour}; frees {amounts_in_words(account.frees)}{room}"
+
+
+def _gain(account: EvictionAccount) -> str:
+    place = f" for {account.claimant_pod} on {account.claimant_node}" if account.claimant_pod else ""
+    return f"{account.pod} goes from {account.node}{place}; frees {amounts_in_words(account.frees)}"
+
+
+def _refusals(refusals: Sequence[ClaimRefusal]) -> Iterator[str]:
+    for refusal in refusals:
+        yield f"{refusal.action} for {refusal.pod}: {refusal.reason.code.value}"
+        yield from (f"  {_objection(each)}" for each in refusal.objections)
+        if not refusal.objections:
+            yield f"  {refusal.reason.detail.removeprefix(f'{refusal.action}: ')}"
+
+
+def _objection(objection: Objection) -> str:
+    return f"{len(objection.objects)} ({objection.rule}): {_names(objection.objects)}: {objection.why}"
+
+
+def _classes(classes: Sequence[ClassExplanation]) -> Iterator[str]:
+    for entry in classes:
+        role = f" of role {entry.role}" if entry.role else ""
+        yield f"{counted(len(entry.pods), 'pod')}{role}, each asking for {amounts_in_words(entry.request)}"
+        yield f"  {_names(entry.pods)}"
+        yield from (f"  {line}" for line in _attempt(entry))
+        yield from (f"    {_refusal(refusal)}" for refusal in entry.refusals)
+
+
+def _attempt(entry: ClassExplanation) -> Iterator[str]:
+    if entry.gated:
+        yield f"{entry.gated} held back by scheduling gates"
+    if entry.placed:
+        yield f"{entry.placed} had a place in the attempt, which was given up because more must start together"
+    if entry.reason:
+        yield f"not placed because {entry.reason}"
+    if entry.found_no_node:
+        yield f"{'the next one' if entry.placed else 'one'} could run on {entry.open_nodes} of {entry.nodes} nodes:"
+    else:
+        yield f"{entry.open_nodes} of {entry.nodes} nodes could take one at the end of the cycle" + (
+            ":" if entry.refusals else ""
+        )
+
+
+def _refusal(refusal: NodeRefusal) -> str:
+    text = f"{len(refusal.nodes)} {refusal.reason}: {_names(refusal.nodes)}"
+    if refusal.largest_free is None:
+        return text
+    resource, amount, node = refusal.largest_free
+    return f"{text} (largest free: {resource} {amount} on {node})"
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    left = len(names) - _MOST_NAMES
+    return shown if left <= 0 else f"{shown} and {left} more"
+
+
+def _queue_title(queue: QueueStanding) -> str:
+    if not queue.exists:
+        return f"Queue {queue.name}: does not exist"
+    admitted = "has been let in" if queue.admitted else "has not been let in yet"
+    weight = "" if queue.by_weight is False else f", weight {queue.weight}"
+    return f"Queue {queue.name} ({queue.state}{weight}); the job {admitted}"
+
+
+def _amounts(queue: QueueStanding) -> Iterator[str]:
+    table = Table(
+        ("RESOURCE", "JOB ASKS", "ALLOCATED", "DESERVED", "CAPABILITY"),
+        right=("JOB ASKS", "ALLOCATED", "DESERVED", "CAPABILITY"),
+    )
+    for amount in queue.amounts:
+        unlimited = amount.capability or "no limit"
+        table.add(amount.resource, amount.asked, amount.allocated, amount.deserved or "-", unlimited)
+    if table.rows:
+        yield from aligned(table)
+    elif not queue.exists:
+        yield "Jobs of a queue that does not exist are never served."
+
+
+def _ahead(ahead: Sequence[Ahead]) -> Iterator[str]:
+    table = Table(("JOB", "PRIORITY", "IN THIS CYCLE"), right=("PRIORITY",))
+    for entry in ahead[:_MOST_AHEAD]:
+        outcome = [f"{counted(entry.bound, 'pod')} placed"] if entry.bound else []
+        outcome += ["waits"] if entry.waiting else []
+        table.add(entry.job, str(entry.priority), ", ".join(outcome))
+    if table.rows:
+        yield from aligned(table)
+    if len(ahead) > _MOST_AHEAD:
+        yield f"and {counted(len(ahead) - _MOST_AHEAD, 'more job')}"
+
+
+def _remedy_title(group: GroupPlan) -> str:
+    goal = "place all its pods" if group.has_started else "let it start"
+    return f"The smallest change that would {goal}"
+
+
+def _remedies(group: GroupPlan, remedies: Remedies) -> Iterator[str]:
+    if remedies.starts_by_itself:
+        yield "none: it starts once the pods that are being released are gone"
+    elif remedies.smallest is not None:
+        yield remedies.smallest.sentence
+    elif not group.pods:
+        yield f"its pods: none exists, and {group.min_member} must start together"
+    elif remedies.stopped_early and not remedies.trials:
+        yield "not searched, as this plan is large: ask `stromboli explain` about the job alone"
+    elif remedies.stopped_early:
+        yield f"none was found in {counted(remedies.trials, 'trial')}; the search ended there"
+    else:
+        yield f"nothing small was found in {counted(remedies.trials, 'trial')}"
+    yield from (f"or {change.sentence}" for change in remedies.alternatives)
+    if remedies.smallest is not None and remedies.stopped_early:
+        yield f"the search ended after {counted(remedies.trials, 'trial')}; a smaller change may do"

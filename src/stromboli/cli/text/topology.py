@@ -1,0 +1,83 @@
+"""The domains of the network for people: a tree on a terminal, indented text everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from stromboli.cli.text.plan import amounts_in_words, counted
+from stromboli.cli.text.tables import Table, echo_table, on_terminal
+
+if TYPE_CHECKING:
+    from stromboli.planner.topology_report import Domain, Topology
+
+_MOST_JOBS = 3
+
+
+def echo_topology(topology: Topology) -> None:
+    echo_table(_table(topology))
+    click.echo()
+    click.echo(_closing(topology))
+
+
+def _table(topology: Topology) -> Table:
+    used = [f"{name.upper()} USED" for name in topology.resources]
+    ours = ("OUR NODES",) if topology.domains[0].our_nodes is not None else ()
+    table = Table(
+        ("DOMAIN", "TIER", "NODES", *ours, "FREE NODES", *used, "FREE", "JOBS"),
+        flexible=("FREE", "JOBS"),
+        right=("NODES", *ours, "FREE NODES", *used),
+    )
+    for stem, domain in zip(_branches(topology.domains), topology.domains, strict=True):
+        label = domain.name if domain.parent else "cluster"
+        of_all = [
+            f"{domain.used.get(name, '0')}/{domain.capacity.get(name, '0')}" for name in topology.resources
+        ]  # fmt: skip
+        counts = (str(domain.nodes), *(str(domain.our_nodes) for _ in ours), str(domain.free_nodes))
+        table.add(f"{stem}{label}", _tier(domain), *counts, *of_all, amounts_in_words(domain.free), _jobs(domain.jobs))
+    return table
+
+
+def _branches(domains: Sequence[Domain]) -> Iterator[str]:
+    """What stands before the name of every domain: the branch that it hangs on, and the trunks beside it."""
+    last = {domain.parent: domain.name for domain in domains}
+    trunks: dict[str, str] = {}
+    for domain in domains:
+        beside = trunks.get(domain.parent, "")
+        if not domain.parent:
+            branch = trunk = ""
+        elif not on_terminal():
+            branch = trunk = "  "
+        else:
+            branch, trunk = ("└─ ", "   ") if last[domain.parent] == domain.name else ("├─ ", "│  ")
+        trunks[domain.name] = beside + trunk
+        yield beside + branch
+
+
+def _tier(domain: Domain) -> str:
+    if not domain.parent:
+        return "-"
+    return f"{domain.tier} ({domain.tier_name})" if domain.tier_name else str(domain.tier)
+
+
+def _jobs(jobs: Mapping[str, int]) -> str:
+    """`default/train ×4, default/sweep ×2 and 3 more jobs`, the largest first."""
+    words = ", ".join(f"{key} ×{count}" for key, count in islice(jobs.items(), _MOST_JOBS))
+    left = len(jobs) - _MOST_JOBS
+    return (words or "-") if left <= 0 else f"{words} and {counted(left, 'more job')}"
+
+
+def _closing(topology: Topology) -> str:
+    cluster = topology.domains[0]
+    if len(topology.domains) == 1 and topology.name:
+        return f"No node has all labels of Topology {topology.name}."
+    if len(topology.domains) == 1:
+        return "No HyperNode describes the network; stromboli hypernodes discover proposes some from labels of nodes."
+    outside = len(cluster.own_nodes)
+    parts = [f"{counted(len(topology.domains) - 1, 'domain')} of {counted(cluster.nodes, 'node')}"]
+    if outside:
+        parts.append(f"{counted(outside, 'node')} {'is' if outside == 1 else 'are'} in none")
+    return "; ".join(parts) + "."

@@ -1,0 +1,132 @@
+"""The auditor: do the books still say what the objects say?
+
+There are two ways to ask. In full, a cluster is made anew from the objects and everything it says is compared; that
+is for tests and for people who want to know. In part, some pods, nodes, jobs and sums are counted again by hand,
+which costs milliseconds: a living scheduler does that between its cycles and so comes round to everything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from stromboli.cluster.audit.differences import MOST_DIFFERENCES, Difference, difference, differences
+from stromboli.cluster.audit.recount import QUEUE_SUMS, Recount
+from stromboli.cluster.audit.summary import summary_of
+from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.snapshot import Snapshot
+from stromboli.core.model.volumes.allocator import VolumeState
+
+Part = TypeVar("Part")
+
+#: About so many pods of each kind of part are counted again between two cycles.
+PODS_PER_SAMPLE = 64
+
+
+def audit(cluster: Cluster, *, nodes: Iterable[str] | None = None) -> list[Difference]:
+    """What the books say otherwise than the objects: of everything, or of these nodes and the jobs on them.
+
+    The cluster is brought up to date and otherwise not touched.
+    """
+    found = _everything(cluster) if nodes is None else _around(Recount(cluster), list(nodes))
+    return list(islice(found, MOST_DIFFERENCES))
+
+
+def _everything(cluster: Cluster) -> Iterator[Difference]:
+    classifier = cluster.reading.classifier
+    fresh = view_of(cluster_with(contents_of(cluster), classifier.labels, classifier.annotations))
+    kept = view_of(cluster)
+    yield from differences(summary_of(fresh), summary_of(kept, fresh.terms.counted))
+
+
+def _around(recount: Recount, nodes: Collection[str]) -> Iterator[Difference]:
+    jobs = dict.fromkeys(record.job for name in nodes for record in recount.standing_on(name) if record.job)
+    for name in nodes:
+        yield from recount.check_node(name)
+    for key in jobs:
+        yield from recount.check_pods(recount.members(key))
+        yield from recount.check_job(key)
+
+
+class Auditor:
+    """Audits a cluster part by part: each sample goes on where the last one ended, and begins again at the end.
+
+    A job that is much larger than a sample is passed over, as counting it would hold up the scheduler; its pods have
+    their turn like all others, and its counters are compared by the audit in full.
+    """
+
+    def __init__(self, cluster: Cluster, *, pods: int = PODS_PER_SAMPLE) -> None:
+        self._cluster = cluster
+        self._pods = pods
+        self._places: Counter[str] = Counter()
+
+    def sample(self) -> list[Difference]:
+        """Count the next part again. Books that cannot even be counted are wrong, too."""
+        try:
+            return list(islice(self._checks(Recount(self._cluster)), MOST_DIFFERENCES))
+        except Exception as error:
+            return [difference("the audit", "an end", f"{type(error).__name__}: {error}")]
+
+    def _checks(self, recount: Recount) -> Iterator[Difference]:
+        """Some pods, some nodes, some jobs, one sum of one queue."""
+        derived, records = recount.derived, recount.records
+        sums = [(name, part) for name in derived.sums.books for part in QUEUE_SUMS]
+        for uid in self._next("pods", records, lambda _: 1):
+            yield from recount.check_pods([records[uid]])
+        for node in self._next("nodes", derived.table.names, recount.pods_on):
+            yield from recount.check_node(node)
+        for key in self._next("jobs", derived.jobs, lambda key: len(derived.jobs[key].tasks)):
+            yield from recount.check_job(key)
+        for name, part in self._next("sums", sums, self._all_of):
+            yield from recount.check_queue(name, part)
+
+    def _all_of(self, _: object) -> int:
+        """A part that is a sample by itself."""
+        return self._pods
+
+    def _next(self, what: str, parts: Collection[Part], size: Callable[[Part], int]) -> list[Part]:
+        start = self._places[what] if self._places[what] < len(parts) else 0
+        chosen, pods, passed = [], 0, 0
+        for part in islice(parts, start, None):
+            more = size(part)
+            if more > 2 * self._pods:
+                passed += 1
+                continue
+            if pods and pods + more > self._pods:
+                break
+            chosen.append(part)
+            pods += more + 1
+            passed += 1
+        self._places[what] = start + passed
+        return chosen
+
+
+def view_of(cluster: Cluster) -> Snapshot:
+    """What the cluster says now. Unlike a snapshot for a cycle it is not isolated, and no news is taken from the
+    next cycle by looking.
+    """
+    derived = cluster.derived()
+    status, node_of = derived.columns.copies()
+    return Snapshot(
+        axis=cluster.axis,
+        nodes=derived.table,
+        layout=derived.layout,
+        books=derived.books,
+        terms=cluster.reading.terms,
+        tallies=derived.tallies,
+        status=status,
+        node_of=node_of,
+        jobs=derived.jobs,
+        waiting=tuple(sorted(derived.waiting)),
+        touched=(),
+        queues=derived.queues,
+        queue_books=derived.sums.copies(),
+        device_claims=cluster.books.devices.claims(),
+        warnings=cluster.books.warnings(),
+        processors=cluster.holdings(),
+        volumes=VolumeState(cluster.volumes.table(), derived.volume_use, derived.later_volume_use),
+        claims=cluster.claims.state(),
+    )

@@ -1,0 +1,75 @@
+"""Is the cache what the cluster is? Compared with a fresh list of all objects, one by one and by what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain, islice
+
+import msgspec
+
+from stromboli.cluster.audit.auditor import view_of
+from stromboli.cluster.audit.differences import MOST_DIFFERENCES, differences
+from stromboli.cluster.audit.summary import summary_of
+from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.kube.objects.catalogue import WATCHED_REQUIRED
+from stromboli.kube.objects.meta import TopLevel
+
+Identity = tuple[str, str]
+
+#: Of the other kinds nobody knows whether a server has them, and lists them for us: they are taken as they are known.
+_COMPARED = tuple(resource.type for resource in WATCHED_REQUIRED)
+
+
+def compare(cluster: Cluster, fresh: Iterable[TopLevel]) -> list[str]:
+    """What differs between the cache and a fresh list of the objects, in words."""
+    return Comparison(cluster).with_objects(fresh)
+
+
+class Comparison:
+    """What the cache says at one moment, to be compared with the objects of the cluster; that may take its time in
+    another thread, as nothing is looked up in the cache any more.
+
+    Both change all the time, so an object that was written between the two looks is told, too: a difference that
+    stays when asked again is a fault, one that does not was a delay.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._contents = contents_of(cluster)
+        self._said = summary_of(view_of(cluster))
+        classifier = cluster.reading.classifier
+        self._read = tuple(classifier.labels), tuple(classifier.annotations), tuple(cluster.reading.terms.counted)
+
+    def with_objects(self, fresh: Iterable[TopLevel]) -> list[str]:
+        others = (entry for entry in self._contents.objects if not isinstance(entry, _COMPARED))
+        twin = cluster_with(replace(self._contents, objects=[*fresh, *others]), *self._read)
+        objects = _objects(_by_name(self._contents.objects), _by_name(twin.objects()))
+        books = (f"books: {difference}" for difference in differences(summary_of(view_of(twin)), self._said))
+        return list(islice(chain(objects, books), MOST_DIFFERENCES))
+
+
+def _by_name(entries: Iterable[TopLevel]) -> dict[Identity, TopLevel]:
+    return {(type(entry).__name__, entry.key): entry for entry in entries if isinstance(entry, _COMPARED)}
+
+
+def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -> Iterator[str]:
+    for identity in sorted({*known, *found}):
+        name = " ".join(identity)
+        one, other = known.get(identity), found.get(identity)
+        if one is None:
+            yield f"{name}: is in the cluster and not in the cache"
+        elif other is None:
+            yield f"{name}: is in the cache and not in the cluster"
+        elif one.metadata.uid != other.metadata.uid:
+            yield f"{name}: the cache has {one.metadata.uid}, the cluster another of that name, {other.metadata.uid}"
+        elif one.metadata.resource_version != other.metadata.resource_version:
+            versions = one.metadata.resource_version, other.metadata.resource_version
+            yield f"{name}: the cache has version {versions[0]}, the cluster {versions[1]}"
+        elif not _says_the_same(one, other):
+            yield f"{name}: both have version {one.metadata.resource_version} and say different things"
+
+
+def _says_the_same(one: TopLevel, other: TopLevel) -> bool:
+    """Objects in a list do not say of what kind they are; those that come by themselves do."""
+    return one == msgspec.structs.replace(other, api_version=one.api_version, kind=one.kind)

@@ -1,0 +1,265 @@
+"""Counting again by hand: what some nodes and jobs must say, from the pods themselves.
+
+Books are kept by adding and subtracting, and a mistake once made would stay. Here nothing is subtracted: the pods
+of a node or of a job are looked up and added up, and whatever the books say otherwise is a difference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from stromboli.cluster.audit.differences import Difference, difference
+from stromboli.cluster.objects.pod_groups.pod_groups import sub_job_of
+from stromboli.cluster.objects.pods.device_requests import assignments_in
+from stromboli.cluster.objects.pods.pods import Counted, PodRecord, without_demands
+from stromboli.cluster.objects.pods.requests import pod_request, scored_request
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, empty_counts
+from stromboli.core.model.resources.resources import Request, add_request, is_best_effort
+from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, TaskStatus
+
+#: The sums of a queue, in the order in which jobs add to them.
+QUEUE_SUMS = ("allocated", "request", "inqueue", "elastic")
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """A pod as it must count."""
+
+    record: PodRecord
+    status: TaskStatus
+    request: Request
+    scored: tuple[int, int]
+    #: The node's place in the table, -1 for none.
+    row: int
+
+    @property
+    def uid(self) -> str:
+        return self.record.pod.metadata.uid
+
+
+class Recount:
+    """Counts parts of a cluster. It looks where nobody else may, because that is what it is for."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.derived = cluster.derived()
+        self.records = cluster.membership.records
+        self._assumed = cluster.assumed
+        self._counts: dict[str, _Count | None] = {}
+
+    def standing_on(self, node: str) -> list[PodRecord]:
+        """The pods that take room on a node. Those that do not exist are no pods."""
+        row = self.derived.table.index.get(node, -1)
+        uids = self.derived.standing.get(row, ())
+        return [self.records[uid] for uid in uids if uid in self.records]
+
+    def pods_on(self, node: str) -> int:
+        return len(self.derived.standing.get(self.derived.table.index.get(node, -1), ()))
+
+    def members(self, key: str) -> list[PodRecord]:
+        return [self.records[uid] for uid in self._cluster.membership.members.get(key, ())]
+
+    def _count_of(self, record: PodRecord) -> _Count | None:
+        """How a pod must count; None for one that makes no sense and runs nowhere."""
+        uid = record.pod.metadata.uid
+        if uid not in self._counts:
+            self._counts[uid] = self._read(record)
+        return self._counts[uid]
+
+    def _read(self, record: PodRecord) -> _Count | None:
+        pod, node = record.pod, record.pod.spec.node_name or self._assumed.get(record.pod.metadata.uid, "")
+        if record.facts is None and not pod.spec.node_name:
+            return None
+        asking = pod if record.facts is not None else without_demands(pod)
+        wishes = record.facts.devices if record.facts is not None else None
+        request = self._cluster.reading.gpus.counted(pod, pod_request(asking, self._cluster.axis), wishes)
+        row = self.derived.table.index.get(node, -1)
+        return _Count(record, self._cluster.decisions.status_of(pod), request, scored_request(asking, request), row)
+
+    def _counted(self, records: Iterable[PodRecord]) -> list[_Count]:
+        return [count for record in records if (count := self._count_of(record)) is not None]
+
+    # -- pods ---------------------------------------------------------------------------------------------------
+
+    def check_pods(self, records: Iterable[PodRecord]) -> Iterator[Difference]:
+        """Pods must be entered as they are."""
+        for record in records:
+            count, entered = self._count_of(record), self._cluster.books.counted.get(record.pod.metadata.uid)
+            if count is not None and entered is not None:
+                yield from self._check_entry(count, entered)
+            elif count is not None or entered is not None:
+                told = {True: "entered", False: "left out"}
+                yield difference(f"pod {record.pod.key}", told[count is not None], told[entered is not None])
+
+    def _check_entry(self, count: _Count, entered: Counted) -> Iterator[Difference]:
+        columns, place, name = self.derived.columns, entered.task.row, f"pod {count.record.pod.key}"
+        expected, request = (count.status, count.row, count.request), entered.task.task_class.request
+        in_columns = TaskStatus(int(columns.status[place])), int(columns.node_of[place]), request
+        for account, found in (("entered", (entered.status, entered.row, request)), ("columns", in_columns)):
+            if found != expected:
+                yield difference(f"{name}, {account}", self._told(*expected), self._told(*found))
+        occupies = count.row >= 0 and count.status in OCCUPYING_STATUSES
+        if occupies and count.uid not in self.derived.standing.get(count.row, ()):
+            yield difference(f"{name}, takes room on", self.derived.table.names[count.row], None)
+
+    def _told(self, status: TaskStatus, row: int, request: Request) -> str:
+        node = self.derived.table.names[row] if row >= 0 else "no node"
+        return f"{status.word} on {node}, asking for {self._cluster.axis.describe(request)}"
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def check_node(self, name: str) -> Iterator[Difference]:
+        """A node's column must be what it offers and what the pods that stand on it take."""
+        row = self.derived.table.index.get(name)
+        if row is None:
+            return
+        present = self._counted(self.standing_on(name))
+        for count in present:
+            if count.row != row or count.status not in OCCUPYING_STATUSES:
+                yield difference(f"pod {count.record.pod.key}, takes room on", None, name)
+        expected, found = self._column(name, present), self.derived.books[:, row].tolist()
+        if expected != found:
+            for place, (one, other) in enumerate(zip(expected, found, strict=True)):
+                if one != other:
+                    yield difference(f"node {name}, {self._fact(place)}", one, other)
+        yield from self._check_tallies(name, row, present)
+        yield from self._check_volumes(name, row, present)
+        yield from self._check_devices(name, present)
+
+    def _column(self, name: str, present: Iterable[_Count]) -> list[int]:
+        layout = self.derived.layout
+        column = [0] * layout.height
+        for dimension, amount in self._cluster.structure.nodes[name].offer.items():
+            column[layout.allocatable + dimension] += amount
+            column[layout.idle + dimension] += amount
+        for count in present:
+            leaves = count.status is TaskStatus.RELEASING
+            for dimension, amount in count.request:
+                column[layout.used + dimension] += amount
+                column[layout.idle + dimension] -= amount
+                column[layout.releasing + dimension] += amount if leaves else 0
+            for dimension, amount in enumerate(count.scored):
+                column[layout.scored + dimension] += amount
+            for port in count.record.facts.constraints.ports if count.record.facts else ():
+                column[layout.port + layout.ports.index(port)] += 1
+        return column
+
+    def _fact(self, place: int) -> str:
+        """What a row of the books is about."""
+        layout, names = self.derived.layout, self._cluster.axis.names
+        if layout.scored <= place < layout.port:
+            return f"scored {names[place - layout.scored]}"
+        if layout.port <= place < layout.releasing:
+            return f"users of {layout.ports[place - layout.port]}"
+        for section in ("allocatable", "pipelined", "releasing", "used", "idle"):
+            start = getattr(layout, section)
+            if place >= start:
+                return f"{section} {names[place - start]}"
+        raise IndexError(place)
+
+    def _check_tallies(self, name: str, row: int, present: Iterable[_Count]) -> Iterator[Difference]:
+        expected: Counter[int] = Counter()
+        for count in present:
+            entered = self._cluster.books.counted.get(count.uid)
+            expected.update(entered.task.task_class.feeds if entered else ())
+        for number, column in self.derived.tallies.items():
+            if (pods := expected.pop(number, 0)) != column[row]:
+                yield difference(f"node {name}, pods of term {number}", pods, int(column[row]))
+        for number, pods in expected.items():
+            yield difference(f"node {name}, pods of term {number}", pods, 0)
+
+    def _check_volumes(self, name: str, row: int, present: Iterable[_Count]) -> Iterator[Difference]:
+        """Volumes that several pods share are attached once."""
+        needs = (self._cluster.volumes.needs(count.record.pod).needs for count in present)
+        attachments = [attachment for need in needs if need for attachment in need.attachments]
+        distinct = {*(each for each in attachments if each.handle)}
+        expected = Counter(each.driver for each in (*distinct, *(each for each in attachments if not each.handle)))
+        found = {driver: int(column[row]) for driver, column in self.derived.volume_use.attached.items() if column[row]}
+        if found != expected:
+            yield difference(f"node {name}, volumes", dict(expected), found)
+
+    def _check_devices(self, name: str, present: Iterable[_Count]) -> Iterator[Difference]:
+        """The devices that pods on the node say they were given, or will say when they are bound."""
+        given = self._cluster.decisions.given
+        expected = {
+            count.uid: said
+            for count in present
+            if (said := {**assignments_in(count.record.pod.metadata.annotations or {}), **given.get(count.uid, {})})
+        }
+        claims = self._cluster.books.devices.claims().get(name, {})
+        found = {uid: claim.annotations for uid, claim in claims.items()}
+        if expected != found:
+            yield difference(f"node {name}, devices", expected, found)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def check_job(self, key: str) -> Iterator[Difference]:
+        """A job's counters must be the sum of its pods, and the sums of its queue must know them."""
+        job = self.derived.jobs.get(key)
+        if job is None:
+            yield difference(f"job {key}", "known", None)
+            return
+        counts = self._counted(self.members(key))
+        yield from self._check_counters(job, counts)
+        shares = self.derived.sums
+        if shares._shares.get(key) != (job.queue, shares._share_of(job)):
+            yield difference(f"job {key}, part of queue {job.queue}", shares._share_of(job), shares._shares.get(key))
+        waits = bool(job.pending_count) or job.phase in ("Pending", "Inqueue")
+        if waits != (key in self.derived.waiting):
+            yield difference(f"job {key}, waits", waits, not waits)
+
+    def _check_counters(self, job: Job, counts: list[_Count]) -> Iterator[Difference]:
+        if job.tasks.keys() != {count.uid for count in counts}:
+            yield difference(f"job {job.key}, pods", sorted(count.uid for count in counts), sorted(job.tasks))
+            return
+        found: dict[str, object] = {"counts": job.counts, "allocated": job.allocated, "requested": job.requested}
+        expected: dict[str, object] = {"counts": _statuses(counts), **self._amounts(counts)}
+        for name, sub_job in job.sub_jobs.items():
+            members = [count for count in counts if self._sub_job(job, count) == name]
+            expected[f"counts of {name}"], found[f"counts of {name}"] = _statuses(members), sub_job.counts
+        for role, numbers in job.role_counts.items():
+            members = [count for count in counts if job.tasks[count.uid].role == role]
+            expected[f"counts of role {role}"], found[f"counts of role {role}"] = _statuses(members), numbers
+        for what, value in expected.items():
+            if value != found[what]:
+                yield difference(f"job {job.key}, {what}", value, found[what])
+
+    def check_queue(self, name: str, part: str) -> Iterator[Difference]:
+        """A queue's sums must be what the jobs have whose queues count towards it: its own and those below it."""
+        sums = self.derived.sums
+        below = {queue for queue, chain in sums._chains.items() if any(books.name == name for books in chain)}
+        shares = [(queue, share) for queue, share in sums._shares.values() if queue in below]
+        books, place = sums.books[name], QUEUE_SUMS.index(part)
+        own = sum(queue == name for queue, _ in shares)
+        if books.jobs != own:
+            yield difference(f"queue {name}, jobs", own, books.jobs)
+        summands = [[0] * len(books.allocated), *(share[place] for _, share in shares)]
+        expected, found = [sum(column) for column in zip(*summands, strict=True)], getattr(books, part)
+        if expected != found:
+            yield difference(f"queue {name}, {part}", expected, found)
+
+    @staticmethod
+    def _sub_job(job: Job, count: _Count) -> str:
+        return sub_job_of(job.spec, count.record.pod.metadata.labels or {})[0]
+
+    def _amounts(self, counts: Iterable[_Count]) -> dict[str, object]:
+        size = self.derived.layout.resources
+        allocated, requested = [0] * size, [0] * size
+        for count in counts:
+            if count.status in ALLOCATED_STATUSES:
+                add_request(allocated, count.request)
+            if count.status in (*ALLOCATED_STATUSES, TaskStatus.PENDING):
+                add_request(requested, count.request)
+        return {"allocated": allocated, "requested": requested}
+
+
+def _statuses(counts: Iterable[_Count]) -> Counts:
+    numbers = empty_counts()
+    for count in counts:
+        numbers[count.status] += 1
+        if count.status is TaskStatus.PENDING and is_best_effort(count.request):
+            numbers[PENDING_BEST_EFFORT] += 1
+    return numbers

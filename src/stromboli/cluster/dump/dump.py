@@ -1,0 +1,271 @@
+"""A dump: everything a cycle depends on, in one file, so that its decisions can be taken again elsewhere.
+
+It is compressed JSON with a head that says what it is. Objects are in it as far as they are read here, which is
+without environments, commands and volumes' contents; what looks like a credential is taken out all the same. A dump
+is written beside its place and then moved there, so that nobody ever sees half of one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from stromboli import __version__
+from stromboli.cluster.dump.contents import Contents
+from stromboli.core.model.devices.claims import ClaimChoice
+from stromboli.core.model.jobs.eviction_history import Taking
+from stromboli.core.model.jobs.reservation import Reservation
+from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.model.nodes.usage import Usage
+from stromboli.core.model.volumes.volumes import VolumeChoice
+from stromboli.kube.client.redaction import redact
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, NODE_SHARDS, WATCHED
+from stromboli.kube.objects.meta import TopLevel
+
+FORMAT = "stromboli-dump"
+VERSION = 1
+#: The most that a dump may hold once it is unpacked: a cluster of a million pods fits, a trap does not.
+LARGEST = 2 << 30
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_TYPES: dict[str, type[TopLevel]] = {resource.name: resource.type for resource in (*WATCHED, CONFIG_MAPS, NODE_SHARDS)}
+_NAMES = {kind: name for name, kind in _TYPES.items()}
+#: Dumps are written by a scheduler that has other things to do.
+_COMPRESSION = 1
+_MAGIC = b"\x1f\x8b"
+
+
+class DumpError(ValueError):
+    """A dump that cannot be written or read; the message names the file and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """The contents of a cluster before a cycle, with what else the cycle was given, and what it decided, if known."""
+
+    contents: Contents
+    #: The clock of the cycle, seconds since the epoch.
+    now: float = 0.0
+    #: The text of the configuration file.
+    configuration: str = ""
+    #: How the process was started, for people.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    decisions: Mapping[str, Any] | None = None
+    made_by: str = __version__
+
+
+class _Head(msgspec.Struct):
+    format: str = ""
+    version: int = 0
+
+
+class _Reservation(msgspec.Struct):
+    """Nothing stands for an end that never comes."""
+
+    start: float
+    end: float | None
+    places: list[tuple[str, str]]
+
+
+class _File(msgspec.Struct, rename="camel"):
+    """The file as it is written; the head comes first, and people find the small parts before the large one."""
+
+    format: str
+    version: int
+    made_by: str
+    now: float
+    seed: int
+    scheduler_names: list[str]
+    configuration: str
+    options: dict[str, Any]
+    decisions: dict[str, Any] | None
+    assumed: dict[str, str]
+    leaving: list[str]
+    resting: list[str]
+    phases: dict[str, str]
+    resources: list[str]
+    default_queue: str
+    node_selector: dict[str, list[str]]
+    objects: dict[str, Any]
+    processors: dict[str, str] = msgspec.field(default_factory=dict)
+    given: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    avoided: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    promised: dict[str, str] = msgspec.field(default_factory=dict)
+    takings: list[Taking] = msgspec.field(default_factory=list)
+    usage: dict[str, Usage] = msgspec.field(default_factory=dict)
+    reservations: dict[str, _Reservation] = msgspec.field(default_factory=dict)
+    volumes: dict[str, tuple[VolumeChoice, ...]] = msgspec.field(default_factory=dict)
+    devices: dict[str, tuple[ClaimChoice, ...]] = msgspec.field(default_factory=dict)
+    shard: ShardChoice | None = None
+    granted: list[str] | None = None
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_dump(path: str | Path, dump: Dump) -> None:
+    """Write a dump that only its owner may read. Objects are never edited, so another thread may do this while the
+    scheduler goes on. Raises DumpError.
+    """
+    place = Path(path)
+    packed = gzip.compress(msgspec.json.encode(_file_of(dump)), _COMPRESSION, mtime=0)
+    try:
+        _write(place, packed)
+    except OSError as error:
+        raise DumpError(f"{place}: cannot be written ({error.strerror or error})") from error
+
+
+def _write(place: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, place)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _file_of(dump: Dump) -> _File:
+    contents = dump.contents
+    objects: dict[str, list[TopLevel]] = {}
+    for entry in contents.objects:
+        objects.setdefault(_NAMES[type(entry)], []).append(_presentable(entry))
+    return _File(
+        format=FORMAT,
+        version=VERSION,
+        made_by=dump.made_by,
+        now=dump.now,
+        seed=contents.seed,
+        scheduler_names=list(contents.scheduler_names),
+        configuration=redact(dump.configuration),
+        options=dict(dump.options),
+        decisions=None if dump.decisions is None else dict(dump.decisions),
+        assumed=dict(contents.assumed),
+        leaving=list(contents.leaving),
+        resting=list(contents.resting),
+        avoided={uid: list(nodes) for uid, nodes in contents.avoided.items()},
+        processors=dict(contents.processors),
+        given={uid: dict(annotations) for uid, annotations in contents.given.items()},
+        promised=dict(contents.promised),
+        takings=list(contents.takings),
+        phases=dict(contents.phases),
+        resources=list(contents.resources),
+        default_queue=contents.default_queue,
+        node_selector={label: list(values) for label, values in contents.node_selector.items()},
+        objects=objects,
+        usage=dict(contents.usage),
+        reservations={
+            key: _Reservation(each.start, None if each.end == inf else each.end, list(each.places))
+            for key, each in contents.reservations.items()
+        },
+        volumes=dict(contents.volumes),
+        devices=dict(contents.devices),
+        shard=contents.shard,
+        granted=None if contents.granted is None else list(contents.granted),
+    )
+
+
+def _presentable(entry: TopLevel) -> TopLevel:
+    """Without the copy of the whole manifest that kubectl leaves in annotations."""
+    annotations = entry.metadata.annotations
+    if not annotations or _LAST_APPLIED not in annotations:
+        return entry
+    kept = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
+    return msgspec.structs.replace(entry, metadata=msgspec.structs.replace(entry.metadata, annotations=kept))
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def is_dump(path: str | Path) -> bool:
+    """Whether a file begins as dumps do, which manifests never do."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
+    """Raises DumpError when the file is no dump, was cut off, or is of another version."""
+    text = _unpacked(Path(path), largest)
+    try:
+        _check_head(path, msgspec.json.decode(text, type=_Head))
+        file = msgspec.json.decode(text, type=_Readable)
+        objects = [entry for name, raw in file.objects.items() for entry in _entries(path, name, raw)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DumpError(f"{path}: is not a dump that can be used: {error}") from None
+    contents = Contents(
+        objects=objects,
+        assumed=file.assumed,
+        leaving=file.leaving,
+        resting=file.resting,
+        avoided=file.avoided,
+        processors=file.processors,
+        given=file.given,
+        promised=file.promised,
+        takings=file.takings,
+        phases=file.phases,
+        reservations={
+            key: Reservation(key, each.start, inf if each.end is None else each.end, tuple(each.places))
+            for key, each in file.reservations.items()
+        },
+        scheduler_names=file.scheduler_names,
+        seed=file.seed,
+        resources=file.resources,
+        default_queue=file.default_queue,
+        node_selector=file.node_selector,
+        usage=file.usage,
+        volumes=file.volumes,
+        devices=file.devices,
+        shard=file.shard,
+        granted=file.granted,
+    )
+    return Dump(contents, file.now, file.configuration, file.options, file.decisions, file.made_by)
+
+
+class _Readable(_File):
+    """The same file, with its objects still to be read."""
+
+    objects: dict[str, msgspec.Raw]
+
+
+def _unpacked(path: Path, largest: int) -> bytes:
+    try:
+        with gzip.open(path, "rb") as file:
+            text = file.read(largest + 1)
+    except EOFError:
+        raise DumpError(f"{path}: is cut off; take another dump") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DumpError(f"{path}: is not a dump ({error})") from None
+    except OSError as error:
+        raise DumpError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if len(text) > largest:
+        raise DumpError(f"{path}: holds more than {largest >> 20} MiB, which no dump does")
+    return text
+
+
+def _check_head(path: str | Path, head: _Head) -> None:
+    if head.format != FORMAT:
+        raise DumpError(f"{path}: is not a dump: its format is {head.format[:80]!r}, not {FORMAT!r}")
+    if head.version != VERSION:
+        raise DumpError(f"{path}: is a dump of version {head.version}; this program reads version {VERSION}")
+
+
+def _entries(path: str | Path, name: str, raw: msgspec.Raw) -> list[TopLevel]:
+    kind = _TYPES.get(name)
+    if kind is None:
+        raise DumpError(f"{path}: holds {name[:80]!r}, which this program does not know")
+    return msgspec.json.decode(raw, type=list[kind])  # type: ignore[valid-type]

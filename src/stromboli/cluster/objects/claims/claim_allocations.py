@@ -1,0 +1,141 @@
+"""What is written on a claim: the devices that were chosen for it, and from where they can be used."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from stromboli.cluster.objects.storage.volume_needs import volume_terms
+from stromboli.core.model.devices.claims import ClaimChoice, DeviceName, GivenDevice
+from stromboli.core.model.resources.quantity import format_quantity, parse_quantity
+from stromboli.core.model.tasks.selectors import NodeTerm
+from stromboli.core.model.tasks.selectors import Requirement as Clause
+from stromboli.kube.objects.claims import (
+    AllocatedDevice,
+    Allocation,
+    DeviceAllocation,
+    DeviceClass,
+    DeviceRequest,
+    DeviceSubRequest,
+    DeviceToleration,
+    ResourceClaim,
+)
+from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
+from stromboli.kube.objects.meta import Requirement
+
+FromClass = Callable[[str], DeviceClass | None]
+
+
+def allocation_of(claim: ResourceClaim, choice: ClaimChoice, node: str, class_of: FromClass) -> Allocation:
+    """What the claim gets on the node."""
+    requests = (claim.spec.devices.requests if claim.spec.devices else None) or ()
+    results = [_result(claim, requests, given, number) for number, given in enumerate(choice.devices)]
+    config = list(_configuration(claim, requests, choice, class_of))
+    return Allocation(DeviceAllocation(results or None, config or None), _selector(choice, node))
+
+
+def choice_in(name: str, allocation: Mapping[str, Any]) -> ClaimChoice | None:
+    """What was chosen for a claim, read back from what is written; None if it cannot be read."""
+    try:
+        wire = msgspec.convert(allocation, Allocation)
+        terms = volume_terms(wire.node_selector, "nodeSelector.nodeSelectorTerms")
+    except (ValueError, msgspec.ValidationError):
+        return None
+    return ClaimChoice(name, devices_in(wire), is_local=False, terms=terms)
+
+
+def devices_in(allocation: Allocation | None) -> tuple[GivenDevice, ...]:
+    """The devices that were given."""
+    results = (allocation.devices.results if allocation and allocation.devices else None) or ()
+    return tuple(
+        GivenDevice(
+            result.request or "",
+            DeviceName(result.driver or "", result.pool or "", result.device or ""),
+            bool(result.admin_access),
+            _portions(result),
+        )
+        for result in results
+    )
+
+
+def _portions(result: AllocatedDevice) -> tuple[tuple[str, int], ...] | None:
+    """What it has of a device that several may have; all of it where that cannot be read."""
+    if result.consumed_capacity is None:
+        return None
+    try:
+        return tuple(
+            (name, parse_quantity(amount, milli=True)) for name, amount in sorted(result.consumed_capacity.items())
+        )
+    except ValueError:
+        return None
+
+
+def _result(
+    claim: ResourceClaim, requests: Iterable[DeviceRequest], given: GivenDevice, number: int
+) -> AllocatedDevice:
+    is_part = given.portions is not None
+    return AllocatedDevice(
+        request=given.request,
+        driver=given.name.driver,
+        pool=given.name.pool,
+        device=given.name.device,
+        admin_access=True if given.is_admin else None,
+        share_id=_share(claim, given, number) if is_part else None,
+        tolerations=_tolerations(requests, given.request),
+        consumed_capacity={
+            name: format_quantity(amount, milli=True, binary=True) for name, amount in given.portions or ()
+        } if is_part else None,
+    )  # fmt: skip
+
+
+def _share(claim: ResourceClaim, given: GivenDevice, number: int) -> str:
+    """A name for this part of the device that nobody else has, and that is the same whenever it is asked for."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.metadata.uid}/{given.name}/{number}"))
+
+
+def _tolerations(requests: Iterable[DeviceRequest], name: str) -> list[DeviceToleration] | None:
+    way = next((way for own, way in _ways(requests) if own == name), None)
+    return way.tolerations if way is not None else None
+
+
+def _ways(requests: Iterable[DeviceRequest]) -> Iterator[tuple[str, DeviceSubRequest]]:
+    """All ways to satisfy requests, each under the name that results have for it."""
+    for request in requests:
+        if request.exactly is not None:
+            yield request.name or "", request.exactly
+        for way in request.first_available or ():
+            yield f"{request.name}/{way.name}", way
+
+
+def _configuration(
+    claim: ResourceClaim, requests: Iterable[DeviceRequest], choice: ClaimChoice, class_of: FromClass
+) -> Iterator[dict[str, Any]]:
+    """What drivers are told: by the class of each request, and by the claim as far as that is about what was chosen."""
+    chosen = {given.request for given in choice.devices}
+    for name, way in _ways(requests):
+        device_class = class_of(way.device_class_name or "") if name in chosen else None
+        for entry in (device_class.spec.config if device_class is not None else None) or ():
+            yield {"source": "FromClass", "requests": [name], **entry}
+    for entry in (claim.spec.devices.config if claim.spec.devices else None) or ():
+        named = entry.get("requests") or ()
+        if not named or any(each in named or each.partition("/")[0] in named for each in chosen):
+            yield {"source": "FromClaim", **entry}
+
+
+def _selector(choice: ClaimChoice, node: str) -> NodeSelector | None:
+    if choice.is_local:
+        term = NodeSelectorTerm(match_fields=[Requirement(key="metadata.name", operator="In", values=[node])])
+        return NodeSelector([term])
+    return NodeSelector([_wire_term(term) for term in choice.terms]) if choice.terms is not None else None
+
+
+def _wire_term(term: NodeTerm) -> NodeSelectorTerm:
+    return NodeSelectorTerm(_wire_clauses(term.labels), _wire_clauses(term.fields))
+
+
+def _wire_clauses(clauses: Iterable[Clause]) -> list[Requirement] | None:
+    wire = [Requirement(each.key, each.operator, list(each.values) or None) for each in clauses]
+    return wire or None

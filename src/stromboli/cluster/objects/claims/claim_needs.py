@@ -1,0 +1,278 @@
+"""What the claims of a pod demand of its node, read from claims and device classes.
+
+A claim that is missing, not made yet, or being deleted keeps its pods waiting, and so does one that cannot be read: the
+reason names the claim, the request, and the expression that makes no sense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stromboli import kube
+from stromboli.cluster.objects.claims.device_selectors import expressions_of
+from stromboli.cluster.objects.storage.volume_needs import volume_terms
+from stromboli.core.model.devices.claims import (
+    ClaimChoice,
+    ClaimCost,
+    ClaimDemand,
+    ClaimNeeds,
+    Constraint,
+    Costs,
+    DeviceToleration,
+    Suit,
+    Wish,
+)
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.quantity import parse_quantity
+from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
+from stromboli.core.model.volumes.volumes import Terms
+from stromboli.kube.objects.claims import (
+    DeviceClass,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
+
+MOST_USERS = 256
+"""How many pods may use one claim, as the API says."""
+
+DEVICE_CLASS = "deviceclass/"
+"""Names in the limits of queues that stand for devices of claims begin like this, or have it behind a dot."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimUse:
+    """A claim that a pod uses, under a name of its own."""
+
+    name: str
+    #: Empty as long as nobody has made the claim.
+    key: str
+    made_for_pod: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """What a pod's claims demand, and what they are called."""
+
+    needs: ClaimNeeds | None = None
+    keys: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Claims:
+    """Everything that the needs of pods are read from."""
+
+    claims: dict[str, ResourceClaim] = field(default_factory=dict)
+    classes: dict[str, DeviceClass] = field(default_factory=dict)
+    #: By claim, the uids of the pods that use it.
+    users: dict[str, set[str]] = field(default_factory=dict)
+    #: By claim, what was chosen and is not seen yet, and on which node.
+    decided: dict[str, tuple[str, ClaimChoice]] = field(default_factory=dict)
+
+
+class Unready(Exception):
+    """A claim keeps its pods from being placed; carries why."""
+
+    def __init__(self, code: Code, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = Reason(code, detail)
+
+
+def uses_of(pod: kube.Pod) -> tuple[ClaimUse, ...]:
+    """The claims that a pod uses. One that was found not to be needed is none."""
+    namespace, uses = pod.metadata.namespace, []
+    made = {entry.name: entry.resource_claim_name for entry in pod.status.resource_claim_statuses or ()}
+    for claim in pod.spec.resource_claims or ():
+        name = claim.name or ""
+        if claim.resource_claim_name:
+            uses.append(ClaimUse(name, f"{namespace}/{claim.resource_claim_name}"))
+        elif name not in made:
+            uses.append(ClaimUse(name, "", made_for_pod=True))
+        elif made[name]:
+            uses.append(ClaimUse(name, f"{namespace}/{made[name]}", made_for_pod=True))
+    return tuple(uses)
+
+
+def needs_of(pod: kube.Pod, uses: Sequence[ClaimUse], known: Claims) -> PodClaims:
+    """What the claims of a pod demand of its node."""
+    keys, names = tuple(use.key for use in uses), tuple(use.name for use in uses)
+    reader, fault = _Reader(pod, known), None
+    for number, use in enumerate(uses):
+        try:
+            reader.read(number, use)
+        except Unready as unready:
+            fault = fault or unready.reason
+    if fault is not None and not pod.spec.node_name:  # what runs already keeps nobody waiting
+        return PodClaims(ClaimNeeds(fault=fault, costs=reader.result().costs), keys, names)
+    return PodClaims(reader.result(), keys, names)
+
+
+class _Reader:
+    def __init__(self, pod: kube.Pod, known: Claims) -> None:
+        self._pod = pod
+        self._known = known
+        self._bound: list[Terms] = []
+        self._waiting: list[ClaimDemand] = []
+        self._costs: list[ClaimCost] = []
+
+    def result(self) -> ClaimNeeds:
+        bound = tuple(terms for terms in self._bound if terms is not None)
+        return ClaimNeeds(None, bound, tuple(self._waiting), tuple(self._costs))
+
+    def read(self, number: int, use: ClaimUse) -> None:
+        claim = self._claim(use)
+        shared = claim.key if not use.made_for_pod and len(self._known.users.get(claim.key, ())) > 1 else ""
+        try:
+            if costs := costs_of(claim):
+                self._costs.append(ClaimCost(costs, shared))
+            if not self._read_given(claim, use):
+                self._waiting.append(self._demand(claim, use, number, shared))
+        except ValueError as error:
+            raise Unready(Code.INVALID_OBJECT, f'resourceclaim "{claim.metadata.name}": {error}') from None
+
+    def _claim(self, use: ClaimUse) -> ResourceClaim:
+        if not use.key:
+            words = f'resource claim "{use.name}" of the pod is not created yet'
+            raise Unready(Code.RESOURCE_CLAIM_MISSING, words)
+        name, claim = use.key.partition("/")[2], self._known.claims.get(use.key)
+        if claim is None:
+            raise Unready(Code.RESOURCE_CLAIM_MISSING, f'resourceclaim "{name}" not found')
+        uid = self._pod.metadata.uid
+        if use.made_for_pod and not any(
+            owner.controller and owner.uid == uid for owner in claim.metadata.owner_references or ()
+        ):
+            words = f'resourceclaim "{name}" was not created for the pod: it is not its owner'
+            raise Unready(Code.RESOURCE_CLAIM_MISSING, words)
+        if claim.metadata.deletion_timestamp is not None:
+            raise Unready(Code.RESOURCE_CLAIM_UNUSABLE, f'resourceclaim "{name}" is being deleted')
+        return claim
+
+    # -- claims that have their devices -------------------------------------------------------------------------
+
+    def _read_given(self, claim: ResourceClaim, use: ClaimUse) -> bool:
+        """Whether the claim has its devices. Those of a pod that runs do not matter: another in its place would get
+        others.
+        """
+        if self._pod.spec.node_name and use.made_for_pod:
+            return False
+        allocation, decided = claim.status.allocation, self._known.decided.get(claim.key)
+        if allocation is None and decided is None:
+            return False
+        users = claim.status.reserved_for or ()
+        if len(users) >= MOST_USERS and all(user.uid != self._pod.metadata.uid for user in users):
+            words = f'resourceclaim "{claim.metadata.name}" is used by {len(users)} pods, and more may not'
+            raise Unready(Code.RESOURCE_CLAIM_UNUSABLE, words)
+        if allocation is not None:
+            where = "status.allocation.nodeSelector.nodeSelectorTerms"
+            self._bound.append(volume_terms(allocation.node_selector, where))
+        elif decided is not None:
+            self._bound.append(_terms_of(*decided))
+        return True
+
+    # -- claims that wait ---------------------------------------------------------------------------------------
+
+    def _demand(self, claim: ResourceClaim, use: ClaimUse, number: int, shared: str) -> ClaimDemand:
+        devices = claim.spec.devices
+        requests = tuple(
+            self._ways(request, place) for place, request in enumerate((devices.requests if devices else None) or ())
+        )
+        constraints = tuple(
+            _constraint(wire, place) for place, wire in enumerate((devices.constraints if devices else None) or ())
+        )
+        return ClaimDemand(use.name, number, requests, constraints, shared)
+
+    def _ways(self, request: DeviceRequest, place: int) -> tuple[Wish, ...]:
+        where, name = f"spec.devices.requests[{place}]", request.name or ""
+        if request.exactly is not None:
+            return (self._wish(request.exactly, name, f"{where}.exactly"),)
+        ways = request.first_available or ()
+        if not ways:
+            raise ValueError(f"{where}: request {name!r} must say exactly or firstAvailable")
+        return tuple(
+            self._wish(way, f"{name}/{way.name}", f"{where}.firstAvailable[{number}]")
+            for number, way in enumerate(ways)
+        )
+
+    def _wish(self, wire: DeviceSubRequest, name: str, where: str) -> Wish:
+        class_name = wire.device_class_name or ""
+        device_class = self._known.classes.get(class_name)
+        if device_class is None:
+            raise Unready(Code.DEVICE_CLASS_MISSING, f'request "{name}": device class "{class_name}" does not exist')
+        selectors = expressions_of(device_class.spec.selectors, f"DeviceClass {class_name}: spec")
+        selectors += expressions_of(wire.selectors, where)
+        mode = wire.allocation_mode or "ExactCount"
+        if mode not in ("ExactCount", "All"):
+            raise ValueError(f"{where}.allocationMode: {mode!r} is not known; use ExactCount or All")
+        count = 1 if wire.count is None else wire.count
+        if count < 1:
+            raise ValueError(f"{where}.count: must be at least 1")
+        return Wish(
+            name,
+            class_name,
+            Suit(selectors, tolerations_of(wire)),
+            count,
+            takes_all=mode == "All",
+            is_admin=isinstance(wire, ExactDeviceRequest) and bool(wire.admin_access),
+            capacity=_capacity_of(wire, where),
+            own_selectors=len(wire.selectors or ()),
+        )
+
+
+def tolerations_of(wire: DeviceSubRequest) -> tuple[DeviceToleration, ...]:
+    return tuple(
+        DeviceToleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
+        for each in wire.tolerations or ()
+    )
+
+
+def _capacity_of(wire: DeviceSubRequest, where: str) -> tuple[tuple[str, int], ...]:
+    requests = (wire.capacity.requests if wire.capacity else None) or {}
+    try:
+        return tuple(sorted((name, parse_quantity(amount, milli=True)) for name, amount in requests.items()))
+    except ValueError as error:
+        raise ValueError(f"{where}.capacity.requests: {error}") from None
+
+
+def _constraint(wire: DeviceConstraint, place: int) -> Constraint:
+    attribute = wire.match_attribute or wire.distinct_attribute
+    if not attribute:
+        where = f"spec.devices.constraints[{place}]"
+        raise ValueError(f"{where}: only matchAttribute and distinctAttribute are understood")
+    return Constraint(attribute, tuple(wire.requests or ()), is_distinct=not wire.match_attribute)
+
+
+def _terms_of(node: str, choice: ClaimChoice) -> Terms:
+    """The nodes from which what was chosen can be used."""
+    if choice.is_local:
+        return (NodeTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
+    return choice.terms
+
+
+def costs_of(claim: ResourceClaim) -> Costs:
+    """What a claim counts for in the books of queues: devices of a class, and parts of them that it asks for.
+
+    Of several ways to satisfy a request the first counts, and `All` counts as one device, until the devices are chosen.
+    """
+    devices = claim.spec.devices
+    given = claim.status.allocation.devices if claim.status.allocation else None
+    results = (given.results if given else None) or ()
+    costs: dict[str, int] = {}
+    for request in (devices.requests if devices else None) or ():
+        ways = {f"{request.name}/{way.name}": way for way in request.first_available or ()}
+        own: dict[str, DeviceSubRequest] = {request.name or "": request.exactly} if request.exactly else dict(ways)
+        chosen = [result.request or "" for result in results if result.request in own]
+        name, count = (chosen[0], len(chosen)) if chosen else (next(iter(own), ""), 0)
+        way = own.get(name)
+        if way is None or (isinstance(way, ExactDeviceRequest) and way.admin_access):
+            continue
+        count = count or (1 if way.allocation_mode == "All" or way.count is None else way.count)
+        key = f"{DEVICE_CLASS}{way.device_class_name}"
+        costs[key] = costs.get(key, 0) + 1000 * count
+        for dimension, amount in _capacity_of(way, f"request {name}"):
+            part = f"{dimension}.{key}"
+            costs[part] = costs.get(part, 0) + amount * count
+    return tuple(sorted(costs.items()))

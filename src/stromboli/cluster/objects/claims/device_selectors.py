@@ -1,0 +1,136 @@
+"""Expressions about devices: compiled once, and asked once about every device.
+
+What an expression says of a device is remembered beside the device, and is forgotten with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from stromboli.core.model.devices.claims import DeviceToleration, Suit
+from stromboli.kube.objects.claims import Device as WireDevice
+from stromboli.kube.objects.claims import DeviceAttribute, DeviceSelector, DeviceTaint
+
+if TYPE_CHECKING:
+    from stromboli.cel.program import Program
+
+#: Taints with other effects bother nobody.
+_KEEPS_AWAY = ("NoSchedule", "NoExecute")
+
+
+@lru_cache(maxsize=1024)
+def _program(expression: str) -> Program | str:
+    """The expression, or what is wrong with it."""
+    from stromboli.cel.errors import CompileError
+    from stromboli.cel.program import Program
+
+    try:
+        return Program(expression, ("device",))
+    except CompileError as error:
+        return str(error)
+
+
+def fault_of(expression: str) -> str:
+    """What is wrong with an expression, whatever it is asked about."""
+    program = _program(expression)
+    return program if isinstance(program, str) else ""
+
+
+def expressions_of(selectors: Iterable[DeviceSelector] | None, where: str) -> tuple[str, ...]:
+    """Raises ValueError with the field in front."""
+    found = []
+    for number, selector in enumerate(selectors or ()):
+        expression = (selector.cel.expression if selector.cel else None) or ""
+        if not expression:
+            raise ValueError(f"{where}.selectors[{number}]: only CEL expressions are understood")
+        if fault := fault_of(expression):
+            raise ValueError(f"{where}.selectors[{number}].cel.expression {expression!r}: {fault}")
+        found.append(expression)
+    return tuple(found)
+
+
+def qualified(name: str, driver: str) -> str:
+    """Names without a domain are the driver's own."""
+    return name if "/" in name else f"{driver}/{name}"
+
+
+class JudgedDevice:
+    """A device as expressions see it, with what they said of it."""
+
+    def __init__(self, wire: WireDevice, driver: str) -> None:
+        self._wire = wire
+        self._driver = driver
+        self._taints = [taint for taint in wire.taints or () if taint.effect in _KEEPS_AWAY]
+        self._facts: dict[str, object] | None = None
+        self._answers: dict[str, bool | str] = {}
+
+    def answer(self, suit: Suit) -> bool | str:
+        """Whether the device suits; or, in words, why nobody can say that."""
+        if not all(_is_tolerated(taint, suit.tolerations) for taint in self._taints):
+            return False
+        for expression in suit.selectors:
+            known = self._answers.get(expression)
+            if known is None:
+                known = self._answers[expression] = self._ask(expression)
+            if known is not True:
+                return known
+        return True
+
+    def _ask(self, expression: str) -> bool | str:
+        from stromboli.cel.errors import EvaluationError
+
+        program = _program(expression)
+        if isinstance(program, str):
+            return False
+        try:
+            return program.holds({"device": self._facts_of_device()})
+        except EvaluationError as error:
+            return f"selector {expression!r} has no answer for device {self._wire.name}: {error}"
+
+    def _facts_of_device(self) -> dict[str, object]:
+        if self._facts is None:
+            from stromboli.cel.values import Domains, Quantity
+
+            wire, driver = self._wire, self._driver
+            attributes, capacity = Domains(), Domains()
+            for name, attribute in (wire.attributes or {}).items():
+                value = _seen(attribute)
+                if value is not None:
+                    domain, _, own = qualified(name, driver).partition("/")
+                    attributes.setdefault(domain, {})[own] = value
+            for name, amount in (wire.capacity or {}).items():
+                domain, _, own = qualified(name, driver).partition("/")
+                capacity.setdefault(domain, {})[own] = Quantity.parse(str(amount.value))
+            self._facts = {
+                "driver": driver,
+                "attributes": attributes,
+                "capacity": capacity,
+                "allowMultipleAllocations": bool(wire.allow_multiple_allocations),
+            }
+        return self._facts
+
+
+def _seen(attribute: DeviceAttribute) -> object:
+    """An attribute as expressions see it; None for one that cannot be read."""
+    if attribute.version is None:
+        return next((v for v in (attribute.text, attribute.number, attribute.truth) if v is not None), None)
+    from stromboli.cel.values import Version
+
+    try:
+        return Version.parse(attribute.version)
+    except ValueError:
+        return None
+
+
+def _is_tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return bool(toleration.key) and toleration.value == (taint.value or "")

@@ -1,0 +1,239 @@
+"""What drivers offer: slices make pools, and pools have devices.
+
+A driver that changes its offer writes new slices with a higher generation, one after the other. Only the newest
+generation counts, and only when all of its slices are there. A pool in which two devices have one name offers none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from stromboli.cluster.objects.claims.device_selectors import JudgedDevice, qualified
+from stromboli.cluster.objects.storage.volume_needs import volume_terms
+from stromboli.core.model.devices.claims import Capacity, CapacityPolicy, Device, DeviceName, Suit
+from stromboli.core.model.devices.device_table import DeviceTable, Suited
+from stromboli.core.model.resources.quantity import parse_quantity
+from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
+from stromboli.core.model.volumes.volumes import Terms
+from stromboli.kube.objects.claims import CapacityRequestPolicy, CounterUse, DeviceCapacity, ResourceSlice
+from stromboli.kube.objects.claims import Device as WireDevice
+from stromboli.kube.objects.constraints import NodeSelector
+
+PoolName = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Read:
+    """A slice as it was read, or what is wrong with it."""
+
+    wire: ResourceSlice
+    devices: list[tuple[Device, JudgedDevice]] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    where: Terms = None
+    fault: str = ""
+    #: Devices that wait for others before they can be used: nobody here waits with them.
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    slices: tuple[_Read, ...]
+    fault: str = ""
+
+
+class DevicePools:
+    def __init__(self) -> None:
+        self._slices: dict[str, _Read] = {}
+        self._pools: dict[PoolName, dict[str, _Read]] = {}
+        self._faults: list[str] | None = None
+
+    def objects(self) -> Iterable[ResourceSlice]:
+        return (read.wire for read in self._slices.values())
+
+    def put(self, given: ResourceSlice, *, there: bool) -> None:
+        self._faults = None
+        before = self._slices.pop(given.key, None)
+        if before is not None:
+            members = self._pools[_pool_of(before.wire)]
+            del members[given.key]
+            if not members:
+                del self._pools[_pool_of(before.wire)]
+        if there:
+            read = self._slices[given.key] = _read(given)
+            self._pools.setdefault(_pool_of(given), {})[given.key] = read
+
+    def table(self, suits: Iterable[Suit]) -> DeviceTable:
+        """All devices of complete pools, and which of them suit."""
+        devices: list[Device] = []
+        judged: list[JudgedDevice] = []
+        counters: dict[str, int] = {}
+        unknown: list[tuple[str, Terms]] = []
+        for (driver, name), members in sorted(self._pools.items()):
+            pool = _newest(members)
+            if pool.fault:
+                unknown += [(f"{driver}/{name}", read.where) for read in pool.slices]
+                continue
+            for read in pool.slices:
+                counters |= read.counters
+                devices += (device for device, _ in read.devices)
+                judged += (judge for _, judge in read.devices)
+        return DeviceTable(tuple(devices), counters, {suit: _suited(judged, suit) for suit in suits}, tuple(unknown))
+
+    def faults(self) -> list[str]:
+        """What is wrong with pools; found out again when a slice has changed."""
+        if self._faults is None:
+            self._faults = self._found_faults()
+        return self._faults
+
+    def _found_faults(self) -> list[str]:
+        found = []
+        for (driver, name), members in sorted(self._pools.items()):
+            pool = _newest(members)
+            if pool.fault:
+                found.append(f"pool {driver}/{name}: {pool.fault}; none of its devices is given out")
+            elif left_out := sum(read.left_out for read in pool.slices):
+                words = f"{left_out} devices have bindingConditions, which is not supported"
+                found.append(f"pool {driver}/{name}: {words}; they are not given out")
+        return found
+
+
+def _suited(judged: Iterable[JudgedDevice], suit: Suit) -> Suited:
+    import numpy as np
+
+    answers = [judge.answer(suit) for judge in judged]
+    mask = np.array([answer is True for answer in answers], dtype=np.bool_)
+    return Suited(mask, {place: answer for place, answer in enumerate(answers) if isinstance(answer, str)})
+
+
+def _pool_of(wire: ResourceSlice) -> PoolName:
+    pool = wire.spec.pool
+    return wire.spec.driver or "", (pool.name if pool else None) or ""
+
+
+def _generation_of(read: _Read) -> int:
+    return (read.wire.spec.pool.generation if read.wire.spec.pool else None) or 0
+
+
+def _newest(members: Mapping[str, _Read]) -> _Pool:
+    newest = max(map(_generation_of, members.values()))
+    slices = tuple(read for _, read in sorted(members.items()) if _generation_of(read) == newest)
+    wanted = max((read.wire.spec.pool.resource_slice_count if read.wire.spec.pool else 0) or 0 for read in slices)
+    fault = next((read.fault for read in slices if read.fault), "")
+    if not fault and len(slices) < wanted:
+        fault = f"{len(slices)} of {wanted} slices of generation {newest} are there"
+    names = [device.name for read in slices for device, _ in read.devices]
+    if not fault and len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        fault = f"two devices are called {twice.device}"
+    known = {name for read in slices for name in read.counters}
+    if not fault:
+        drawn = (name for read in slices for device, _ in read.devices for name, _ in device.counters)
+        missing = next((name for name in drawn if name not in known), "")
+        fault = f"there is no counter {missing}" if missing else ""
+    return _Pool(slices, fault)
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def _read(wire: ResourceSlice) -> _Read:
+    read, spec, where = _Read(wire), wire.spec, f"ResourceSlice {wire.key}: spec"
+    driver, pool = _pool_of(wire)
+    try:
+        read.where = _node_terms(spec.node_name, spec.node_selector, where)
+        for counter_set in spec.shared_counters or ():
+            for name, counter in (counter_set.counters or {}).items():
+                key = _counter_key(driver, pool, counter_set.name, name)
+                read.counters[key] = _amount(counter.value, f"{where}.sharedCounters")
+        for number, device in enumerate(spec.devices or ()):
+            if device.binding_conditions:
+                read.left_out += 1
+                continue
+            facts = _device(wire, device, f"{where}.devices[{number}]")
+            read.devices.append((facts, JudgedDevice(device, driver)))
+    except ValueError as error:
+        read.fault = str(error)
+    return read
+
+
+def _counter_key(driver: str, pool: str, counter_set: str | None, counter: str) -> str:
+    return f"{driver}/{pool}/{counter_set}/{counter}"
+
+
+def _node_terms(node: str | None, selector: NodeSelector | None, where: str) -> Terms:
+    if node:
+        return (NodeTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
+    return volume_terms(selector, f"{where}.nodeSelector.nodeSelectorTerms")
+
+
+def _device(wire: ResourceSlice, device: WireDevice, where: str) -> Device:
+    spec = wire.spec
+    driver, pool = _pool_of(wire)
+    place = device if spec.per_device_node_selection else spec
+    is_anywhere = bool(place.all_nodes)
+    terms: Terms = None if is_anywhere else ()
+    if place.node_selector is not None and not is_anywhere:
+        terms = volume_terms(place.node_selector, f"{where}.nodeSelector.nodeSelectorTerms")
+    attributes = {
+        qualified(name, driver): value
+        for name, attribute in (device.attributes or {}).items()
+        for value in [_comparable(attribute.text, attribute.number, attribute.truth, attribute.version)]
+        if value is not None
+    }
+    capacity = {
+        qualified(name, driver): _capacity(name, given, f"{where}.capacity[{name}]")
+        for name, given in (device.capacity or {}).items()
+    }
+    return Device(
+        DeviceName(driver, pool, device.name or ""),
+        node=place.node_name or "",
+        terms=None if place.node_name else terms,
+        attributes=attributes,
+        capacity=capacity,
+        counters=_drawn(driver, pool, device.consumes_counters, where),
+        is_shared=bool(device.allow_multiple_allocations),
+        binds_to_node=bool(device.binds_to_node),
+    )
+
+
+def _comparable(*values: str | int | bool | None) -> object:
+    """An attribute with its type, so that the number 1 is not the text "1" and not the truth."""
+    return next(((number, value) for number, value in enumerate(values) if value is not None), None)
+
+
+def _drawn(driver: str, pool: str, uses: Iterable[CounterUse] | None, where: str) -> tuple[tuple[str, int], ...]:
+    drawn: dict[str, int] = {}
+    for use in uses or ():
+        for name, counter in (use.counters or {}).items():
+            drawn[_counter_key(driver, pool, use.counter_set, name)] = _amount(
+                counter.value, f"{where}.consumesCounters"
+            )
+    return tuple(sorted(drawn.items()))
+
+
+def _capacity(name: str, given: DeviceCapacity, where: str) -> Capacity:
+    policy = given.request_policy
+    return Capacity(_amount(given.value, where), _policy(policy, where) if policy is not None else None, name)
+
+
+def _policy(wire: CapacityRequestPolicy, where: str) -> CapacityPolicy:
+    where, bounds = f"{where}.requestPolicy", wire.valid_range
+
+    def perhaps(value: str | int | float | None) -> int | None:
+        return None if value is None else _amount(value, where)
+
+    return CapacityPolicy(
+        perhaps(wire.default),
+        tuple(sorted(_amount(value, where) for value in wire.valid_values or ())),
+        perhaps(bounds.min) if bounds else None,
+        perhaps(bounds.max) if bounds else None,
+        perhaps(bounds.step) if bounds else None,
+    )
+
+
+def _amount(value: str | int | float | None, where: str) -> int:
+    try:
+        return parse_quantity(0 if value is None else value, milli=True)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None

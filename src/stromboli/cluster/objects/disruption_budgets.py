@@ -1,0 +1,119 @@
+"""Disruption budgets: which pods each of them is about, and how many of these may be evicted now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.cluster.objects.pods.constraints import selector_of
+from stromboli.cluster.objects.pods.pods import PodRecord
+from stromboli.core.model.tasks.disruption_budgets import Budgets
+from stromboli.core.model.tasks.selectors import NOTHING, LabelSelector
+from stromboli.kube.objects.cluster import PodDisruptionBudget
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    budget: PodDisruptionBudget
+    selector: LabelSelector
+
+
+class BudgetBook:
+    """All budgets. Pods are matched when they or the budgets change, and not for every snapshot."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        #: By the uid of a pod, the budgets that select it.
+        self._members: dict[str, tuple[str, ...]] = {}
+        self._changed: set[str] = set()
+        self._is_outdated = False
+
+    def objects(self) -> list[PodDisruptionBudget]:
+        return [entry.budget for entry in self._entries.values()]
+
+    def apply(self, budget: PodDisruptionBudget) -> None:
+        known = self._entries.get(budget.key)
+        same = known is not None and known.budget.spec.selector == budget.spec.selector
+        selector = known.selector if known is not None and same else _selector(budget)
+        self._entries[budget.key] = _Entry(budget, selector)
+        self._is_outdated = self._is_outdated or not same
+
+    def remove(self, key: str) -> None:
+        self._is_outdated = self._entries.pop(key, None) is not None or self._is_outdated
+
+    def touch(self, uid: str) -> None:
+        """A pod has come, changed or gone."""
+        if self._entries:
+            self._changed.add(uid)
+
+    def budgets(self, records: Mapping[str, PodRecord], leaving: Collection[str]) -> Budgets:
+        """The budgets as they stand; `leaving` are pods whose eviction has begun and may not have been seen yet."""
+        if not self._entries:
+            self._members, self._is_outdated = {}, False
+            return Budgets()
+        self._match(records)
+        names = sorted(self._entries)
+        numbers = {name: number for number, name in enumerate(names)}
+        chosen: dict[str, list[kube.Pod]] = {name: [] for name in names}
+        of_task = {}
+        for uid, members in self._members.items():
+            of_task[uid] = tuple(numbers[name] for name in members)
+            for name in members:
+                chosen[name].append(records[uid].pod)
+        left = [_allowed(self._entries[name].budget, chosen[name], leaving) for name in names]
+        return Budgets(names, left, of_task)
+
+    def _match(self, records: Mapping[str, PodRecord]) -> None:
+        if self._is_outdated:
+            self._members, self._changed, self._is_outdated = {}, set(records), False
+        by_namespace: dict[str, list[tuple[str, LabelSelector]]] = {}
+        for key, entry in sorted(self._entries.items()):
+            by_namespace.setdefault(entry.budget.metadata.namespace, []).append((key, entry.selector))
+        for uid in self._changed:
+            record = records.get(uid)
+            selectors = by_namespace.get(record.pod.metadata.namespace, []) if record else []
+            labels = (record.pod.metadata.labels if record else None) or {}
+            members = tuple(key for key, selector in selectors if selector.matches(labels))
+            self._members.pop(uid, None)
+            if members:
+                self._members[uid] = members
+        self._changed = set()
+
+
+def _selector(budget: PodDisruptionBudget) -> LabelSelector:
+    """Whom a budget is about; nobody, if that cannot be read."""
+    if budget.spec.selector is None:
+        return NOTHING
+    try:
+        return selector_of(budget.spec.selector, "spec.selector")
+    except ValueError:
+        return NOTHING
+
+
+def _allowed(budget: PodDisruptionBudget, pods: list[kube.Pod], leaving: Collection[str]) -> int:
+    """How many may go: what the budget's controller says, less what is on its way; or, if there is none, by count."""
+    status = budget.status
+    going = [pod for pod in pods if pod.metadata.uid in leaving and pod.metadata.deletion_timestamp is None]
+    if status.disruptions_allowed is not None:
+        paid = status.disrupted_pods or {}
+        return status.disruptions_allowed - sum(1 for pod in going if pod.metadata.name not in paid)
+    expected = [pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed")]
+    healthy = sum(1 for pod in expected if pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None)
+    return healthy - len(going) - _desired(budget, len(expected))
+
+
+def _desired(budget: PodDisruptionBudget, expected: int) -> int:
+    """How many must stay; one, if the budget does not say."""
+    spec = budget.spec
+    if spec.max_unavailable is not None:
+        return expected - _scaled(spec.max_unavailable, expected)
+    return _scaled(1 if spec.min_available is None else spec.min_available, expected)
+
+
+def _scaled(amount: int | str, whole: int) -> int:
+    """A count, or a percentage of the whole, rounded up. What cannot be read is taken for all."""
+    if isinstance(amount, int):
+        return amount
+    number = amount.removesuffix("%")
+    return -(-whole * int(number) // 100) if number.isdecimal() and len(number) < 4 else whole

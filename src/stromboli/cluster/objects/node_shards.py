@@ -1,0 +1,96 @@
+"""From NodeShard objects, or from labels of nodes, to the nodes that are a scheduler's own.
+
+A shard has the nodes that it desires, without those that other shards still use. In a living cluster that alone would
+not do, as two schedulers may see it change at different times; there the scheduler says which nodes it surely has
+(`grant`), and nothing else counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from stromboli.core.model.nodes.shards import Belonging, ShardChoice
+from stromboli.kube.objects.shards import NodeShard
+
+#: So many names are told; whoever wants to see more looks at the object.
+_TOLD = 5
+
+
+class ShardBook:
+    """All NodeShard objects, and whose nodes are whose by them."""
+
+    def __init__(self, choice: ShardChoice | None = None, granted: Collection[str] | None = None) -> None:
+        self.choice = choice
+        #: The nodes that are surely ours; None where the objects alone say it.
+        self.granted: frozenset[str] | None = None if granted is None else frozenset(granted)
+        #: Raised when a node may have changed sides.
+        self.revision = 0
+        self._objects: dict[str, NodeShard] = {}
+        self._desired: frozenset[str] = frozenset()
+        self._used_by_others: frozenset[str] = frozenset()
+
+    def apply(self, shard: NodeShard) -> None:
+        self._objects[shard.key] = shard
+        self._read()
+
+    def remove(self, name: str) -> None:
+        self._objects.pop(name, None)
+        self._read()
+
+    def objects(self) -> list[NodeShard]:
+        return list(self._objects.values())
+
+    def grant(self, nodes: Collection[str]) -> None:
+        """These nodes are ours, and no others, whatever the objects say."""
+        granted = frozenset(nodes)
+        if granted != self.granted:
+            self.granted = granted
+            self.revision += 1
+
+    def _read(self) -> None:
+        if self.choice is None:
+            return
+        own = self._objects.get(self.choice.name)
+        desired = frozenset((own.spec.nodes_desired or ()) if own is not None else ())
+        others = [each for each in self._objects.values() if each is not own]
+        in_use = frozenset(node for each in others for node in each.status.nodes_in_use or ())
+        if (desired, in_use) != (self._desired, self._used_by_others):
+            self._desired, self._used_by_others = desired, in_use
+            self.revision += 1
+
+    def wants(self, node: str, labels: Mapping[str, str]) -> bool:
+        """Whether a node should be ours, whoever uses it now. Names that are listed go before labels."""
+        choice = self.choice
+        if choice is None or choice.selector is None or self._desired:
+            return node in self._desired
+        return choice.selector.matches(labels)
+
+    def belonging(self, node: str, labels: Mapping[str, str]) -> Belonging:
+        if self.choice is None:
+            return Belonging.OURS
+        if self.granted is not None:
+            is_ours = node in self.granted
+        else:
+            is_ours = node not in self._used_by_others and self.wants(node, labels)
+        return Belonging.OURS if is_ours else self.choice.outside
+
+    def warnings(self, nodes: Collection[str]) -> list[str]:
+        """What is wrong with our shard, in words, where these are the nodes that are known."""
+        choice = self.choice
+        if choice is None:
+            return []
+        if choice.selector is None and choice.name not in self._objects:
+            known = ", ".join(sorted(self._objects)) or "none"
+            return [f"NodeShard {choice.name} does not exist, so no node is in the shard; there are: {known}"]
+        wrong = []
+        if choice.selector is not None and self._desired:
+            wrong.append("spec.nodesDesired and the selector of labels both say which nodes; the selector is left out")
+        if unknown := self._desired - frozenset(nodes):
+            wrong.append(f"spec.nodesDesired names nodes that do not exist: {_some(unknown)}")
+        return [f"NodeShard {choice.name}: {each}" for each in wrong]
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _TOLD} more" if len(ordered) > _TOLD else ""
+    return ", ".join(ordered[:_TOLD]) + more

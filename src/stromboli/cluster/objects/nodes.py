@@ -1,0 +1,77 @@
+"""From Node objects to the facts and amounts of the node table."""
+
+from collections.abc import Mapping, Sequence
+
+from stromboli import kube
+from stromboli.cluster.objects.pods.constraints import TAINT_EFFECTS, check_choice
+from stromboli.core.model.nodes.numa import Processors
+from stromboli.core.model.nodes.shards import Belonging
+from stromboli.core.model.nodes.table import Node, Taint
+from stromboli.core.model.resources.resources import CPU, MEMORY, MOST_PER_NODE, PODS, ResourceAxis
+
+#: More pods than any node can run: no limit.
+MANY_PODS = 1 << 31
+OVERSUBSCRIPTION = "volcano.sh/oversubscription"
+#: How annotations begin by which device plugins and schedulers tell each other that they are there.
+_PASSING = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/node-handshake", "hami.io/mutex.lock")
+
+
+def node_facts(node: kube.Node, processors: Processors | None = None, belonging: Belonging = Belonging.OURS) -> Node:
+    spec, status = node.spec, node.status
+    ready = [c.status for c in status.conditions or () if c.type == "Ready"]
+    return Node(
+        name=node.metadata.name,
+        labels=node.metadata.labels or {},
+        annotations=lasting_annotations(node),
+        taints=_taints(spec.taints or ()),
+        unschedulable=bool(spec.unschedulable) or node.metadata.deletion_timestamp is not None,
+        ready=not ready or ready[-1] == "True",
+        images={name: image.size_bytes or 0 for image in status.images or () for name in image.names or ()},
+        processors=processors,
+        belonging=belonging,
+    )
+
+
+def lasting_annotations(node: kube.Node) -> dict[str, str]:
+    """Annotations without signs of life and locks, which say nothing about the node."""
+    annotations = node.metadata.annotations or {}
+    return {key: value for key, value in annotations.items() if not key.startswith(_PASSING)}
+
+
+def same_facts(one: Node, other: Node) -> bool:
+    """Whether nobody who asks about a node could tell the two apart."""
+    return all(getattr(one, field) == getattr(other, field) for field in Node.__slots__)
+
+
+def _taints(wire: Sequence[kube.Taint]) -> tuple[Taint, ...]:
+    """A taint with an effect that nobody knows would keep nobody away, so such a node is refused as a whole."""
+    for place, taint in enumerate(wire):
+        check_choice(taint.effect, TAINT_EFFECTS, f"spec.taints[{place}].effect")
+    return tuple(Taint(taint.key or "", taint.value or "", taint.effect or "") for taint in wire)
+
+
+def allocatable_of(node: kube.Node, axis: ResourceAxis) -> dict[int, int]:
+    """What the node offers. Raises ValueError with the field in front for a quantity that makes no sense.
+
+    A node that does not say how many pods it takes is not limited in them.
+    """
+    try:
+        amounts = axis.parse(node.status.allocatable or node.status.capacity)
+    except ValueError as error:
+        raise ValueError(f"status.allocatable.{error}") from None
+    for dimension, amount in amounts.items():
+        if amount > MOST_PER_NODE:
+            offered = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
+            raise ValueError(f"status.allocatable.{offered} is more than any node can have; correct the amount")
+    amounts.setdefault(PODS, MANY_PODS)
+    if (node.metadata.labels or {}).get(OVERSUBSCRIPTION) == "true":
+        _oversubscribe(amounts, node.metadata.annotations or {})
+    return amounts
+
+
+def _oversubscribe(amounts: dict[int, int], annotations: Mapping[str, str]) -> None:
+    """Add what the node lends beyond its own: milli-cpu and bytes."""
+    for dimension, name in ((CPU, "cpu"), (MEMORY, "memory")):
+        text = annotations.get(f"{OVERSUBSCRIPTION}-{name}", "")
+        if text.isdecimal() and len(text) < 16:
+            amounts[dimension] = amounts.get(dimension, 0) + int(text)

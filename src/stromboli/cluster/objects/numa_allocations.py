@@ -1,0 +1,153 @@
+"""Who has which processors of which node, as far as anybody knows.
+
+A node tells which processors its pods have, but only some time after it gave them. Until then what was decided
+counts: it is written on pods when they are bound, and kept for those whose binding is under way. Nodes and pods may
+come in any order; only what a change is about is worked out anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stromboli.cluster.objects.numa_topologies import NodeProcessors, processors_of
+from stromboli.cluster.objects.pods.cpu_pinning import given_processors
+from stromboli.cluster.objects.pods.pods import PodRecord
+from stromboli.cluster.state.assumptions import Decisions
+from stromboli.core.model.nodes.numa import PROCESSORS, CpuSet, Holdings, Processors
+from stromboli.core.model.resources.resources import CPU
+from stromboli.core.model.tasks.task import OCCUPYING_STATUSES, TaskStatus
+from stromboli.kube.objects.topology import Numatopology
+
+#: Pods in these statuses keep what they have.
+_STAYING = frozenset(OCCUPYING_STATUSES) - {TaskStatus.RELEASING}
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """The processors that a pod was decided to have, and where."""
+
+    node: str
+    cpus: CpuSet
+
+
+class NumaBook:
+    def __init__(self) -> None:
+        self._objects: dict[str, Numatopology] = {}
+        self._nodes: dict[str, NodeProcessors] = {}
+        self._decided: dict[str, _Decided] = {}
+        #: By node, the pods that were decided to have processors there.
+        self._holders: dict[str, set[str]] = {}
+        #: By the uid of a pod, the nodes that say they gave it some.
+        self._givers: dict[str, set[str]] = {}
+        self._node_faults: dict[str, str] = {}
+        self._pod_faults: dict[str, str] = {}
+        #: What has changed since the last look.
+        self._changed_pods: set[str] = set()
+        self._changed_nodes: set[str] = set()
+        self._knows_pods = False
+        self._shown: Mapping[str, Holdings] = {}
+
+    def objects(self) -> list[Numatopology]:
+        return list(self._objects.values())
+
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(sorted((*self._node_faults.values(), *self._pod_faults.values())))
+
+    # -- news ---------------------------------------------------------------------------------------------------
+
+    def apply(self, wire: Numatopology) -> Processors | None:
+        """A node says something about its processors; what that means for its facts. None if it makes no sense."""
+        name = wire.key
+        self.remove(name)
+        self._objects[name] = wire
+        try:
+            node = self._nodes[name] = processors_of(wire)
+        except ValueError as error:
+            self._node_faults[name] = f"Numatopology {name}: {error}; the node takes no pods that have a NUMA policy"
+            return None
+        for uid in node.given:
+            self._givers.setdefault(uid, set()).add(name)
+        return node.facts
+
+    def remove(self, name: str) -> None:
+        self._node_faults.pop(name, None)
+        self._objects.pop(name, None)
+        self._changed_nodes.add(name)
+        known = self._nodes.pop(name, None)
+        for uid in known.given if known else ():
+            _take_out(self._givers, uid, name)
+
+    def touch(self, uid: str) -> None:
+        """A pod has come, changed or gone, or something was decided about it."""
+        if self._objects:
+            self._changed_pods.add(uid)
+
+    # -- what follows -------------------------------------------------------------------------------------------
+
+    def holdings(self, records: Mapping[str, PodRecord], decisions: Decisions) -> Mapping[str, Holdings]:
+        """By node, who has what now. The same object until something changes; it is never edited."""
+        if not self._objects:
+            self._forget()
+        for uid in self._changed_pods if self._knows_pods else records if self._objects else ():
+            self._read_pod(uid, records.get(uid), decisions)
+        self._changed_pods, self._knows_pods = set(), bool(self._objects)
+        if self._changed_nodes:
+            changed = {
+                name: self._holdings_on(name, records, decisions) for name in self._changed_nodes & self._nodes.keys()
+            }
+            others = {name: known for name, known in self._shown.items() if name not in self._changed_nodes}
+            self._shown, self._changed_nodes = {**others, **changed}, set()
+        return self._shown
+
+    def _forget(self) -> None:
+        """Without any node that says something, nobody has to look at pods."""
+        self._decided, self._holders, self._pod_faults, self._changed_pods = {}, {}, {}, set()
+
+    def _read_pod(self, uid: str, record: PodRecord | None, decisions: Decisions) -> None:
+        before = self._decided.pop(uid, None)
+        if before is not None:
+            _take_out(self._holders, before.node, uid)
+            self._changed_nodes.add(before.node)
+        self._changed_nodes.update(self._givers.get(uid, ()))
+        self._pod_faults.pop(uid, None)
+        decided = self._decided_for(record, decisions) if record is not None else None
+        if decided is not None:
+            self._decided[uid] = decided
+            self._holders.setdefault(decided.node, set()).add(uid)
+            self._changed_nodes.add(decided.node)
+
+    def _decided_for(self, record: PodRecord, decisions: Decisions) -> _Decided | None:
+        """What was decided for a pod that has a node, or is about to have it."""
+        pod = record.pod
+        node, uid = decisions.node_of(pod), pod.metadata.uid
+        text = (pod.metadata.annotations or {}).get(PROCESSORS) if pod.spec.node_name else decisions.processors.get(uid)
+        if not node or not text or decisions.status_of(pod) not in OCCUPYING_STATUSES:
+            return None
+        request = record.facts.request if record.facts else ()
+        try:
+            return _Decided(node, given_processors(text, dict(request).get(CPU, 0) // 1000))
+        except ValueError as error:
+            self._pod_faults[uid] = f"Pod {pod.key}: {error}; it is left out"
+            return None
+
+    def _holdings_on(self, name: str, records: Mapping[str, PodRecord], decisions: Decisions) -> Holdings:
+        """What the node says, and what was decided for pods of which it says nothing yet."""
+        node = self._nodes[name]
+        held = {uid: self._decided[uid].cpus for uid in self._holders.get(name, ())} | dict(node.given)
+        staying, leaving = 0, 0
+        for uid, cpus in held.items():
+            record = records.get(uid)
+            if record is not None and decisions.status_of(record.pod) in _STAYING:
+                staying |= cpus
+            else:
+                leaving |= cpus
+        free = node.allocatable & ~node.facts.reserved & ~staying & ~leaving
+        return Holdings(free, leaving & ~staying, held)
+
+
+def _take_out(index: dict[str, set[str]], key: str, member: str) -> None:
+    """Strike a member out; keys without any are forgotten."""
+    index[key].discard(member)
+    if not index[key]:
+        del index[key]

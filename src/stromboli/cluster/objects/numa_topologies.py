@@ -1,0 +1,97 @@
+"""From Numatopology objects to the processors of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stromboli.core.model.nodes.cpu_assignment import take
+from stromboli.core.model.nodes.numa import (
+    MOST_CELLS,
+    MOST_PROCESSORS,
+    NONE,
+    POLICIES,
+    CpuSet,
+    Processor,
+    Processors,
+    format_cpus,
+    parse_cpus,
+)
+from stromboli.core.model.resources.quantity import parse_quantity
+from stromboli.kube.objects.topology import CpuPlace, Numatopology, PodAllocation
+
+_MANAGER, _POLICY = "CPUManagerPolicy", "TopologyManagerPolicy"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProcessors:
+    """What a node says about its processors."""
+
+    facts: Processors
+    #: Those that may be given to containers for themselves.
+    allocatable: CpuSet
+    #: By the uid of a pod, those that it has.
+    given: Mapping[str, CpuSet]
+
+
+def processors_of(wire: Numatopology) -> NodeProcessors:
+    """Raises ValueError with the field in front for what makes no sense."""
+    spec = wire.spec
+    policies, resources = spec.policies or {}, spec.numares or {}
+    policy = policies.get(_POLICY) or NONE
+    if policy not in POLICIES:
+        raise ValueError(f"spec.policies.{_POLICY}: {policy[:40]!r} is not known; write {' or '.join(POLICIES)}")
+    bare = Processors(policies.get(_MANAGER) or NONE, policy, _places(spec.cpu_detail or {}), gives="cpu" in resources)
+    offer = resources.get("cpu")
+    allocatable = _cpus(offer.allocatable, "spec.numares.cpu.allocatable", bare) if offer is not None else 0
+    reserved = _reserved(spec.res_reserved or {}, bare)
+    return NodeProcessors(replace(bare, reserved=reserved), allocatable, _given(spec.pod_allocations or (), bare))
+
+
+def _places(details: Mapping[str, CpuPlace]) -> tuple[Processor, ...]:
+    places = []
+    for name, place in details.items():
+        if not (name.isdecimal() and name.isascii() and len(name) < 6 and int(name) < MOST_PROCESSORS):
+            raise ValueError(f"spec.cpuDetail.{name[:40]}: is no processor; write numbers below {MOST_PROCESSORS}")
+        where = (place.numa, place.socket, place.core)
+        for field, value in zip(("numa", "socket", "core"), where, strict=True):
+            if value is None or value < 0:
+                raise ValueError(f"spec.cpuDetail.{name}.{field}: expected a number from 0 on, got {value}")
+        places.append(Processor(int(name), *(value or 0 for value in where)))
+    if (number := len({place.cell for place in places})) > MOST_CELLS:
+        raise ValueError(f"spec.cpuDetail: {number} NUMA nodes are named; name at most {MOST_CELLS}")
+    return tuple(sorted(places))
+
+
+def _cpus(text: str | None, field: str, bare: Processors) -> CpuSet:
+    """A set of processors, all of which must be known."""
+    try:
+        cpus = parse_cpus(text or "")
+    except ValueError as error:
+        raise ValueError(f"{field}: {error}") from None
+    if unknown := cpus & ~bare.all:
+        raise ValueError(f"{field}: spec.cpuDetail does not say where processor {format_cpus(unknown)} lies")
+    return cpus
+
+
+def _reserved(reserved: Mapping[str, str], bare: Processors) -> CpuSet:
+    """The processors that the kubelet keeps for the system: as many as it says, rounded up."""
+    if "cpu" not in reserved:
+        return 0
+    try:
+        number = -(-parse_quantity(reserved["cpu"], milli=True) // 1000)
+    except ValueError as error:
+        raise ValueError(f"spec.resReserved.cpu: {error}") from None
+    if not 0 <= number <= len(bare.places):
+        raise ValueError(f"spec.resReserved.cpu: {number} of {len(bare.places)} processors cannot be reserved")
+    return take(bare, bare.all, number)
+
+
+def _given(allocations: Sequence[PodAllocation], bare: Processors) -> dict[str, CpuSet]:
+    given: dict[str, CpuSet] = {}
+    for place, pod in enumerate(allocations):
+        for number, container in enumerate(pod.container_allocations or ()):
+            field = f"spec.podAllocations[{place}].containerAllocations[{number}].allocations.cpu"
+            cpus = _cpus((container.allocations or {}).get("cpu"), field, bare)
+            given[pod.uid or ""] = given.get(pod.uid or "", 0) | cpus
+    return given

@@ -1,0 +1,98 @@
+"""Kubernetes' own groups as a second way to say the same: what they mean in the words that jobs are made from.
+
+Both kinds may have a group of one name in one namespace, so that the key of a native one says whose it is. It has no
+phase that could be read or written; how far it has come is known from its condition, and otherwise kept here alone.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from stromboli import kube
+from stromboli.core.model.topology.hypernodes import BY_LABELS
+from stromboli.kube.objects import native
+from stromboli.kube.objects.volcano import NetworkTopology, PodGroupCondition, PodGroupSpec, PodGroupStatus
+
+#: What the condition is called that says whether a group was scheduled: of late, and in the first version.
+INITIALLY_SCHEDULED, SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
+
+
+class NativeGroup(kube.PodGroup):
+    """A group of Kubernetes' own, as the cache sees it. Its status is in the words that are used here."""
+
+    origin: native.PodGroup = msgspec.field(default_factory=native.PodGroup)
+
+    @property
+    def key(self) -> str:
+        return native_key(self.metadata.namespace, self.metadata.name)
+
+
+def native_key(namespace: str, name: str) -> str:
+    """No other kind of group has such a key: names of objects have no colon."""
+    return f"{namespace}/{native.GROUP}:{name}"
+
+
+def is_native(key: str) -> bool:
+    return key.partition("/")[2].startswith(f"{native.GROUP}:")
+
+
+def name_within(named: str) -> str:
+    """The name of a group, from the part of its key behind the namespace."""
+    return named.removeprefix(f"{native.GROUP}:")
+
+
+def as_group(origin: native.PodGroup) -> NativeGroup:
+    """The group in our words. It asks for no room before its pods do, and names its queue in annotations or labels."""
+    policy = origin.spec.scheduling_policy
+    minimum = policy.gang.min_count if policy is not None and policy.gang is not None else 1
+    labels = topology_labels(origin)
+    topology = NetworkTopology(mode="hard", highest_tier_name=labels[-1]) if labels else None
+    spec = PodGroupSpec(
+        min_member=minimum, priority_class_name=origin.spec.priority_class_name, network_topology=topology
+    )
+    return NativeGroup(metadata=origin.metadata, spec=spec, status=_status(origin), origin=origin)
+
+
+def refuse_what_cannot_be_kept(group: kube.PodGroup) -> None:
+    """A native group that wants what is not understood here must wait. Raises ValueError."""
+    if not isinstance(group, NativeGroup):
+        return
+    spec = group.origin.spec
+    policy = spec.scheduling_policy or native.SchedulingPolicy()
+    if (policy.gang is None) == (policy.basic is None):
+        raise ValueError("spec.schedulingPolicy: must be either gang or basic; make the group again with one of them")
+    if policy.gang is not None and (policy.gang.min_count or 0) < 1:
+        found = policy.gang.min_count
+        raise ValueError(f"spec.schedulingPolicy.gang.minCount: must be at least 1, got {found}; write 1 or more")
+    for place, label in enumerate(topology_labels(group.origin)):
+        if not label:
+            field = f"spec.schedulingConstraints.topology[{place}].key"
+            raise ValueError(f"{field}: is missing; make the group again with a label of nodes there")
+
+
+def topology_labels(origin: native.PodGroup) -> tuple[str, ...]:
+    """The labels of nodes about which all nodes of the group must agree, each once."""
+    constraints = origin.spec.scheduling_constraints
+    return tuple(dict.fromkeys(entry.key or "" for entry in (constraints.topology or () if constraints else ())))
+
+
+def network_of(group: kube.PodGroup) -> str:
+    """The name of the network that is made of these labels; empty for a group that names none."""
+    labels = topology_labels(group.origin) if isinstance(group, NativeGroup) else ()
+    return f"{BY_LABELS}{','.join(labels)}" if labels else ""
+
+
+def _status(origin: native.PodGroup) -> PodGroupStatus:
+    conditions = origin.status.conditions or ()
+    told = next((c for c in conditions if c.type in (INITIALLY_SCHEDULED, SCHEDULED)), None)
+    if told is None:
+        return PodGroupStatus()
+    is_scheduled = told.status == "True"
+    condition = PodGroupCondition(
+        type="Scheduled" if is_scheduled else "Unschedulable",
+        status="True",
+        reason=told.reason,
+        message=told.message,
+        last_transition_time=told.last_transition_time,
+    )
+    return PodGroupStatus(phase="Running" if is_scheduled else None, conditions=[condition])

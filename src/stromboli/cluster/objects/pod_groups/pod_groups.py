@@ -1,0 +1,220 @@
+"""From PodGroups to jobs, and from pods to the sub-jobs they belong to."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+from stromboli import kube
+from stromboli.cluster.objects.pod_groups.native_pod_groups import (
+    NativeGroup,
+    is_native,
+    name_within,
+    native_key,
+    network_of,
+    refuse_what_cannot_be_kept,
+)
+from stromboli.cluster.objects.pod_groups.previous_domains import homes_of
+from stromboli.cluster.objects.pod_groups.topology_levels import wish_by_levels
+from stromboli.cluster.objects.pods.constraints import selector_of
+from stromboli.cluster.objects.pods.requests import refuse_many
+from stromboli.cluster.objects.timestamps import seconds_of
+from stromboli.core.model.jobs.job import JobSpec, NetworkTopology, SubGroupPolicy
+from stromboli.core.model.queues.quota import quota_amounts
+from stromboli.core.model.resources.resources import ResourceAxis, is_schedulable_name, request_of
+from stromboli.core.model.tasks.selectors import LabelSelector
+from stromboli.kube.objects import volcano
+
+GROUP_NAME = "scheduling.k8s.io/group-name"
+PREEMPTABLE = "volcano.sh/preemptable"
+TASK_PRIORITY = "volcano.sh/task-priority"
+DEFAULT_QUEUE = "default"
+#: Where controllers that cannot fill `spec.queue` name the queue, as annotation or label; the first one counts.
+QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+
+#: The condition of a group that has lost members and does not have enough of them any more.
+STALE = "Stale"
+
+_LONGEST_MEMBER_NAME = 128
+_MODES = (None, "", "hard", "soft")
+
+
+class Priorities:
+    """The priority classes of the cluster."""
+
+    def __init__(self, classes: Mapping[str, kube.PriorityClass]) -> None:
+        self._values = {name: entry.value or 0 for name, entry in classes.items()}
+        self._default = max((entry.value or 0 for entry in classes.values() if entry.global_default), default=0)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Priorities):
+            return NotImplemented
+        return (self._values, self._default) == (other._values, other._default)
+
+    def of_group(self, group: kube.PodGroup) -> int:
+        """By the class that the group names; of a native one the server may have found the value already."""
+        if isinstance(group, NativeGroup) and group.origin.spec.priority is not None:
+            return group.origin.spec.priority
+        return self._values.get(group.spec.priority_class_name or "", self._default)
+
+    def of_pod(self, pod: kube.Pod) -> int:
+        """A pod's own priority: its annotation, its priority, its class; 1 when nothing is said."""
+        given = (pod.metadata.annotations or {}).get(TASK_PRIORITY, "")
+        if given.removeprefix("-").isdecimal() and len(given) < 12:
+            return int(given)
+        if pod.spec.priority is not None:
+            return pod.spec.priority
+        return self._values.get(pod.spec.priority_class_name or "", 1)
+
+
+def job_key_of(pod: kube.Pod) -> str | None:
+    """The group a pod belongs to, always in the pod's own namespace: the one it is annotated with, or a native one."""
+    namespace = pod.metadata.namespace
+    if name := (pod.metadata.annotations or {}).get(GROUP_NAME):
+        return f"{namespace}/{name}"
+    native = native_group_name(pod)
+    return native_key(namespace, native) if native else None
+
+
+def native_group_name(pod: kube.Pod) -> str:
+    """The native group that a pod names; empty for none."""
+    group = pod.spec.scheduling_group
+    return (group.pod_group_name or "") if group is not None else ""
+
+
+def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:
+    """The queue of a group. The definition of PodGroups fills in `default` where nothing is said, so that this word in
+    the spec does not outdo what an annotation or a label says.
+    """
+    given = group.spec.queue or ""
+    if given not in ("", DEFAULT_QUEUE):
+        return given
+    return queue_told(group.metadata.annotations or {}, group.metadata.labels or {}) or given or default_queue
+
+
+def queue_told(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """The queue that annotations or labels name; empty when they name none."""
+    told = (entries.get(name) for entries in (annotations, labels) for name in QUEUE_NAMES)
+    return next(filter(None, told), "")
+
+
+def is_true(text: str | None) -> bool:
+    return (text or "").lower() == "true"
+
+
+def job_spec(
+    group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities, default_queue: str = DEFAULT_QUEUE
+) -> JobSpec:
+    """The job that a PodGroup describes. What makes no sense in it is kept as the job's fault."""
+    spec, metadata = group.spec, group.metadata
+    annotations, labels = metadata.annotations or {}, metadata.labels or {}
+    result = JobSpec(
+        key=group.key,
+        uid=metadata.uid,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        queue=queue_name_of(group, default_queue),
+        min_available=spec.min_member or 0,
+        min_task_member=dict(spec.min_task_member or {}),
+        priority=priorities.of_group(group),
+        created=seconds_of(metadata.creation_timestamp),
+        annotations=annotations,
+        labels=labels,
+        preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
+        network=network_of(group),
+        homes=homes_of(group),
+        stale_since=stale_since(group),
+    )
+    try:
+        refuse_what_cannot_be_kept(group)
+        _complete(result, spec, axis)
+    except ValueError as error:
+        result.fault = f"PodGroup {group.key}: {error}"
+    return result
+
+
+def same_demands(one: kube.PodGroup, other: kube.PodGroup) -> bool:
+    """Whether both describe the same job; of their statuses only what has a say in decisions counts."""
+    if one.spec != other.spec or _identity(one.metadata) != _identity(other.metadata):
+        return False
+    return stale_since(one) == stale_since(other) and homes_of(one) == homes_of(other)
+
+
+def stale_since(group: kube.PodGroup) -> float:
+    """Since when a group says that it has too few members; 0 when it does not."""
+    told = group.origin.status.conditions if isinstance(group, NativeGroup) else group.status.conditions
+    stale = (condition for condition in told or () if condition.type == STALE and condition.status == "True")
+    return max((seconds_of(condition.last_transition_time) for condition in stale), default=0.0)
+
+
+def _identity(metadata: kube.ObjectMeta) -> tuple[object, ...]:
+    return metadata.uid, metadata.labels, metadata.annotations, metadata.creation_timestamp
+
+
+def missing_group(key: str) -> JobSpec:
+    """The job of pods that name a PodGroup which does not exist."""
+    namespace, _, name = key.partition("/")
+    remedy = "create it" if is_native(key) else "create it or correct their annotation"
+    fault = f"PodGroup {key}: does not exist, but pods name it; {remedy}"
+    return JobSpec(key, key, namespace, name_within(name), "", fault=fault)
+
+
+def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -> None:
+    """Fill in what may be wrong."""
+    if result.min_available < 0:
+        raise ValueError(f"spec.minMember: must not be negative, got {result.min_available}; write 0 or more")
+    for role, minimum in result.min_task_member.items():
+        if minimum < 0:
+            raise ValueError(f"spec.minTaskMember.{role}: must not be negative, got {minimum}; write 0 or more")
+    if spec.min_resources is not None:
+        refuse_many(spec.min_resources, "spec.minResources")
+        try:
+            result.min_resources = request_of(axis.parse(spec.min_resources))
+            others = {name: text for name, text in spec.min_resources.items() if not is_schedulable_name(name)}
+            result.min_quotas = quota_amounts(others)
+        except ValueError as error:
+            raise ValueError(f"spec.minResources.{error}") from None
+    result.topology = _topology(spec.network_topology, "spec.networkTopology")
+    result.policies = tuple(_policy(policy, place) for place, policy in enumerate(spec.sub_group_policy or ()))
+    wish_by_levels(result)
+
+
+def _topology(wire: volcano.NetworkTopology | None, field: str) -> NetworkTopology | None:
+    if wire is None:
+        return None
+    highest = wire.highest_tier_allowed
+    if wire.mode not in _MODES:
+        raise ValueError(f"{field}.mode: {wire.mode!r} is not known; write hard or soft")
+    if highest is not None and highest < 0:
+        raise ValueError(f"{field}.highestTierAllowed: must not be negative, got {highest}; write 0 or more")
+    return NetworkTopology(wire.mode != "soft", highest, wire.highest_tier_name or "")
+
+
+def _policy(wire: volcano.SubGroupPolicy, place: int) -> SubGroupPolicy:
+    field = f"spec.subGroupPolicy[{place}]"
+    size, minimum = wire.sub_group_size, wire.min_sub_groups
+    if size is not None and size < 1:
+        raise ValueError(f"{field}.subGroupSize: must be at least 1, got {size}")
+    if minimum is not None and minimum < 0:
+        raise ValueError(f"{field}.minSubGroups: must not be negative, got {minimum}")
+    return SubGroupPolicy(
+        name=wire.name or f"policy-{place}",
+        match_label_keys=tuple(wire.match_label_keys or ()),
+        selector=selector_of(wire.label_selector, f"{field}.labelSelector") if wire.label_selector else LabelSelector(),
+        size=size or 1,
+        minimum=minimum or 0,
+        topology=_topology(wire.network_topology, f"{field}.networkTopology"),
+    )
+
+
+def sub_job_of(spec: JobSpec, labels: Mapping[str, str]) -> tuple[str, SubGroupPolicy | None, int]:
+    """Key, policy and place of the sub-job for a pod with these labels; all others share one sub-job."""
+    for policy in spec.policies:
+        values = [labels.get(key, "") for key in policy.match_label_keys]
+        if values and all(values) and policy.selector.matches(labels):
+            member = "-".join(values)
+            if len(member) > _LONGEST_MEMBER_NAME:
+                member = f"{zlib.crc32(member.encode()):08x}"
+            index = int(values[0]) if values[0].isdecimal() and len(values[0]) < 10 else 0
+            return f"{spec.key}/{policy.name}-{member}", policy, index
+    return spec.key, None, 0

@@ -1,0 +1,216 @@
+"""From pods to task classes: what a pod asks for and demands, interned.
+
+Reading a pod has two halves. Its *facts* stand for themselves. Its *class* also depends on the others: which of
+the terms that anybody asks about it satisfies, and which images nodes hold. So facts are read when a pod is
+seen, and classes are given when a snapshot is built.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stromboli import kube
+from stromboli.cluster.objects.pods.constraints import Namespaces, PodConstraints, constraints_of
+from stromboli.cluster.objects.pods.cpu_pinning import wanted_processors
+from stromboli.cluster.objects.pods.device_requests import backends_in, wishes_of
+from stromboli.cluster.objects.pods.requests import pod_limits, pod_request, scored_request
+from stromboli.core.model.devices.claims import ClaimNeeds
+from stromboli.core.model.devices.shared_devices import DeviceWishes
+from stromboli.core.model.nodes.numa import WANTED
+from stromboli.core.model.resources.resources import Request, ResourceAxis
+from stromboli.core.model.tasks.pod_terms import TermRegistry
+from stromboli.core.model.tasks.task_class import LIMITS, QUEUE, TaskClass
+from stromboli.core.model.volumes.volumes import VolumeNeeds
+
+ROLE = "volcano.sh/task-spec"
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What a pod says about itself, as far as nodes are concerned."""
+
+    request: Request
+    scored_request: tuple[int, int]
+    role: str
+    constraints: PodConstraints
+    images: tuple[str, ...]
+    container_count: int
+    labels: tuple[tuple[str, str], ...]
+    annotations: tuple[tuple[str, str], ...]
+    devices: DeviceWishes | None = None
+
+
+#: What plugins may read as if it were an annotation, and no pod can say.
+_NOT_OF_PODS = (QUEUE, LIMITS, WANTED)
+
+
+def image_name(name: str) -> str:
+    """The name under which nodes report an image: one without tag or digest means the latest."""
+    return name if ":" in name.rpartition("/")[2] or "@" in name else f"{name}:latest"
+
+
+def role_of(pod: kube.Pod) -> str:
+    metadata = pod.metadata
+    return (metadata.annotations or {}).get(ROLE) or (metadata.labels or {}).get(ROLE) or ""
+
+
+class Classifier:
+    """Gives pods their classes. `labels` and `annotations` are those that some plugin reads."""
+
+    def __init__(
+        self,
+        axis: ResourceAxis,
+        terms: TermRegistry,
+        labels: Sequence[str] = (),
+        annotations: Sequence[str] = (),
+    ) -> None:
+        self._axis = axis
+        self._terms = terms
+        self.labels = tuple(labels)
+        self.annotations = tuple(annotations)
+        self._backends = backends_in(annotations)
+        self._classes: dict[object, TaskClass] = {}
+        #: How many classes have been given numbers.
+        self._given = 0
+        self._matches: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[int, ...]] = {}
+        self._matches_at = -1
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    @property
+    def tells_queues_apart(self) -> bool:
+        """Whether some plugin reads the queue of pods: the class then depends on the job, too."""
+        return QUEUE in self.annotations
+
+    def reads(self, labels: Sequence[str], annotations: Sequence[str]) -> bool:
+        """Whether pods are told apart by exactly these."""
+        return (self.labels, self.annotations) == (tuple(labels), tuple(annotations))
+
+    def keep(self, numbers: Collection[int]) -> None:
+        """Forget all classes but those with these numbers. A number is never given again."""
+        self._classes = {key: known for key, known in self._classes.items() if known.number in numbers}
+        self._matches.clear()
+
+    def facts(self, pod: kube.Pod, namespaces: Namespaces) -> PodFacts:
+        """Read a pod. Raises ValueError with the field in front when a part of it makes no sense."""
+        constraints = constraints_of(pod, namespaces)
+        constraints.register(self._terms)
+        request = pod_request(pod, self._axis)
+        containers = pod.spec.containers or ()
+        return PodFacts(
+            request,
+            scored_request(pod, request),
+            role_of(pod),
+            constraints,
+            tuple(sorted(image_name(container.image) for container in containers if container.image)),
+            len(containers),
+            _chosen(pod.metadata.labels, self.labels),
+            (*_chosen(pod.metadata.annotations, self.annotations), *self._limits(pod), *self._wanted(pod)),
+            wishes_of(pod, self._backends) if self._backends else None,
+        )
+
+    def _limits(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
+        """Only where some plugin reads them: pods with different limits are then of different classes."""
+        if LIMITS not in self.annotations:
+            return ()
+        return ((LIMITS, "/".join("-" if limit is None else str(limit) for limit in pod_limits(pod))),)
+
+    def _wanted(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
+        """The processors that containers of the pod want for themselves, if some plugin reads that."""
+        wanted = wanted_processors(pod) if WANTED in self.annotations else None
+        return () if wanted is None else ((WANTED, wanted),)
+
+    def relabelled(self, facts: PodFacts, pod: kube.Pod) -> PodFacts:
+        """The facts of a pod whose constraints do not ask about its labels, now that these are others."""
+        role, labels = role_of(pod), _chosen(pod.metadata.labels, self.labels)
+        return facts if (role, labels) == (facts.role, facts.labels) else replace(facts, role=role, labels=labels)
+
+    def class_of(
+        self,
+        pod: kube.Pod,
+        facts: PodFacts,
+        images: frozenset[str],
+        queue: str,
+        volumes: VolumeNeeds | None = None,
+        claims: ClaimNeeds | None = None,
+    ) -> TaskClass:
+        """The class of a pod among all others; `images` are those that some node holds, `queue` is its job's, and
+        `volumes` and `claims` what its claims demand as they are now.
+        """
+        if self.tells_queues_apart:
+            facts = replace(facts, annotations=(*facts.annotations, (QUEUE, queue)))
+        feeds = self._feeds(pod, facts)
+        present = tuple(image for image in facts.images if image in images)
+        key = (facts.request, facts.scored_request, facts.role, facts.constraints, present, feeds, facts.labels,
+               facts.annotations, facts.container_count if present else 0, facts.devices, volumes, claims)  # fmt: skip
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = self._new_class(facts, present, feeds, volumes, claims)
+            self._given += 1
+        return known
+
+    def _new_class(
+        self,
+        facts: PodFacts,
+        images: tuple[str, ...],
+        feeds: tuple[int, ...],
+        volumes: VolumeNeeds | None,
+        claims: ClaimNeeds | None,
+    ) -> TaskClass:
+        constraints = facts.constraints
+        return TaskClass(
+            number=self._given,
+            request=facts.request,
+            role=facts.role,
+            scored_request=facts.scored_request,
+            node_selector=constraints.node_selector,
+            required_node_terms=constraints.required_node_terms,
+            preferred_node_terms=constraints.preferred_node_terms,
+            tolerations=constraints.tolerations,
+            ports=constraints.ports,
+            images=images,
+            container_count=facts.container_count,
+            affinity=constraints.affinity,
+            anti_affinity=constraints.anti_affinity,
+            preferred_affinity=constraints.preferred_affinity,
+            spread=constraints.spread,
+            matches_own_affinity=constraints.matches_own_affinity,
+            feeds=feeds,
+            volumes=volumes,
+            claims=claims,
+            labels=dict(facts.labels),
+            annotations=dict(facts.annotations),
+            devices=facts.devices,
+        )
+
+    def avoiding(self, task_class: TaskClass, nodes: Collection[str]) -> TaskClass:
+        """A class like this one, whose members are not to go to these nodes."""
+        avoided = tuple(sorted(nodes))
+        key = (task_class.number, avoided)
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = replace(task_class, number=self._given, avoided=avoided)
+            self._given += 1
+        return known
+
+    def _feeds(self, pod: kube.Pod, facts: PodFacts) -> tuple[int, ...]:
+        """The tallies that the pod raises where it stands."""
+        if not self._terms.counted:
+            return ()
+        owned = tuple(self._terms.number(owned) for owned in facts.constraints.owned())
+        return tuple(sorted({*self._matching(pod), *owned}))
+
+    def _matching(self, pod: kube.Pod) -> tuple[int, ...]:
+        if self._matches_at != self._terms.generation:
+            self._matches.clear()
+            self._matches_at = self._terms.generation
+        labels = pod.metadata.labels or {}
+        key = (pod.metadata.namespace, tuple(sorted(labels.items())))
+        known = self._matches.get(key)
+        if known is None:
+            known = self._matches[key] = tuple(self._terms.matching(pod.metadata.namespace, labels))
+        return known
+
+
+def _chosen(values: Mapping[str, str] | None, keys: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, values[key]) for key in keys if values and key in values and key not in _NOT_OF_PODS)

@@ -1,0 +1,106 @@
+"""Reading pods: what they ask for, told apart by classes.
+
+What a pod demands may depend on others: on the labels of namespaces, and on the terms that anybody asks about. Here is
+kept what the reading of pods depends on, and what came to be known by it: resources, terms and host ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from stromboli import kube
+from stromboli.cluster.objects.pods.classes import Classifier
+from stromboli.cluster.objects.pods.device_requests import backends_in
+from stromboli.cluster.objects.pods.fractional_gpus import GpuReading
+from stromboli.cluster.objects.pods.pods import PodRecord, without_demands
+from stromboli.core.model.devices.claims import ClaimNeeds
+from stromboli.core.model.devices.shared_devices import is_counted_by
+from stromboli.core.model.resources.resources import ResourceAxis
+from stromboli.core.model.tasks.pod_terms import TermRegistry
+from stromboli.core.model.tasks.task_class import HostPort, TaskClass
+from stromboli.core.model.volumes.volumes import VolumeNeeds
+
+
+class Reading:
+    def __init__(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
+        self.backends = backends_in(class_annotations)
+        self.axis = ResourceAxis(is_left_out=lambda name: is_counted_by(name, self.backends))
+        self.gpus = GpuReading(self.axis, class_annotations)
+        self.terms = TermRegistry()
+        self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
+        self.namespaces: dict[str, kube.Namespace] = {}
+        #: Whether namespaces have changed since the pods that ask about them were read.
+        self.is_outdated = False
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._ports: set[HostPort] = set()
+
+    @property
+    def generation(self) -> tuple[int, ...]:
+        """Changes when there is a row to fill that was not there before."""
+        return len(self.axis), len(self._ports)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many classes, terms and resources are known, used or not."""
+        return len(self.classifier), len(self.terms.counted), len(self.axis)
+
+    @property
+    def ports(self) -> tuple[HostPort, ...]:
+        return tuple(sorted(self._ports, key=lambda port: (port.port, port.protocol, port.address)))
+
+    def apply_namespace(self, namespace: kube.Namespace) -> None:
+        name, labels = namespace.key, namespace.metadata.labels or {}
+        self.namespaces[name] = namespace
+        if self._labels.get(name) != labels:
+            self._labels[name] = labels
+            self.is_outdated = True
+
+    def remove_namespace(self, name: str) -> None:
+        self.namespaces.pop(name, None)
+        if self._labels.pop(name, None) is not None:
+            self.is_outdated = True
+
+    def read(self, record: PodRecord) -> None:
+        """Find out what a pod asks for, or what is wrong with it."""
+        try:
+            record.facts, record.fault = self.classifier.facts(record.pod, self._labels), ""
+            self._ports.update(record.facts.constraints.ports)
+        except ValueError as error:
+            record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
+
+    def read_labels(self, record: PodRecord) -> None:
+        """The labels of a pod are others, and nothing else is: the server copies some from the node at binding."""
+        if record.facts is None or record.facts.constraints.ask_about_labels:
+            self.read(record)
+        else:
+            record.facts = self.classifier.relabelled(record.facts, record.pod)
+
+    def class_of(
+        self,
+        record: PodRecord,
+        images: frozenset[str],
+        queue: str,
+        volumes: VolumeNeeds | None = None,
+        claims: ClaimNeeds | None = None,
+    ) -> TaskClass:
+        """The class of a pod; one that makes no sense counts as asking for nothing."""
+        facts = record.facts or self.classifier.facts(without_demands(record.pod), self._labels)
+        counted = self.gpus.counted(record.pod, facts.request, facts.devices)
+        if counted is not facts.request:
+            facts = replace(facts, request=counted)
+        return self.classifier.class_of(record.pod, facts, images, queue, volumes, claims)
+
+    def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
+        """Tell classes apart by these from now on; whether that is something new."""
+        if self.classifier.reads(class_labels, class_annotations):
+            return False
+        self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
+        self.gpus = GpuReading(self.axis, class_annotations)
+        return True
+
+    def forget_classes(self, in_use: Collection[int]) -> int:
+        """Forget all classes but these; answers how many they were."""
+        before = len(self.classifier)
+        self.classifier.keep(in_use)
+        return before - len(self.classifier)

@@ -1,0 +1,134 @@
+"""What the containers of a pod ask of the devices that pods share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from stromboli import kube
+from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
+from stromboli.cluster.objects.pods.fractional_gpus import gpu_wish_of
+from stromboli.core.model.devices.shared_devices import (
+    ASCEND_CHIPS,
+    ASSIGNMENTS,
+    DEVICES,
+    GPU_MEMORY,
+    GPU_NUMBER,
+    NPU_CORE,
+    VGPU_CORES,
+    VGPU_MEMORY,
+    VGPU_NUMBER,
+    VGPU_PERCENTAGE,
+    Backend,
+    DeviceWish,
+    DeviceWishes,
+    ascend_resources,
+)
+from stromboli.core.model.resources.quantity import parse_quantity
+
+#: How pods of one job are to be spread over the devices of a node.
+_GROUP_POLICY = "volcano.sh/vgpu-podgroup-policy"
+
+Amounts = Mapping[str, str | int | float]
+
+
+def backends_in(annotations: Collection[str]) -> frozenset[Backend]:
+    """The back-ends that are named among the annotations that plugins read."""
+    return frozenset(backend for backend in Backend if DEVICES + backend in annotations)
+
+
+def assignments_in(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Of these annotations, those that say which devices a pod was given."""
+    return {key: annotations[key] for key in ASSIGNMENTS if key in annotations} if annotations else {}
+
+
+def wishes_of(pod: kube.Pod, backends: Collection[Backend]) -> DeviceWishes | None:
+    """What a pod asks of these back-ends; None for nothing.
+
+    Raises ValueError with the field in front for an amount that makes no sense.
+    """
+    containers = tuple(
+        _wishes_of_container(container, f"spec.containers[{place}].resources.limits", backends)
+        for place, container in enumerate(pod.spec.containers or ())
+    )
+    shared = gpu_wish_of(pod) if Backend.GPU_FRACTIONS in backends else None
+    if shared is not None:
+        containers = (*containers, (shared,))
+    if not any(containers):
+        return None
+    apart = (pod.metadata.annotations or {}).get(_GROUP_POLICY) == "spread"
+    return DeviceWishes(containers, (job_key_of(pod) or "") if apart else "")
+
+
+def _wishes_of_container(
+    container: kube.Container, field: str, backends: Collection[Backend]
+) -> tuple[DeviceWish, ...]:
+    resources = container.resources
+    if resources is None:
+        return ()
+    asked: Amounts = {**(resources.requests or {}), **(resources.limits or {})}
+    return tuple(wish for backend in _WISHES if backend in backends for wish in _WISHES[backend](asked, field))
+
+
+def _gpu_memory(asked: Amounts, field: str) -> list[DeviceWish]:
+    memory = _whole(asked, GPU_MEMORY, field)
+    return [DeviceWish(Backend.GPU_SHARING, 1, memory)] if memory else []
+
+
+def _gpu_number(asked: Amounts, field: str) -> list[DeviceWish]:
+    number = _whole(asked, GPU_NUMBER, field)
+    return [DeviceWish(Backend.GPU_NUMBER, number)] if number else []
+
+
+def _vgpu(asked: Amounts, field: str) -> list[DeviceWish]:
+    number, memory = _whole(asked, VGPU_NUMBER, field), _whole(asked, VGPU_MEMORY, field)
+    percentage, cores = _whole(asked, VGPU_PERCENTAGE, field, 100), _whole(asked, VGPU_CORES, field, 100)
+    if number:
+        return [DeviceWish(Backend.VGPU, number, memory, percentage, cores)]
+    _refuse_parts_alone(memory or percentage or cores, VGPU_NUMBER, field)
+    return []
+
+
+def _ascend(asked: Amounts, field: str) -> list[DeviceWish]:
+    wishes = []
+    for chip in ASCEND_CHIPS:
+        names = ascend_resources(chip)
+        number, memory, cores = (_whole(asked, name, field) for name in names)
+        if number:
+            wishes.append(DeviceWish(Backend.ASCEND_HAMI, number, memory, cores=cores, chip=chip))
+        else:
+            _refuse_parts_alone(memory or cores, names[0], field)
+    return wishes
+
+
+def _npu_core(asked: Amounts, field: str) -> list[DeviceWish]:
+    cores = _whole(asked, NPU_CORE, field)
+    return [DeviceWish(Backend.ASCEND_MIND_CLUSTER, 1, cores=cores)] if cores else []
+
+
+_WISHES = {
+    Backend.GPU_SHARING: _gpu_memory,
+    Backend.GPU_NUMBER: _gpu_number,
+    Backend.VGPU: _vgpu,
+    Backend.ASCEND_HAMI: _ascend,
+    Backend.ASCEND_MIND_CLUSTER: _npu_core,
+}
+
+
+def _whole(asked: Amounts, name: str, field: str, most: int | None = None) -> int:
+    if name not in asked:
+        return 0
+    try:
+        amount = parse_quantity(asked[name], milli=True)
+    except ValueError as error:
+        raise ValueError(f"{field}.{name}: {error}") from None
+    if amount % 1000:
+        raise ValueError(f"{field}.{name}: expected a whole number, got {asked[name]!r}")
+    if most is not None and amount > most * 1000:
+        raise ValueError(f"{field}.{name}: expected at most {most}, as it is a percentage, got {asked[name]!r}")
+    return amount // 1000
+
+
+def _refuse_parts_alone(amount: int, number: str, field: str) -> None:
+    """Without a number the kubelet would not be asked for any device, whatever part of one was meant."""
+    if amount:
+        raise ValueError(f"{field}: a part of a device is asked for, and no device; add {number}")

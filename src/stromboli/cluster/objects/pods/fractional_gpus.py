@@ -1,0 +1,142 @@
+"""Shared GPUs, as the cache reads them: what pods ask for by annotation, and how that counts.
+
+A pod that shares a GPU asks no node for one by its containers. It counts as its portion, on its node and in its queue,
+once it waits for us or says which group it was given. The pod that holds the device for all of a group counts as
+nothing, for the device is counted by those who share it, and by the plugin that knows of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+
+from stromboli import kube
+from stromboli.core.model.devices.gpu_fractions import (
+    CONTAINER,
+    FRACTION,
+    GPU,
+    GROUPS,
+    MEMORY,
+    NUMBER,
+    RESERVATIONS_IN,
+    WHOLE,
+    charge_of,
+    known_memory,
+)
+from stromboli.core.model.devices.shared_devices import Backend, DeviceWish, DeviceWishes
+from stromboli.core.model.nodes.table import Node
+from stromboli.core.model.resources.resources import Request, ResourceAxis
+
+#: More devices than any node has.
+_MOST_DEVICES = 1024
+_MOST_MEMORY = 1 << 30
+
+
+def reservation_namespace_in(annotations: Collection[str]) -> str:
+    """The namespace of reservation pods, as it stands among the annotations that plugins read; empty for none."""
+    found = (each.removeprefix(RESERVATIONS_IN) for each in annotations if each.startswith(RESERVATIONS_IN))
+    return min(found, default="")
+
+
+def is_reservation(pod: kube.Pod, namespace: str) -> bool:
+    """Whether a pod holds a device for those who share it. Only what stands in the namespace for that can be one."""
+    return bool(namespace) and pod.metadata.namespace == namespace and GROUPS in (pod.metadata.annotations or {})
+
+
+class GpuReading:
+    """How pods that share GPUs count, if anybody keeps the books of that."""
+
+    def __init__(self, axis: ResourceAxis, annotations: Collection[str]) -> None:
+        self._axis = axis
+        self.namespace = reservation_namespace_in(annotations)
+        if self.namespace:
+            axis.dimension(GPU)  # before columns are made
+        #: The memory of the largest GPU anywhere, in MiB; 0 for not known. Shares by memory count as parts of it.
+        self.largest = 0
+
+    def look_at(self, nodes: Iterable[Node]) -> None:
+        if self.namespace:
+            self.largest = max((known_memory(node.labels) for node in nodes), default=0)
+
+    def counted(self, pod: kube.Pod, request: Request, wishes: DeviceWishes | None) -> Request:
+        """What a pod counts as, that asks for this by its containers and for that by annotation."""
+        if not self.namespace:
+            return request
+        if is_reservation(pod, self.namespace):
+            dimension = self._axis.find(GPU)
+            return tuple(entry for entry in request if entry[0] != dimension)
+        wish = gpu_wish_in(wishes)
+        if wish is None or (pod.spec.node_name and GROUPS not in (pod.metadata.annotations or {})):
+            return request
+        charge = charge_of(wish.portion, wish.memory, wish.number, self.largest)
+        return tuple(sorted((*request, (self._axis.dimension(GPU), charge))))
+
+
+def gpu_wish_in(wishes: DeviceWishes | None) -> DeviceWish | None:
+    """The share of GPUs among what a pod asks for."""
+    every = (wish for container in (wishes.containers if wishes else ()) for wish in container)
+    return next((wish for wish in every if wish.backend is Backend.GPU_FRACTIONS), None)
+
+
+def gpu_wish_of(pod: kube.Pod) -> DeviceWish | None:
+    """The share of GPUs that a pod asks for by annotation; None for none.
+
+    Raises ValueError with the annotation in front for one that makes no sense.
+    """
+    said = pod.metadata.annotations or {}
+    if FRACTION not in said and MEMORY not in said:
+        if NUMBER in said:
+            raise _bad(NUMBER, f"a number of devices, and no part of one; add {FRACTION} or {MEMORY}")
+        return None
+    if FRACTION in said and MEMORY in said:
+        raise _bad(FRACTION, f"{MEMORY} is given, too; give one of both")
+    for field, container in _containers(pod):
+        if _asks_for_whole(container):
+            raise _bad(FRACTION if FRACTION in said else MEMORY, f"{field} asks for {GPU}, too; take one of both away")
+    number = _whole(said, NUMBER, 1, _MOST_DEVICES) if NUMBER in said else 1
+    _check_container(pod, said)
+    if MEMORY in said:
+        return DeviceWish(Backend.GPU_FRACTIONS, number, _whole(said, MEMORY, 1, _MOST_MEMORY))
+    return DeviceWish(Backend.GPU_FRACTIONS, number, portion=_portion(said[FRACTION]))
+
+
+def _portion(text: str) -> int:
+    """Thousandths: what is finer is rounded."""
+    try:
+        fraction = Decimal(text) if len(text) <= 32 else Decimal(0)
+    except InvalidOperation:
+        fraction = Decimal(0)
+    if not fraction.is_finite() or not 0 < fraction <= 1:
+        raise _bad(FRACTION, f"expected a part of a GPU above 0 and below 1, such as 0.5, got {text[:64]!r}")
+    return max(round(fraction * WHOLE), 1)
+
+
+def _whole(said: Mapping[str, str], key: str, least: int, most: int) -> int:
+    text = said[key].strip()
+    number = int(text) if text.isdecimal() and text.isascii() and len(text) < 12 else 0
+    if not least <= number <= most:
+        unit = " of MiB" if key == MEMORY else ""
+        raise _bad(key, f"expected a whole number{unit} from {least} to {most}, got {text[:64]!r}")
+    return number
+
+
+def _check_container(pod: kube.Pod, said: Mapping[str, str]) -> None:
+    wanted = said.get(CONTAINER)
+    if wanted is not None and all(container.name != wanted for _, container in _containers(pod)):
+        raise _bad(CONTAINER, f"the pod has no container {wanted[:64]!r}")
+
+
+def _containers(pod: kube.Pod) -> list[tuple[str, kube.Container]]:
+    regular = [(f"spec.containers[{place}]", each) for place, each in enumerate(pod.spec.containers or ())]
+    initial = [(f"spec.initContainers[{place}]", each) for place, each in enumerate(pod.spec.init_containers or ())]
+    return regular + initial
+
+
+def _asks_for_whole(container: kube.Container) -> bool:
+    resources = container.resources
+    asked = {**(resources.requests or {}), **(resources.limits or {})} if resources else {}
+    return str(asked.get(GPU, "0")) not in ("0", "")
+
+
+def _bad(key: str, what: str) -> ValueError:
+    return ValueError(f"metadata.annotations[{key}]: {what}")

@@ -1,0 +1,139 @@
+"""What the cache keeps about a pod, and the task that stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from stromboli import kube
+from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, Priorities, is_true
+from stromboli.cluster.objects.pods.classes import PodFacts
+from stromboli.cluster.objects.pods.run_times import run_time_of
+from stromboli.cluster.objects.timestamps import seconds_of
+from stromboli.core.model.devices.gpu_fractions import DEMANDS
+from stromboli.core.model.nodes.numa import DECISION
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+
+#: How keys begin that are ours.
+OWN = "stromboli.dev/"
+
+_PHASES = {
+    "Running": TaskStatus.RUNNING,
+    "Succeeded": TaskStatus.SUCCEEDED,
+    "Failed": TaskStatus.FAILED,
+}
+
+
+@dataclass(slots=True)
+class PodRecord:
+    """A pod and what was read from it. `job` is empty for pods that belong to none."""
+
+    pod: kube.Pod
+    job: str
+    facts: PodFacts | None = None
+    #: Why it cannot be scheduled, in words.
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How a pod was entered into the books, so that it can be taken out again."""
+
+    task: Task
+    status: TaskStatus
+    row: int
+
+
+def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
+    """Whether both ask for the same, labels aside. How far they have come may differ, except for what the kubelet
+    granted them.
+    """
+    before, after = one.metadata, other.metadata
+    return (
+        (before.namespace, before.name) == (after.namespace, after.name)
+        and _granted(one) == _granted(other)
+        and _of_others(before.annotations) == _of_others(after.annotations)
+        and _unplaced(one.spec) == _unplaced(other.spec)
+    )
+
+
+def _of_others(annotations: Mapping[str, str] | None) -> dict[str, str]:
+    """Annotations without those that we write ourselves when a pod is bound: they ask for nothing."""
+    return {key: value for key, value in (annotations or {}).items() if not key.startswith(OWN) and key != DECISION}
+
+
+def _granted(pod: kube.Pod) -> list[tuple[object, ...]]:
+    """What the kubelet granted containers, where it says so."""
+    return [
+        (status.name, status.resources, status.allocated_resources)
+        for status in pod.status.container_statuses or ()
+        if status.resources is not None or status.allocated_resources is not None
+    ]
+
+
+def _unplaced(spec: kube.PodSpec) -> kube.PodSpec:
+    return msgspec.structs.replace(spec, node_name=None) if spec.node_name else spec
+
+
+def status_of(pod: kube.Pod) -> TaskStatus:
+    """Where a pod is in its life."""
+    phase = pod.status.phase or "Pending"
+    if phase in ("Succeeded", "Failed"):
+        return _PHASES[phase]
+    if pod.metadata.deletion_timestamp is not None:
+        return TaskStatus.RELEASING
+    if phase == "Pending":
+        return TaskStatus.BOUND if pod.spec.node_name else TaskStatus.PENDING
+    return _PHASES.get(phase, TaskStatus.UNKNOWN)
+
+
+def task_of(
+    pod: kube.Pod,
+    job: str,
+    row: int,
+    task_class: TaskClass,
+    priorities: Priorities,
+    *,
+    rests: bool = False,
+    nominated_node: str = "",
+    claims: tuple[str, ...] = (),
+) -> Task:
+    metadata = pod.metadata
+    annotations, labels = metadata.annotations or {}, metadata.labels or {}
+    preemptable = annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)
+    return Task(
+        uid=metadata.uid,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        job=job,
+        row=row,
+        task_class=task_class,
+        priority=priorities.of_pod(pod),
+        created=seconds_of(metadata.creation_timestamp),
+        nominated_node=nominated_node,
+        gated=bool(pod.spec.scheduling_gates),
+        rests=rests,
+        preemptable=preemptable is None or is_true(preemptable),
+        never_preempts=pod.spec.preemption_policy == "Never",
+        priority_class=pod.spec.priority_class_name or "",
+        placed_at=_placed_at(pod),
+        claims=claims,
+        run_time=run_time_of(pod),
+    )
+
+
+def _placed_at(pod: kube.Pod) -> float:
+    """The time of the condition by which a pod says that it has a node."""
+    told = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
+    return max((seconds_of(condition.last_transition_time) for condition in told), default=0.0)
+
+
+def without_demands(pod: kube.Pod) -> kube.Pod:
+    """A pod that runs although what is said about it makes no sense: it counts as one pod that asks for nothing."""
+    status = type(pod.status)(phase=pod.status.phase)
+    said = {key: value for key, value in (pod.metadata.annotations or {}).items() if key not in DEMANDS}
+    metadata = msgspec.structs.replace(pod.metadata, annotations=said)
+    return kube.Pod(metadata=metadata, spec=type(pod.spec)(node_name=pod.spec.node_name), status=status)

@@ -1,0 +1,76 @@
+"""Volumes that nobody has, followed as they and their claims change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stromboli.cluster.objects.storage.volume_needs import Storage, size_of, terms_of
+from stromboli.core.model.volumes.volumes import FreeVolume
+from stromboli.kube.objects.storage import PersistentVolume
+
+
+class FreeVolumes:
+    """Most volumes belong to somebody and stay so: only those that something happened to are looked at again."""
+
+    def __init__(self, storage: Storage, claimants: Mapping[str, set[str]]) -> None:
+        self._storage = storage
+        #: By volume, the claims that say they have it.
+        self._claimants = claimants
+        self._free: dict[str, FreeVolume] = {}
+        self._faults: dict[str, str] = {}
+        self._stale: set[str] = set()
+
+    def look_again(self, *names: str) -> None:
+        """Something about these volumes, or about their claims, is another than before."""
+        self._stale.update(names)
+
+    def all(self) -> tuple[FreeVolume, ...]:
+        given = {volume for _, volume in self._storage.decided.values() if volume}
+        for name in self._stale:
+            self._look_at(name, given)
+        self._stale = set()
+        return tuple(self._free.values())
+
+    def faults(self) -> list[str]:
+        return [self._faults[name] for name in sorted(self._faults)]
+
+    def _look_at(self, name: str, given: set[str]) -> None:
+        self._free.pop(name, None)
+        self._faults.pop(name, None)
+        volume = self._storage.volumes.get(name)
+        if volume is None or not self._is_free(volume):
+            return
+        try:
+            self._free[name] = _free(volume, is_promised=bool(promised_to(volume)) or name in given)
+        except ValueError as error:
+            self._faults[name] = f"PersistentVolume {name}: {error}; the volume is left out"
+
+    def _is_free(self, volume: PersistentVolume) -> bool:
+        """Whether nobody has the volume. One that was given back and not cleaned is nobody's, and free to none."""
+        if volume.metadata.deletion_timestamp is not None or volume.status.phase in ("Released", "Failed"):
+            return False
+        if any(self._storage.claims[key].is_bound for key in self._claimants.get(volume.metadata.name, ())):
+            return False
+        to = volume.spec.claim_ref
+        claim = self._storage.claims.get(promised_to(volume))
+        return to is None or not to.uid or (claim is not None and claim.metadata.uid == to.uid)
+
+
+def promised_to(volume: PersistentVolume) -> str:
+    """The claim that a volume is promised to; empty for none."""
+    to = volume.spec.claim_ref
+    return f"{to.namespace}/{to.name}" if to is not None and to.name else ""
+
+
+def _free(volume: PersistentVolume, *, is_promised: bool) -> FreeVolume:
+    spec = volume.spec
+    return FreeVolume(
+        volume.metadata.name,
+        spec.storage_class_name or "",
+        size_of(spec.capacity, "spec.capacity"),
+        frozenset(spec.access_modes or ()),
+        spec.volume_mode or "Filesystem",
+        volume.metadata.labels or {},
+        terms_of(volume),
+        is_promised,
+    )

@@ -1,0 +1,294 @@
+"""What the claims of a pod demand of its node, read from claims, volumes and storage classes.
+
+A claim that is missing, lost, being deleted or waiting for somebody else keeps its pods waiting, and says so in the
+words of Kubernetes. A claim that cannot be read does the same with the field that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stromboli import kube
+from stromboli.cluster.objects.pods.constraints import requirement_of, selector_of
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.quantity import parse_quantity
+from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
+from stromboli.core.model.volumes.volumes import ZONE_LABELS, Attachment, BoundVolume, Terms, VolumeNeeds, WaitingClaim
+from stromboli.kube.objects.constraints import NodeSelector
+from stromboli.kube.objects.storage import (
+    DEFAULT_CLASS,
+    NO_PROVISIONER,
+    CSIDriver,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologySelectorTerm,
+)
+
+DELAYED = "WaitForFirstConsumer"
+ONE_POD = "ReadWriteOncePod"
+#: What stands between the zones in a label of a volume that is in several.
+_BETWEEN_ZONES = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimUse:
+    """A claim that a pod uses; one that is made for the pod belongs to it."""
+
+    key: str
+    made_for_pod: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodVolumes:
+    """What a pod's claims demand, and the names of those that wait, in the order of the demands."""
+
+    needs: VolumeNeeds | None = None
+    claims: tuple[str, ...] = ()
+
+
+class Unready(Exception):
+    """A claim keeps its pods from being placed; carries why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.detail)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Storage:
+    """Everything that the needs of pods are read from."""
+
+    #: The labels of a node; None when there is no such node.
+    labels_of: Callable[[str], Mapping[str, str] | None]
+    claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
+    volumes: dict[str, PersistentVolume] = field(default_factory=dict)
+    classes: dict[str, StorageClass] = field(default_factory=dict)
+    drivers: dict[str, CSIDriver] = field(default_factory=dict)
+    #: By claim, the uids of the pods that use it.
+    users: dict[str, set[str]] = field(default_factory=dict)
+    #: By claim, the volume that is promised to it.
+    promises: dict[str, str] = field(default_factory=dict)
+    #: By claim, the node and the volume (if it is not made there) that were chosen and are not seen yet.
+    decided: dict[str, tuple[str, str]] = field(default_factory=dict)
+    #: Drivers that some node limits.
+    limited: frozenset[str] = frozenset()
+
+    def class_name(self, claim: PersistentVolumeClaim) -> str:
+        """The class of a claim; one that names none gets the youngest of the default ones."""
+        if claim.spec.storage_class_name is not None:
+            return claim.spec.storage_class_name
+        defaults = [one for one in self.classes.values() if is_default(one)]
+        youngest = max(
+            defaults, key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.name), default=None
+        )
+        return youngest.metadata.name if youngest is not None else ""
+
+
+def is_default(storage_class: StorageClass) -> bool:
+    return (storage_class.metadata.annotations or {}).get(DEFAULT_CLASS) == "true"
+
+
+def uses_of(pod: kube.Pod) -> tuple[ClaimUse, ...]:
+    """The claims that a pod uses, each once."""
+    namespace, uses = pod.metadata.namespace, {}
+    for volume in pod.spec.volumes or ():
+        if volume.persistent_volume_claim is not None:
+            key = f"{namespace}/{volume.persistent_volume_claim.claim_name or ''}"
+            uses[key] = ClaimUse(key)
+        elif volume.ephemeral is not None:
+            key = f"{namespace}/{pod.metadata.name}-{volume.name or ''}"
+            uses[key] = ClaimUse(key, made_for_pod=True)
+    return tuple(uses.values())
+
+
+def size_of(resources: Mapping[str, str | int | float] | None, where: str) -> int:
+    try:
+        return parse_quantity((resources or {}).get("storage", 0), milli=False)
+    except ValueError as error:
+        raise ValueError(f"{where}.storage: {error}") from None
+
+
+def request_of(claim: PersistentVolumeClaim) -> int:
+    """How much a claim asks for, in bytes. Raises ValueError with the field in front."""
+    return size_of(claim.spec.resources.requests if claim.spec.resources else None, "spec.resources.requests")
+
+
+def volume_terms(selector: NodeSelector | None, where: str) -> Terms:
+    """The nodes that a node affinity names; none at all where it names no term."""
+    if selector is None:
+        return None
+    return tuple(
+        NodeTerm(
+            _requirements(term.match_expressions, f"{where}[{i}].matchExpressions"),
+            _requirements(term.match_fields, f"{where}[{i}].matchFields"),
+        )
+        for i, term in enumerate(selector.node_selector_terms or ())
+    )
+
+
+def _requirements(wire: Sequence[kube.Requirement] | None, where: str) -> tuple[Requirement, ...]:
+    return tuple(requirement_of(entry, f"{where}[{i}]", numbers=True) for i, entry in enumerate(wire or ()))
+
+
+def terms_of(volume: PersistentVolume) -> Terms:
+    """From where a volume can be reached. Raises ValueError with the field in front."""
+    affinity = volume.spec.node_affinity
+    return volume_terms(affinity.required if affinity else None, "spec.nodeAffinity.required.nodeSelectorTerms")
+
+
+def needs_of(pod: kube.Pod, uses: Sequence[ClaimUse], storage: Storage) -> PodVolumes:
+    """What the claims of a pod demand of its node."""
+    reader = _Reader(storage)
+    for use in uses:
+        try:
+            reader.read(pod, use)
+        except Unready as unready:
+            if not pod.spec.node_name:  # what runs already keeps nobody waiting
+                return PodVolumes(VolumeNeeds(fault=unready.reason))
+    return reader.result()
+
+
+class _Reader:
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._bound: set[BoundVolume] = set()
+        self._waiting: list[tuple[WaitingClaim, str]] = []
+        self._attachments: list[Attachment] = []
+        self._exclusive: list[str] = []
+
+    def result(self) -> PodVolumes:
+        waiting = sorted(self._waiting, key=lambda pair: (pair[0].size, repr(pair[0]), pair[1]))
+        needs = VolumeNeeds(
+            None,
+            tuple(sorted(self._bound, key=repr)),
+            tuple(claim for claim, _ in waiting),
+            tuple(sorted(self._attachments, key=repr)),
+            tuple(sorted(self._exclusive)),
+        )
+        return PodVolumes(None if needs == VolumeNeeds() else needs, tuple(name for _, name in waiting))
+
+    def read(self, pod: kube.Pod, use: ClaimUse) -> None:
+        claim = self._claim(pod, use)
+        if ONE_POD in (claim.spec.access_modes or ()) and len(self._storage.users.get(use.key, ())) > 1:
+            self._exclusive.append(use.key)
+        try:
+            if claim.is_bound:
+                self._read_bound(claim)
+            else:
+                self._read_waiting(claim)
+        except ValueError as error:
+            raise _unready(Code.INVALID_OBJECT, str(error)) from None
+
+    def _claim(self, pod: kube.Pod, use: ClaimUse) -> PersistentVolumeClaim:
+        name = use.key.partition("/")[2]
+        claim = self._storage.claims.get(use.key)
+        if claim is None and use.made_for_pod:
+            raise _unready(
+                Code.CLAIM_MISSING,
+                f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"',
+            )
+        if claim is None:
+            raise _unready(Code.CLAIM_MISSING, f'persistentvolumeclaim "{name}" not found')
+        if use.made_for_pod and not any(
+            owner.controller and owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references or ()
+        ):
+            raise _unready(
+                Code.CLAIM_MISSING, f'persistentvolumeclaim "{name}" was not created for the pod: it is not its owner'
+            )
+        if claim.metadata.deletion_timestamp is not None:
+            raise _unready(Code.CLAIM_LOST, f'persistentvolumeclaim "{name}" is being deleted')
+        if claim.status.phase == "Lost":
+            lost = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+            raise _unready(Code.CLAIM_LOST, lost)
+        return claim
+
+    # -- claims that have a volume ------------------------------------------------------------------------------
+
+    def _read_bound(self, claim: PersistentVolumeClaim) -> None:
+        name = claim.spec.volume_name or ""
+        volume = self._storage.volumes.get(name)
+        if volume is None:
+            lost = f'persistentvolumeclaim "{claim.metadata.name}" bound to non-existent persistentvolume "{name}"'
+            raise _unready(Code.CLAIM_LOST, lost)
+        try:
+            bound = BoundVolume(terms_of(volume), zones_of(volume))
+        except ValueError as error:
+            raise ValueError(f"PersistentVolume {name}: {error}") from None
+        if bound != BoundVolume():
+            self._bound.add(bound)
+        self._attach_volume(volume)
+
+    def _attach_volume(self, volume: PersistentVolume) -> None:
+        csi = volume.spec.csi
+        if csi is not None and csi.driver in self._storage.limited:
+            attachment = Attachment(csi.driver, csi.volume_handle or volume.metadata.name)
+            if attachment not in self._attachments:
+                self._attachments.append(attachment)
+
+    # -- claims that wait ---------------------------------------------------------------------------------------
+
+    def _read_waiting(self, claim: PersistentVolumeClaim) -> None:
+        storage, name = self._storage, claim.metadata.name
+        class_name = storage.class_name(claim)
+        storage_class = storage.classes.get(class_name)
+        if class_name and storage_class is None and not claim.spec.volume_name:
+            missing = f'persistentvolumeclaim "{name}": storageclass.storage.k8s.io "{class_name}" not found'
+            raise _unready(Code.STORAGE_CLASS_MISSING, missing)
+        if claim.spec.volume_name or storage_class is None or storage_class.volume_binding_mode != DELAYED:
+            raise _unready(Code.CLAIM_UNBOUND, f'pod has unbound immediate PersistentVolumeClaims: "{name}"')
+        self._waiting.append((self._demand(claim, storage_class), name))
+        self._attach_to_be(claim, storage_class)
+
+    def _demand(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> WaitingClaim:
+        storage, spec, key = self._storage, claim.spec, claim.key
+        node, promised = storage.decided.get(key, ("", ""))
+        selected = node or claim.selected_node
+        promised = promised or storage.promises.get(key, "")
+        where = f"PersistentVolumeClaim {key}: spec"
+        driver = storage.drivers.get(storage_class.provisioner or "")
+        return WaitingClaim(
+            storage_class.metadata.name,
+            size_of(spec.resources.requests if spec.resources else None, f"{where}.resources.requests"),
+            tuple(sorted(spec.access_modes or ())),
+            spec.volume_mode or "Filesystem",
+            selector_of(spec.selector, f"{where}.selector") if spec.selector is not None else None,
+            is_made=(storage_class.provisioner or NO_PROVISIONER) != NO_PROVISIONER and spec.selector is None,
+            topologies=allowed_topologies(storage_class.allowed_topologies, storage_class.metadata.name),
+            has_rooms=driver is not None and bool(driver.spec.storage_capacity),
+            node=selected if not promised and storage.labels_of(selected) is not None else "",
+            promised=promised,
+            shared=key if len(storage.users.get(key, ())) > 1 else "",
+        )
+
+    def _attach_to_be(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
+        """A volume that is not there yet counts for the driver that will make it."""
+        driver, key = storage_class.provisioner or "", claim.key
+        if driver in self._storage.limited:
+            handle = key if len(self._storage.users.get(key, ())) > 1 else ""
+            self._attachments.append(Attachment(driver, handle))
+
+
+def zones_of(volume: PersistentVolume) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """By label, the values that a node may have; several zones stand in one label with `__` between them."""
+    labels = volume.metadata.labels or {}
+    told = {label: labels.get(label) or labels.get(old) for label, old in ZONE_LABELS.items()}
+    return tuple((label, tuple(sorted(text.split(_BETWEEN_ZONES)))) for label, text in told.items() if text)
+
+
+def allowed_topologies(wire: Sequence[TopologySelectorTerm] | None, name: str) -> Terms:
+    """The nodes for which volumes of a class may be made; everywhere, if it does not say."""
+    if not wire:
+        return None
+    terms = []
+    for i, term in enumerate(wire):
+        where = f"StorageClass {name}: allowedTopologies[{i}].matchLabelExpressions"
+        clauses = (kube.Requirement(key=each.key, operator="In", values=each.values)
+                   for each in term.match_label_expressions or ())  # fmt: skip
+        terms.append(NodeTerm(_requirements(list(clauses), where)))
+    return tuple(terms)
+
+
+def _unready(code: Code, detail: str) -> Unready:
+    return Unready(Reason(code, detail))

@@ -1,0 +1,224 @@
+"""From HyperNode objects to the tree of domains.
+
+Whatever is wrong with one object stays with it: a member that cannot be understood is left out, and the object says so.
+A domain has one domain around it at most, of a higher tier; who claims another's member does not get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import re2  # type: ignore[import-untyped]
+
+from stromboli.cluster.objects.pods.constraints import selector_of
+from stromboli.cluster.objects.topology.node_patterns import NodePatterns
+from stromboli.core.model.nodes.table import NodeTable
+from stromboli.core.model.tasks.selectors import LabelSelector as Selector
+from stromboli.core.model.tasks.selectors import Requirement
+from stromboli.core.model.topology.hypernodes import TOP, HyperNode, HyperNodeTree
+from stromboli.core.model.values.patterns import LONGEST_PATTERN, compiled
+from stromboli.kube.objects.meta import LabelSelector
+from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberSelector, RegexMatch
+from stromboli.kube.objects.topology import HyperNode as WireHyperNode
+
+
+class HyperNodeBook:
+    """All HyperNode objects, and the tree that follows from them and from the nodes."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, WireHyperNode] = {}
+        self._table: NodeTable | None = None
+        self._patterns = NodePatterns()
+        self._domains: Sequence[HyperNode] = ()
+        self._tree = HyperNodeTree(0)
+        #: By name, what is wrong with an object, in words.
+        self.faults: Mapping[str, tuple[str, ...]] = {}
+
+    def apply(self, hyper_node: WireHyperNode) -> None:
+        known = self._objects.get(hyper_node.key)
+        self._objects[hyper_node.key] = hyper_node
+        if known is None or known.spec != hyper_node.spec:
+            self._table = None
+
+    def remove(self, name: str) -> None:
+        if self._objects.pop(name, None) is not None:
+            self._table = None
+
+    def objects(self) -> list[WireHyperNode]:
+        return list(self._objects.values())
+
+    def tree(self, table: NodeTable) -> HyperNodeTree:
+        """The tree over these nodes. It is looked at again when an object or the facts of nodes have changed, and made
+        anew when that makes a difference.
+        """
+        if table is not self._table:
+            self._patterns.begin(table.index)
+            making = _Making(self._objects, table, self._patterns)
+            domains = making.domains()
+            if domains != self._domains or len(table) != self._tree.nodes:
+                self._domains, self._tree = domains, HyperNodeTree(len(table), domains)
+            self.faults, self._table = making.faults(self._tree), table
+        return self._tree
+
+    def warnings(self) -> list[str]:
+        return [f"HyperNode {name}: {fault}" for name, faults in sorted(self.faults.items()) for fault in faults]
+
+
+class _Making:
+    """One look at all objects."""
+
+    def __init__(self, objects: Mapping[str, WireHyperNode], table: NodeTable, patterns: NodePatterns) -> None:
+        self._objects = objects
+        self._table = table
+        self._patterns = patterns
+        self._faults: dict[str, list[str]] = {}
+        self._parents: dict[str, str] = {}
+        self._rows: dict[str, set[int]] = {}
+        #: By label and value, the rows of the nodes that have it.
+        self._by_label: dict[str, dict[str | None, list[int]]] = {}
+
+    def faults(self, tree: HyperNodeTree) -> dict[str, tuple[str, ...]]:
+        """What is wrong with the objects from which this tree was made."""
+        for each in tree.hyper_nodes[: tree.top]:
+            if not len(tree.rows(tree.index[each.name])):
+                self._complain(each.name, "no node is in it; nothing is placed there")
+        return {name: tuple(faults) for name, faults in self._faults.items()}
+
+    def domains(self) -> Sequence[HyperNode]:
+        sound = [name for name in sorted(self._objects) if self._is_sound(name)]
+        for name in sound:
+            self._read_members(name)
+        self._check_tier_names(sound)
+        return [
+            HyperNode(
+                name=name,
+                tier=self._tier(name),
+                tier_name=self._objects[name].spec.tier_name or "",
+                parent=self._parents.get(name, ""),
+                rows=tuple(sorted(self._rows.get(name, ()))),
+            )
+            for name in sound
+        ]
+
+    def _complain(self, name: str, fault: str) -> None:
+        self._faults.setdefault(name, []).append(fault)
+
+    def _tier(self, name: str) -> int:
+        return self._objects[name].spec.tier or 0
+
+    def _is_sound(self, name: str) -> bool:
+        fault = fault_of(self._objects[name])
+        if fault:
+            self._complain(name, f"{fault}; the domain is left out")
+        return not fault
+
+    def _check_tier_names(self, names: list[str]) -> None:
+        """A name stands for one tier: that of the first domain that uses it."""
+        tiers: dict[str, tuple[int, str]] = {}
+        for name in names:
+            tier_name = self._objects[name].spec.tier_name
+            if tier_name:
+                tier, first = tiers.setdefault(tier_name, (self._tier(name), name))
+                if tier != self._tier(name):
+                    words = f"spec.tierName {tier_name!r} is that of tier {tier} at {first}, not of {self._tier(name)}"
+                    self._complain(name, words)
+
+    # -- members ------------------------------------------------------------------------------------------------
+
+    def _read_members(self, name: str) -> None:
+        for place, member in enumerate(self._objects[name].spec.members or ()):
+            field = f"spec.members[{place}]"
+            try:
+                chosen = chosen_by(member)
+                if isinstance(chosen, str):
+                    self._adopt(name, chosen)
+                else:
+                    self._rows.setdefault(name, set()).update(self._nodes(chosen))
+            except ValueError as error:
+                self._complain(name, f"{field}{error}; the member is left out")
+
+    def _nodes(self, chosen: ExactMatch | Selector | re2._Regexp) -> list[int]:
+        match chosen:
+            case ExactMatch(name=name):
+                return self._named(name or "")
+            case Selector():
+                return self._labelled(chosen)
+            case _:
+                return self._patterns.rows(chosen)
+
+    def _labelled(self, chosen: Selector) -> list[int]:
+        """Only nodes that have one of the values that are asked for are looked at closer."""
+        wanted = [requirement for requirement in chosen.requirements if requirement.operator == "In"]
+        candidates = min((self._having(each) for each in wanted), key=len, default=range(len(self._table)))
+        return [row for row in candidates if chosen.matches(self._table.nodes[row].labels)]
+
+    def _having(self, requirement: Requirement) -> Sequence[int]:
+        rows = self._by_label.get(requirement.key)
+        if rows is None:
+            rows = self._by_label[requirement.key] = {}
+            for row, node in enumerate(self._table.nodes):
+                rows.setdefault(node.labels.get(requirement.key), []).append(row)
+        return [row for value in set(requirement.values) for row in rows.get(value, ())]
+
+    def _named(self, name: str) -> list[int]:
+        row = self._table.index.get(name)
+        if row is None:
+            raise ValueError(f".selector.exactMatch.name: there is no node {name!r}")
+        return [row]
+
+    def _adopt(self, parent: str, child: str) -> None:
+        if child not in self._objects:
+            raise ValueError(f".selector.exactMatch.name: there is no HyperNode {child!r} yet")
+        if child == parent or self._tier(child) >= self._tier(parent):
+            words = f"{child} is of tier {self._tier(child)}, which is not below tier {self._tier(parent)}"
+            raise ValueError(f".selector.exactMatch.name: {words}")
+        owner = self._parents.setdefault(child, parent)
+        if owner != parent:
+            raise ValueError(f".selector.exactMatch.name: {child} is a member of {owner} already")
+
+
+def fault_of(hyper_node: WireHyperNode) -> str:
+    """What is wrong with an object whoever its members are; empty for nothing."""
+    if hyper_node.metadata.name == TOP:
+        return "metadata.name: this name is the cluster's own; choose another"
+    tier = hyper_node.spec.tier
+    if tier is None or tier < 0:
+        return "spec.tier: must be a number that is not negative; write 0 or more"
+    return ""
+
+
+def chosen_by(member: HyperNodeMember) -> str | ExactMatch | Selector | re2._Regexp:
+    """Who is meant: the name of a HyperNode, or nodes by name, labels or pattern. Raises ValueError for what can be
+    nobody, with the part of the member in front.
+    """
+    if member.type not in ("Node", "HyperNode"):
+        raise ValueError(f".type: {member.type!r} is not known; write Node or HyperNode")
+    choice = _only_choice(member.selector)
+    if member.type == "HyperNode":
+        if not isinstance(choice, ExactMatch):
+            raise ValueError(".selector: a member of type HyperNode is chosen by exactMatch alone")
+        return choice.name or ""
+    match choice:
+        case RegexMatch(pattern=pattern):
+            return _compiled(pattern or "")
+        case LabelSelector() as labels:
+            return selector_of(labels, ".selector.labelMatch")
+    return choice
+
+
+def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | LabelSelector:
+    """The one of the three ways to choose members that is used."""
+    ways = (selector.exact_match, selector.regex_match, selector.label_match) if selector else ()
+    given = [way for way in ways if way is not None]
+    if len(given) != 1:
+        raise ValueError(".selector: exactly one of exactMatch, regexMatch and labelMatch is needed")
+    return given[0]
+
+
+def _compiled(pattern: str) -> re2._Regexp:
+    if not 0 < len(pattern) <= LONGEST_PATTERN:
+        raise ValueError(f".selector.regexMatch.pattern: needs between 1 and {LONGEST_PATTERN} characters")
+    try:
+        return compiled(pattern)
+    except ValueError as error:
+        raise ValueError(f".selector.regexMatch.pattern: {error}") from None

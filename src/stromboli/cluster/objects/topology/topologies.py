@@ -1,0 +1,131 @@
+"""From Topology objects, as KAI has them, to trees of domains: nodes that have equal labels lie close together.
+
+A Topology names labels of nodes, the widest first. Nodes with the same values from the first label on are in one
+domain; a node that lacks one of the labels is in none. An object that makes no sense is left out, and says so. Groups
+of Kubernetes' own name such labels themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from stromboli import kube
+from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup, network_of, topology_labels
+from stromboli.core.model.nodes.table import NodeTable
+from stromboli.core.model.topology.hypernodes import HyperNode, HyperNodeTree
+from stromboli.kube.objects.topology import Topology
+
+#: As the definition of the kind says.
+MOST_LEVELS = 16
+#: The label that tells single nodes apart, so that nothing can be below it.
+HOSTNAME = "kubernetes.io/hostname"
+#: Between the values in the name of a domain: values of labels never have it.
+SEPARATOR = "/"
+
+
+class TopologyBook:
+    """All Topology objects, and the trees that follow from them and from the labels of nodes."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, Topology] = {}
+        #: The labels that groups name themselves, by the keys of the groups; and how many groups name the same.
+        self._of_groups: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._wanted: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        self._table: NodeTable | None = None
+        self._trees: Mapping[str, HyperNodeTree] = {}
+        self._faults: Mapping[str, str] = {}
+
+    def apply(self, topology: Topology) -> None:
+        known = self._objects.get(topology.key)
+        self._objects[topology.key] = topology
+        if known is None or known.spec != topology.spec:
+            self._table = None
+
+    def remove(self, name: str) -> None:
+        if self._objects.pop(name, None) is not None:
+            self._table = None
+
+    def follow(self, group: kube.PodGroup) -> None:
+        """A group has come or changed; most name no labels."""
+        labels = topology_labels(group.origin) if isinstance(group, NativeGroup) else ()
+        named = (network_of(group), labels) if all(labels) and labels else None
+        if self._of_groups.get(group.key) != named:
+            self.forget(group.key)
+        if named is not None and group.key not in self._of_groups:
+            self._of_groups[group.key] = named
+            if not self._wanted[named]:
+                self._table = None
+            self._wanted[named] += 1
+
+    def forget(self, key: str) -> None:
+        """A group is gone, or names no labels any more."""
+        named = self._of_groups.pop(key, None)
+        if named is not None:
+            self._wanted[named] -= 1
+            if not self._wanted[named]:
+                del self._wanted[named]
+                self._table = None
+
+    def objects(self) -> list[Topology]:
+        return list(self._objects.values())
+
+    def trees(self, table: NodeTable) -> Mapping[str, HyperNodeTree]:
+        """By name, the trees over these nodes; made anew only when an object or the facts of nodes have changed."""
+        if table is not self._table:
+            self._make(table)
+            self._table = table
+        return self._trees
+
+    def _make(self, table: NodeTable) -> None:
+        trees, faults = {}, {}
+        for name, topology in self._objects.items():
+            try:
+                trees[name] = tree_of(levels_of(topology), table)
+            except ValueError as error:
+                faults[name] = f"{error}; the topology is left out"
+            else:
+                if not trees[name]:
+                    faults[name] = "no node has all of its labels; nothing is placed by it"
+        trees |= {network: tree_of(labels, table) for network, labels in self._wanted}
+        self._trees, self._faults = trees, faults
+
+    def warnings(self) -> list[str]:
+        return [f"Topology {name}: {fault}" for name, fault in sorted(self._faults.items())]
+
+
+def levels_of(topology: Topology) -> Sequence[str]:
+    """The labels, the widest first. Raises ValueError."""
+    levels = [level.node_label or "" for level in topology.spec.levels or ()]
+    if not 1 <= len(levels) <= MOST_LEVELS:
+        raise ValueError(f"spec.levels: has {len(levels)} levels; write between 1 and {MOST_LEVELS}")
+    for place, label in enumerate(levels):
+        field = f"spec.levels[{place}].nodeLabel"
+        if not label:
+            raise ValueError(f"{field}: is missing; name a label of nodes")
+        if label in levels[:place]:
+            raise ValueError(f"{field}: {label!r} is a level already; name each label once")
+        if label == HOSTNAME and place + 1 < len(levels):
+            raise ValueError(f"{field}: nothing can be below {HOSTNAME!r}; make it the last level")
+    return levels
+
+
+def tree_of(levels: Sequence[str], table: NodeTable) -> HyperNodeTree:
+    """The tree in which the last level has tier 1, and the first the highest."""
+    members: dict[tuple[str, ...], list[int]] = {}
+    for row, node in enumerate(table.nodes):
+        path = tuple(node.labels.get(label, "") for label in levels)
+        if all(path):
+            members.setdefault(path, []).append(row)
+    paths = {path[:depth] for path in members for depth in range(1, len(levels) + 1)}
+    domains = [
+        HyperNode(
+            name=SEPARATOR.join(path),
+            tier=len(levels) - len(path) + 1,
+            tier_name=levels[len(path) - 1],
+            parent=SEPARATOR.join(path[:-1]),
+            rows=tuple(members.get(path, ())),
+        )
+        for path in paths
+    ]
+    return HyperNodeTree(len(table), domains, tier_names=list(reversed(levels)))

@@ -1,0 +1,300 @@
+"""The books of the cache, kept up to date.
+
+What the model needs is derived from the objects when somebody asks for it, and only for what changed since the last
+time. A change of structure (nodes, resources, terms, ports, queues) derives everything anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stromboli import kube
+from stromboli.cluster.objects.claims.resource_claims import ClaimBook
+from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group, queue_name_of
+from stromboli.cluster.objects.pods.decoder import Reading
+from stromboli.cluster.objects.pods.fractional_gpus import gpu_wish_in
+from stromboli.cluster.objects.pods.pods import Counted, PodRecord, task_of
+from stromboli.cluster.objects.pods.run_times import run_time_complaint
+from stromboli.cluster.objects.storage.volumes import VolumeBook
+from stromboli.cluster.state.assumptions import Decisions
+from stromboli.cluster.state.cluster_state import Derived
+from stromboli.cluster.state.device_assignments import DeviceBook
+from stromboli.cluster.state.nodes_and_queues import Structure
+from stromboli.core.model.nodes.amounts import Layout
+from stromboli.core.model.nodes.table import NodeTable
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.tasks.pod_terms import PodTerm
+from stromboli.core.model.tasks.task import OCCUPYING_STATUSES, TaskStatus
+
+
+@dataclass(slots=True)
+class Membership:
+    """Groups, pods, and which pods belong to which job."""
+
+    groups: dict[str, kube.PodGroup] = field(default_factory=dict)
+    records: dict[str, PodRecord] = field(default_factory=dict)
+    #: By job, the uids of its pods.
+    members: dict[str, set[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Changes:
+    """What has changed since the books were last brought up to date."""
+
+    pods: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    #: Groups of which at most the phase is another.
+    phases: set[str] = field(default_factory=set)
+    jobs: set[str] = field(default_factory=set)
+
+
+class Bookkeeping:
+    def __init__(
+        self,
+        membership: Membership,
+        structure: Structure,
+        reading: Reading,
+        decisions: Decisions,
+        volumes: VolumeBook,
+        claims: ClaimBook,
+        *,
+        seed: int,
+        default_queue: str,
+    ) -> None:
+        self._membership = membership
+        self._structure = structure
+        self._reading = reading
+        self._decisions = decisions
+        self._volumes = volumes
+        self._claims = claims
+        self._seed = seed
+        self._default_queue = default_queue
+        self.changes = Changes()
+        #: Jobs that changed since somebody last took note of them.
+        self.touched: set[str] = set()
+        self.devices = DeviceBook()
+        #: How every pod was entered.
+        self.counted: dict[str, Counted] = {}
+        self._derived = Derived(NodeTable(()), {}, Layout(len(reading.axis)), {})
+        self._built_for: tuple[int, ...] = ()
+        self._revised_for = 0
+        self._terms_counted = 0
+        self._images: frozenset[str] = frozenset()
+        #: By kind and name (pods: uid) of the object.
+        self._warnings: dict[tuple[str, str], str] = {}
+        self._group_faults: dict[str, str] = {}
+
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with objects, in words."""
+        return tuple(sorted((*self._warnings.values(), *self._structure.warnings())))
+
+    def distrust(self) -> None:
+        """Trust nothing that was derived: next time everything is derived anew from the objects."""
+        self._built_for = ()
+
+    def derived(self) -> Derived:
+        """What follows from the objects, brought up to date."""
+        if self._current_structure() != self._built_for:
+            self._rebuild()
+        elif self._revised_for != self._structure.revision:
+            self._revise()
+        if len(self._reading.terms.counted) != self._terms_counted:
+            self._count_new_terms()
+        changes = self.changes
+        if self._reading.classifier.tells_queues_apart:
+            changes.pods |= self._moved_between_queues()
+        fresh = {key for key in changes.groups if key not in self._derived.jobs}
+        for key in sorted(fresh):  # before their pods, which then join them once
+            self._refresh_group(key)
+        for uid in sorted(changes.pods):
+            self._recount(uid)
+        for key in sorted(changes.groups - fresh):
+            self._refresh_group(key)
+        for key in sorted(changes.phases - changes.groups):
+            self._enter_phase(key)
+        self.touched |= changes.jobs
+        for key in sorted(changes.jobs):
+            self._settle(key)
+        self.changes = Changes()
+        return self._derived
+
+    # -- structure ----------------------------------------------------------------------------------------------
+
+    def _current_structure(self) -> tuple[int, ...]:
+        return self._structure.generation, *self._reading.generation
+
+    def _rebuild(self) -> None:
+        """Derive everything anew from the objects."""
+        self._warnings = {}
+        layout = Layout(len(self._reading.axis), self._reading.ports)
+        self._derived = Derived(self._new_table(), self._offers(), layout, self._queues())
+        self.counted, self.devices = {}, DeviceBook()
+        self.changes.pods = set(self._membership.records)
+        self.changes.groups = {*self._membership.groups, *self._membership.members}
+        self._built_for = self._current_structure()
+        self._revised_for = self._structure.revision
+        self._terms_counted = len(self._reading.terms.counted)
+
+    def _revise(self) -> None:
+        """Nodes and queues are where they were, and say something else."""
+        before, memory = self._images, self._reading.gpus.largest
+        self._derived.revise(self._new_table(), self._offers(), self._queues())
+        self._revised_for = self._structure.revision
+        if changed := before ^ self._images:
+            for uid, record in self._membership.records.items():
+                if not record.pod.spec.node_name and record.facts and not changed.isdisjoint(record.facts.images):
+                    self.changes.pods.add(uid)
+        if memory != self._reading.gpus.largest:
+            self.changes.pods.update(self._sharing_by_memory())
+
+    def _sharing_by_memory(self) -> list[str]:
+        """The pods that count as part of the largest GPU."""
+        reading = ((uid, record.facts) for uid, record in self._membership.records.items())
+        wishes = ((uid, gpu_wish_in(facts.devices)) for uid, facts in reading if facts is not None)
+        return [uid for uid, wish in wishes if wish is not None and wish.memory]
+
+    def _count_new_terms(self) -> None:
+        """Somebody asks about pods of some kind for the first time: those that are of that kind are counted again."""
+        counted = self._reading.terms.counted
+        fresh = [term for term in counted[self._terms_counted :] if isinstance(term, PodTerm)]
+        self._terms_counted = len(counted)
+        for uid, record in self._membership.records.items():
+            metadata = record.pod.metadata
+            if any(term.matches(metadata.namespace, metadata.labels or {}) for term in fresh):
+                self.changes.pods.add(uid)
+
+    def _new_table(self) -> NodeTable:
+        facts = [entry.facts for entry in self._structure.nodes.values()]
+        self._images = frozenset(image for node in facts for image in node.images)
+        self._reading.gpus.look_at(facts)
+        return NodeTable(facts, self._seed)
+
+    def _offers(self) -> dict[str, Mapping[int, int]]:
+        return {name: entry.offer for name, entry in self._structure.nodes.items()}
+
+    def _queues(self) -> dict[str, Queue]:
+        return dict(sorted(self._structure.queues.items()))
+
+    # -- pods ---------------------------------------------------------------------------------------------------
+
+    def _recount(self, uid: str) -> None:
+        """Take a pod out of the books as it was, and enter it as it is."""
+        self._warnings.pop(("pod", uid), None)
+        self.devices.forget(uid)
+        old = self.counted.pop(uid, None)
+        if old is not None:
+            self._derived.remove(old)
+            self.changes.jobs.add(old.task.job)
+        record = self._membership.records.get(uid)
+        if record is None:
+            return
+        if record.job:
+            self.changes.jobs.add(record.job)
+        try:
+            counted = self._entry_of(record)
+        except ValueError as error:  # nothing that one pod says may keep the others from being counted
+            self._warnings["pod", uid] = f"Pod {record.pod.key}: {error}"
+            return
+        if counted is not None:
+            self.counted[uid] = self._derived.add(counted, record.pod.metadata.labels or {})
+            self._note_devices(record, counted)
+
+    def _note_devices(self, record: PodRecord, counted: Counted) -> None:
+        """A pod that takes room may say that it was given devices."""
+        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+            given = self._decisions.given.get(record.pod.metadata.uid, {})
+            leaves = counted.status is TaskStatus.RELEASING
+            self.devices.enter(record, self._derived.table.names[counted.row], given, leaving=leaves)
+
+    def _moved_between_queues(self) -> set[str]:
+        """The pods whose job has another queue than when they were counted."""
+        jobs, members = self._derived.jobs, self._membership.members
+        moved = (key for key in self.changes.groups if key not in jobs or jobs[key].queue != self._queue_of(key))
+        return {uid for key in moved for uid in members.get(key, ())}
+
+    def _queue_of(self, job: str) -> str:
+        group = self._membership.groups.get(job)
+        return queue_name_of(group, self._default_queue) if group is not None else ""
+
+    def _entry_of(self, record: PodRecord) -> Counted | None:
+        pod, uid = record.pod, record.pod.metadata.uid
+        if record.fault:
+            self._warnings["pod", uid] = record.fault
+            if not pod.spec.node_name:
+                return None
+        elif complaint := run_time_complaint(pod):
+            self._warnings["pod", uid] = f"Pod {pod.key}: {complaint}"
+        status = self._decisions.status_of(pod)
+        node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
+        volumes, devices = self._volumes.needs(pod), self._claims.needs(pod)
+        queue = self._queue_of(record.job)
+        task_class = self._reading.class_of(record, self._images, queue, volumes.needs, devices.needs)
+        if avoided := self._decisions.avoided.get(uid):
+            task_class = self._reading.classifier.avoiding(task_class, avoided)
+        row = self._derived.columns.take(status, node)
+        rests, promised = uid in self._decisions.resting, self._decisions.nominated_node_of(pod)
+        priorities = self._structure.priorities
+        task = task_of(
+            pod, record.job, row, task_class, priorities, rests=rests, nominated_node=promised, claims=volumes.claims
+        )
+        if devices.keys:
+            task.resource_claims, task.claim_names = devices.keys, devices.names
+        return Counted(task, status, node)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def _refresh_group(self, key: str) -> None:
+        """A PodGroup has come, changed or gone: give its job the new spec."""
+        self.changes.jobs.add(key)
+        self._warnings.pop(("group", key), None)
+        uids = sorted(self._membership.members.get(key, ()))
+        group = self._membership.groups.get(key)
+        if group is None:
+            self._group_faults.pop(key, None)
+            if not uids:
+                return
+        spec = missing_group(key)
+        if group is not None:
+            spec = job_spec(group, self._reading.axis, self._structure.priorities, self._default_queue)
+            self._group_faults[key] = spec.fault
+            if spec.fault:
+                self._warnings["group", key] = spec.fault
+        records, counted = self._membership.records, self.counted
+        members = {  # who is still counted elsewhere comes when it is counted again
+            uid: (counted[uid], records[uid].pod.metadata.labels or {})
+            for uid in uids
+            if uid in counted and counted[uid].task.job == key
+        }
+        self.counted |= self._derived.set_spec(spec, self._decisions.phases.get(key, ""), members)
+
+    def _enter_phase(self, key: str) -> None:
+        """A PodGroup asks for what it asked for, and is in another phase."""
+        self.changes.jobs.add(key)
+        if key in self._derived.jobs:
+            self._derived.set_phase(key, self._decisions.phases.get(key, ""))
+        else:
+            self._refresh_group(key)
+
+    def _settle(self, key: str) -> None:
+        """A job's members or spec have changed: bring everything up to date that follows from both."""
+        if key not in self._membership.groups and key not in self._membership.members:
+            self._derived.drop_job(key)
+            self.touched.discard(key)
+            return
+        self._derived.set_fault(key, self._fault_of(key))
+        self._derived.settle_job(key)
+
+    def _fault_of(self, key: str) -> str:
+        """What is wrong with a job's objects: its PodGroup, its first faulty pod that is not running, or its queue."""
+        records, members = self._membership.records, self._membership.members.get(key, ())
+        own = self._group_faults[key] if key in self._membership.groups else missing_group(key).fault
+        first = min((uid for uid in members if _keeps_waiting(records[uid])), default=None)
+        job = self._derived.jobs.get(key)
+        of_queue = self._structure.queue_faults.get(job.queue, "") if job else ""
+        return own or (of_queue if first is None else records[first].fault)
+
+
+def _keeps_waiting(record: PodRecord) -> bool:
+    """Whether a pod is at fault and not running: what runs already keeps nobody waiting."""
+    return bool(record.fault) and not record.pod.spec.node_name

@@ -1,0 +1,226 @@
+"""What follows from the objects of a cluster: node table, books, jobs, sums.
+
+It is made for one structure (nodes, resources, terms, ports, queues) and then follows pods and PodGroups one by
+one. Jobs that a snapshot may still be reading are copied before they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.cluster.objects.pod_groups.pod_groups import missing_group, sub_job_of
+from stromboli.cluster.objects.pods.pods import Counted
+from stromboli.cluster.state.queue_sums import QueueSums
+from stromboli.cluster.state.task_columns import TaskColumns
+from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, JobSpec, SubJob, empty_counts
+from stromboli.core.model.nodes.amounts import Effect, Layout
+from stromboli.core.model.nodes.table import NodeTable
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.resources.resources import add_request
+from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.model.volumes.volume_usage import VolumeUse
+
+#: A pod as it was entered, and its labels.
+Member = tuple[Counted, Mapping[str, str]]
+
+#: Jobs in these phases are looked at in every cycle, pods or not.
+_UNSETTLED = ("Pending", "Inqueue")
+
+
+class Derived:
+    def __init__(
+        self,
+        table: NodeTable,
+        offered: Mapping[str, Mapping[int, int]],
+        layout: Layout,
+        queues: Mapping[str, Queue],
+    ) -> None:
+        self.table = table
+        self.layout = layout
+        self.queues = queues
+        self.books = layout.empty(len(table))
+        for name, amounts in offered.items():
+            for dimension, amount in amounts.items():
+                self.books[layout.allocatable + dimension, table.index[name]] = amount
+        self.books[: layout.resources] = self.books[layout.allocatable :]
+        self.tallies: dict[int, NDArray[np.int32]] = {}
+        #: Now, and once everybody who is being released is gone.
+        self.volume_use, self.later_volume_use = VolumeUse(len(table)), VolumeUse(len(table))
+        self.columns = TaskColumns()
+        #: By node row, the uids of the pods that take room there.
+        self.standing: dict[int, set[str]] = {}
+        self.jobs: dict[str, Job] = {}
+        self.sums = QueueSums(queues, layout.resources)
+        self.waiting: set[str] = set()
+        self.generation = 0
+        self._copied_at: dict[str, int] = {}
+        self._effects: dict[tuple[int, TaskStatus], tuple[TaskClass, Effect]] = {}
+        self._shared_tallies: set[int] = set()
+
+    def revise(self, table: NodeTable, offered: Mapping[str, Mapping[int, int]], queues: Mapping[str, Queue]) -> None:
+        """The same nodes and queues say something else about themselves; who stands where stays as it is."""
+        self.table, self.queues = table, queues
+        fresh = np.zeros((self.layout.resources, len(table)), dtype=np.int64)
+        for name, amounts in offered.items():
+            for dimension, amount in amounts.items():
+                fresh[dimension, table.index[name]] = amount
+        self.books[: self.layout.resources] += fresh - self.books[self.layout.allocatable :]
+        self.books[self.layout.allocatable :] = fresh
+
+    def shared(self) -> None:
+        """A snapshot was taken: what it shows must not change any more."""
+        self.generation += 1
+        self._shared_tallies = set(self.tallies)
+
+    # -- pods ---------------------------------------------------------------------------------------------------
+
+    def add(self, counted: Counted, labels: Mapping[str, str]) -> Counted:
+        """Enter a pod into the books of its node and its job; the answer is how it was entered."""
+        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+            self._occupy(counted, 1)
+        job = counted.task.job
+        return self._join(self._writable(job), counted, labels) if job else counted
+
+    def remove(self, counted: Counted) -> None:
+        task = counted.task
+        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+            self._occupy(counted, -1)
+        if task.job in self.jobs:
+            job = self._writable(task.job)
+            self._count(job, counted, -1)
+            job.tasks.pop(task.uid, None)
+            if task.sub_job:
+                _leave_sub_job(job, task)
+        self.columns.give_back(task.row)
+
+    def _occupy(self, counted: Counted, sign: int) -> None:
+        task_class = counted.task.task_class
+        self.books[: self.layout.changing, counted.row] += sign * self._effect(task_class, counted.status)
+        for number in task_class.feeds:
+            self._own_tally(number)[counted.row] += sign
+        if task_class.volumes is not None:
+            self.volume_use.add(task_class.volumes, counted.row, sign)
+            if counted.status is not TaskStatus.RELEASING:
+                self.later_volume_use.add(task_class.volumes, counted.row, sign)
+        standing = self.standing.setdefault(counted.row, set())
+        (standing.add if sign > 0 else standing.discard)(counted.task.uid)
+
+    def _effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
+        """What a pod of the class adds to the books of its node: worked out once for pods that are alike."""
+        kept, known = self._effects.get((task_class.number, status), (None, None))
+        if kept is not task_class or known is None:
+            known = self.layout.effect(task_class, status)
+            self._effects[task_class.number, status] = task_class, known
+        return known
+
+    def _own_tally(self, number: int) -> NDArray[np.int32]:
+        column = self.tallies.get(number)
+        if column is None:
+            column = self.tallies[number] = np.zeros(len(self.table), dtype=np.int32)
+        elif number in self._shared_tallies:
+            column = self.tallies[number] = column.copy()
+            self._shared_tallies.discard(number)
+        return column
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def _writable(self, key: str) -> Job:
+        """The job, safe to change: a snapshot that shows it keeps what it shows."""
+        job = self.jobs.get(key)
+        if job is None:
+            job = Job(missing_group(key), self.layout.resources)
+        elif self._copied_at.get(key) != self.generation:
+            job = job.copy()
+            job.tasks, job.requested = dict(job.tasks), job.requested[:]
+            for sub_job in job.sub_jobs.values():
+                sub_job.tasks = list(sub_job.tasks)
+        self._copied_at[key] = self.generation
+        self.jobs[key] = job
+        return job
+
+    def _count(self, job: Job, counted: Counted, sign: int) -> None:
+        task, status = counted.task, counted.status
+        for counts in self._counters(job, task):
+            counts[status] += sign
+            if status is TaskStatus.PENDING and task.task_class.best_effort:
+                counts[PENDING_BEST_EFFORT] += sign
+        request = task.task_class.request
+        if status in ALLOCATED_STATUSES:
+            add_request(job.allocated, request, sign)
+        if status in ALLOCATED_STATUSES or status is TaskStatus.PENDING:
+            add_request(job.requested, request, sign)
+
+    def _counters(self, job: Job, task: Task) -> list[Counts]:
+        counters = [job.counts]
+        if job.spec.min_task_member:
+            counters.append(job.role_counts.setdefault(task.role, empty_counts()))
+        if task.sub_job:
+            counters.append(job.sub_jobs[task.sub_job].counts)
+        return counters
+
+    def _join(self, job: Job, counted: Counted, labels: Mapping[str, str]) -> Counted:
+        """Count a pod among the members of a job. A snapshot may show the task, so one that gets another sub-job is
+        replaced.
+        """
+        key, policy, index = sub_job_of(job.spec, labels) if job.spec.policies else ("", None, 0)
+        if counted.task.sub_job != key:
+            counted = replace(counted, task=replace(counted.task, sub_job=key))
+        job.tasks[counted.task.uid] = counted.task
+        if key:
+            _join_sub_job(job.sub_jobs.setdefault(key, SubJob(key, job.key, policy, index)), counted.task)
+        self._count(job, counted, 1)
+        return counted
+
+    def set_spec(self, spec: JobSpec, phase: str, members: Mapping[str, Member]) -> dict[str, Counted]:
+        """The PodGroup is new, has changed or is gone: count its members anew, as roles and sub-jobs may be different
+        now. The answer is how they were entered.
+        """
+        job = Job(spec, self.layout.resources)
+        job.phase = phase or "Pending"
+        self._copied_at[spec.key] = self.generation
+        self.jobs[spec.key] = job
+        return {uid: self._join(job, counted, labels) for uid, (counted, labels) in members.items()}
+
+    def set_phase(self, key: str, phase: str) -> None:
+        self._writable(key).phase = phase or "Pending"
+
+    def set_fault(self, key: str, fault: str) -> None:
+        """What makes no sense about the job's objects, if anything."""
+        if key not in self.jobs or self.jobs[key].spec.fault != fault:
+            job = self._writable(key)
+            job.spec = replace(job.spec, fault=fault)
+
+    def drop_job(self, key: str) -> None:
+        self.jobs.pop(key, None)
+        self._copied_at.pop(key, None)
+        self.waiting.discard(key)
+        self.sums.update(key, None)
+
+    def settle_job(self, key: str) -> None:
+        """A job's members or spec have changed: bring the sums and the list of waiting jobs up to date."""
+        job = self.jobs[key]
+        self.sums.update(key, job)
+        if job.pending_count or job.phase in _UNSETTLED:
+            self.waiting.add(key)
+        else:
+            self.waiting.discard(key)
+
+
+def _join_sub_job(sub_job: SubJob, task: Task) -> None:
+    sub_job.priority = max(sub_job.priority, task.priority) if sub_job.tasks else task.priority
+    sub_job.tasks.append(task)
+
+
+def _leave_sub_job(job: Job, task: Task) -> None:
+    """A sub-job exists as long as it has tasks, and is as important as the most important of them."""
+    sub_job = job.sub_jobs[task.sub_job]
+    sub_job.tasks.remove(task)
+    if not sub_job.tasks:
+        del job.sub_jobs[task.sub_job]
+    elif task.priority == sub_job.priority:
+        sub_job.priority = max(other.priority for other in sub_job.tasks)

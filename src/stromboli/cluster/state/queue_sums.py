@@ -1,0 +1,64 @@
+"""The sums of queues, kept up to date job by job: what a job adds is remembered, so that a change costs one job."""
+
+from collections.abc import Mapping
+
+from stromboli.cluster.objects.queues import chains_of
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import ROOT, Queue, QueueBooks
+from stromboli.core.model.resources.resources import Amounts, add_amounts, dense, exceeding, subtract_amounts
+from stromboli.core.model.tasks.task import ALLOCATED_STATUSES
+
+Share = tuple[Amounts, Amounts, Amounts, Amounts]
+
+
+def _promised_room(job: Job, size: int) -> Amounts:
+    """What an admitted job may still take of its minimum."""
+    return dense(job.missing_minimum() if _is_promised(job) else (), size)
+
+
+def _is_promised(job: Job) -> bool:
+    if job.phase == "Inqueue":
+        return True
+    allocated = sum(job.counts[status] for status in ALLOCATED_STATUSES)
+    return job.phase == "Running" and allocated >= job.min_available
+
+
+class QueueSums:
+    """Allocated, request, inqueue and elastic sums of every queue with its descendants."""
+
+    def __init__(self, queues: Mapping[str, Queue], size: int) -> None:
+        self._size = size
+        self.books = {name: QueueBooks.empty(name, size) for name in (*queues, ROOT)}
+        self._queues = queues
+        self._chains = chains_of(queues, self.books)
+        self._shares: dict[str, tuple[str, Share]] = {}
+
+    def update(self, key: str, job: Job | None) -> None:
+        """The job is new, has changed, or (None) is gone."""
+        old = self._shares.pop(key, None)
+        if old is not None:
+            self._apply(*old, sign=-1)
+        if job is not None:
+            share = self._share_of(job)
+            self._shares[key] = (job.queue, share)
+            self._apply(job.queue, share, sign=1)
+
+    def _share_of(self, job: Job) -> Share:
+        size = self._size
+        minimum = dense(job.min_resources or (), size)
+        return job.allocated[:], job.requested[:], _promised_room(job, size), exceeding(job.allocated, minimum)
+
+    def _apply(self, queue: str, share: Share, *, sign: int) -> None:
+        change = add_amounts if sign > 0 else subtract_amounts
+        if queue in self.books:
+            self.books[queue].jobs += sign
+        for books in self._chains.get(queue, ()):
+            for total, part in zip((books.allocated, books.request, books.inqueue, books.elastic), share, strict=True):
+                change(total, part)
+
+    def copies(self) -> dict[str, QueueBooks]:
+        """The books of all queues for one cycle."""
+        copies = {name: books.copy() for name, books in self.books.items()}
+        for name, chain in self._chains.items():
+            copies[name].chain = tuple(copies[books.name] for books in chain)
+        return copies

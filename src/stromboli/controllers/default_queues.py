@@ -1,0 +1,13 @@
+"""The queues that exist everywhere: the root of the tree, and the one for jobs that name none."""
+
+from stromboli import kube
+from stromboli.core.model.queues.queue import ROOT
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.volcano import QueueSpec
+
+
+def standard_queues(default: str = "default") -> tuple[kube.Queue, ...]:
+    return (
+        kube.Queue(metadata=ObjectMeta(name=ROOT, uid=ROOT), spec=QueueSpec(weight=1, reclaimable=False)),
+        kube.Queue(metadata=ObjectMeta(name=default, uid=default), spec=QueueSpec(weight=1, reclaimable=True)),
+    )

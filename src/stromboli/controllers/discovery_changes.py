@@ -1,0 +1,76 @@
+"""Bringing the HyperNodes of a cluster in line with what was discovered; those that people wrote are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stromboli.controllers.discovered_hypernodes import as_manifest, is_discovered
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.client.client import PatchKind
+from stromboli.kube.objects.catalogue import HYPER_NODES
+from stromboli.kube.objects.topology import HyperNode
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What has to be done, and what is fine."""
+
+    #: All that is to be there, but for what is taken.
+    wanted: tuple[HyperNode, ...]
+    made: tuple[HyperNode, ...]
+    #: As they are in the cluster, like those that go.
+    changed: tuple[HyperNode, ...]
+    removed: tuple[HyperNode, ...]
+    same: tuple[HyperNode, ...]
+    #: Names that discovery would use, of HyperNodes that people wrote: theirs stand for these domains.
+    taken: tuple[str, ...]
+
+
+def changes_to(existing: Iterable[HyperNode], discovered: Iterable[HyperNode]) -> Changes:
+    there, found = {each.key: each for each in existing}, {each.key: each for each in discovered}
+    taken = tuple(name for name in found if name in there and not is_discovered(there[name]))
+    wanted = {name: each for name, each in found.items() if name not in taken}
+    kept = [there[name] for name in wanted if name in there]
+    return Changes(
+        wanted=tuple(wanted.values()),
+        made=tuple(each for name, each in wanted.items() if name not in there),
+        changed=tuple(each for each in kept if each.spec != wanted[each.key].spec),
+        removed=tuple(each for name, each in there.items() if is_discovered(each) and name not in found),
+        same=tuple(each for each in kept if each.spec == wanted[each.key].spec),
+        taken=taken,
+    )
+
+
+async def write(client: Client, changes: Changes) -> None:
+    """Make them true. Raises RequestFailed, a conflict where somebody else has written meanwhile."""
+    known, fine = {each.key: each for each in changes.changed}, {each.key for each in changes.same}
+    for each in changes.wanted:
+        if each.key not in fine:
+            await _apply(client, each, known.get(each.key))
+    for each in changes.removed:
+        await _remove(client, each)
+
+
+async def _apply(client: Client, wanted: HyperNode, known: HyperNode | None) -> None:
+    """Ours is written over what we read of it; where nothing was, nothing of anybody else is taken over."""
+    body = as_manifest(wanted)
+    if known is not None:
+        body["metadata"] |= {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
+    await client.patch(HYPER_NODES, wanted.key, body, kind=PatchKind.APPLY, force=known is not None)
+
+
+async def _remove(client: Client, hyper_node: HyperNode) -> None:
+    """This very object as it was read: somebody may have taken the label off it."""
+    metadata = hyper_node.metadata
+    try:
+        await client.delete(
+            HYPER_NODES, metadata.name, uid=metadata.uid, resource_version=metadata.resource_version or ""
+        )
+    except ApiError as error:
+        if not error.is_missing:
+            raise

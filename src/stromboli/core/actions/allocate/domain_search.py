@@ -1,0 +1,236 @@
+"""Allocating a job that is made of sub-jobs, or that wants its nodes close together.
+
+Domains of nodes are tried group by group, the closest first. Domains that cannot hold what is needed are left out
+without a try, by their sums. The others are tried in the order of their scores, each on a statement that is undone when
+it fails; so the first that works is the best that works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stromboli.core.actions.allocate.domain_packer import Dealing
+from stromboli.core.actions.allocate.gang_placer import Placing
+from stromboli.core.actions.allocate.pending_tasks import Worksheet
+from stromboli.core.actions.allocate.shard_order import nodes_outside, ours_first
+from stromboli.core.config.plugin import Domain
+from stromboli.core.model.jobs.job import Job, SubJob, valid_in
+from stromboli.core.model.nodes.table import Mask
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.topology.hypernodes import TOP
+from stromboli.core.session.refusals import TaskRefusal
+from stromboli.core.session.session import Session
+from stromboli.core.session.statement import Plan, Statement
+from stromboli.core.topology.domain_group import marked_in
+from stromboli.core.topology.domain_search_records import Look, SearchAccount, SearchAccounts, why_nowhere
+from stromboli.core.topology.sub_jobs import needed_by, sub_jobs_by_need
+
+CLUSTER = Domain(TOP, 1)
+
+
+class DomainSearch:
+    def __init__(self, session: Session, job: Job) -> None:
+        self._session = session
+        self._job = job
+
+    def allocate(self, worksheet: Worksheet) -> bool:
+        """Find the best domain for what the job needs next. True when something was committed."""
+        session, job = self._session, self._job
+        account = self._account()
+        with session.statement() as statement:
+            tasks = [task for task in worksheet.rest if session.ledger.is_pending(task)]
+            if not self._place(statement, tasks, account):
+                self._tell(account)
+                return False
+            served = {task.uid for each in statement.operations for task in each.entry.tasks}
+            account.placed = len(served)
+            self._tell(account)
+            worksheet.drop(served)
+            if session.job_ready(job):
+                statement.commit()
+                return True
+            statement.keep()
+            return False
+
+    def plan(self, tasks: Sequence[Task]) -> Plan | None:
+        """Where the tasks would go; nothing of it remains."""
+        with self._session.statement() as statement:
+            return statement.save() if self._place(statement, tasks, self._account()) else None
+
+    def _place(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount) -> bool:
+        """Place the job in the best domain of the first group that has one. If there is none, nothing remains."""
+        groups = self._session.gradient_for_job(self._job, CLUSTER)
+        for group in ours_first(self._session, groups, tasks, account):
+            if self._place_in_best(statement, tasks, account, self._look(account, group, tasks)):
+                return True
+        return False
+
+    # -- accounts -----------------------------------------------------------------------------------------------
+
+    def _account(self) -> SearchAccount:
+        session, job = self._session, self._job
+        needed, tree = session.tasks_until_ready(job), session.snapshot.network_of(job)
+        spec, has_mates = job.spec, bool(job.ready_count)
+        return SearchAccount(tree, "", spec.topology, needed, has_mates, CLUSTER, bool(spec.min_resources))
+
+    def _account_of(self, sub_job: SubJob, root: Domain) -> SearchAccount:
+        needed, tree = needed_by(self._session, sub_job), self._session.snapshot.network_of(self._job)
+        topology = sub_job.policy.topology if sub_job.policy else None
+        return SearchAccount(tree, sub_job.key, topology, needed, bool(sub_job.ready_count), root)
+
+    def _tell(self, account: SearchAccount) -> None:
+        """Say why no domain would do, unless it is not the fault of domains; keep the account if that is asked for."""
+        session, job = self._session, self._job
+        if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
+            session.accounts.searches.setdefault(job.key, SearchAccounts()).add(account)
+        if account.taken is None and (cause := _cause(account)) is not None:
+            session.refusal_of(job).replace(Reason(Code.NO_DOMAIN, f"{why_nowhere(cause)}{nodes_outside(session)}"))
+
+    # -- domains ------------------------------------------------------------------------------------------------
+
+    def _look(self, account: SearchAccount, group: Sequence[Domain], tasks: Sequence[Task]) -> Look:
+        """A look at a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
+        tree = group[0].tree
+        room = None if tree is None else self._session.domain_room.tasks_that_fit(tree, tasks)
+        roomy = group if room is None else marked_in(group, room >= account.needed)
+        look = Look(group, room, roomy, is_elastic=len(tasks) > account.needed)
+        self._session.measurements.domains_passed_over += len(group) - len(look.roomy)
+        account.tree = tree or account.tree
+        account.looks.append(look)
+        return look
+
+    def _by_score(self, subject: Job | SubJob, look: Look) -> Iterator[tuple[Domain, float]]:
+        """The best first; among equals the one that holds most of the tasks, then by name. Scores may depend on who
+        else is left, so they are asked for again whenever one is not taken.
+        """
+        left = look.roomy
+        while left:
+            scores = look.scores = self._session.domain_scores(subject, left)
+            best, score = scores.best(look.room if look.is_elastic else None)
+            self._session.measurements.domains_tried += 1
+            yield best, score
+            left = [domain for domain in left if domain is not best]
+
+    def _place_inside(
+        self, statement: Statement, tasks: Sequence[Task], domain: Domain, needed: int, sub_job: SubJob | None = None
+    ) -> TaskRefusal | None:
+        """Place tasks in few parts of a domain, if that is enough to start, else wherever there is room in it. The
+        last task that found no node.
+        """
+        session, job, mark = self._session, self._job, len(statement.operations)
+
+        def place(some: Sequence[Task], inside: Mask | None) -> TaskRefusal | None:
+            placing = Placing(session, statement, job, sub_job, inside)
+            placing.run(Worksheet(some))
+            return placing.refused
+
+        if domain.tree is not None and domain.place is not None:
+            mates = job.tasks.values() if sub_job is None else sub_job.tasks
+            if Dealing(session, domain.tree, place).deal(domain.place, tasks[:needed], mates):
+                ready = session.job_ready(job) if sub_job is None else session.sub_job_ready(job, sub_job)
+                if ready:
+                    return None
+                statement.rollback(mark)
+        return place(tasks, domain.inside)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look) -> bool:
+        """Place the job in the best of the domains that have the room."""
+        if self._job.spec.policies:
+            return self._place_where_sub_jobs_are_best(statement, tasks, account, look)
+        for domain, score in self._by_score(self._job, look):
+            refused = self._place_inside(statement, tasks, domain, account.needed)
+            if self._can_start(statement):
+                account.take(domain, score)
+                return True
+            look.failed[domain.name] = refused
+            statement.rollback(0)
+        return False
+
+    def _can_start(self, statement: Statement) -> bool:
+        session = self._session
+        return bool(statement.operations) and (session.job_ready(self._job) or session.job_pipelined(self._job))
+
+    def _place_where_sub_jobs_are_best(
+        self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look
+    ) -> bool:
+        """Where its sub-jobs end up decides how good a domain is, so all domains are tried."""
+        best: Plan | None = None
+        scores = look.scores = {}
+        for domain in sorted(look.roomy, key=lambda domain: domain.name):
+            parts = SearchAccounts()
+            self._session.measurements.domains_tried += 1
+            score = self._place_sub_jobs(statement, tasks, domain, parts)
+            if not self._can_start(statement):
+                look.failed[domain.name] = next((part for part in parts if part.taken is None), None)
+            elif len(look.roomy) == 1:
+                account.take(domain, score, parts)
+                return True
+            else:
+                scores[domain.name] = score
+                if best is None or score > account.score:
+                    best = statement.save()
+                    account.take(domain, score, parts)
+            statement.rollback(0)
+        return best is not None and statement.recover(best)
+
+    # -- sub-jobs -----------------------------------------------------------------------------------------------
+
+    def _place_sub_jobs(
+        self, statement: Statement, tasks: Sequence[Task], domain: Domain, parts: SearchAccounts
+    ) -> float:
+        """Place sub-jobs until the job can start; the answer is the sum of the scores of their domains."""
+        by_sub_job: dict[str, list[Task]] = {}
+        for task in tasks:
+            by_sub_job.setdefault(task.sub_job, []).append(task)
+        before, total = -1, 0.0
+        while len(statement.operations) > before:
+            before = len(statement.operations)
+            for sub_job in sub_jobs_by_need(self._session, self._job, self._session.sub_job_ready):
+                waiting = [t for t in by_sub_job.get(sub_job.key, ()) if self._session.ledger.is_pending(t)]
+                if waiting:
+                    part = self._account_of(sub_job, domain)
+                    self._place_sub_job(statement, sub_job, waiting, part)
+                    parts.add(part)
+                    total += part.score
+                if statement.operations and self._session.job_ready(self._job):
+                    return total
+        return total
+
+    def _place_sub_job(
+        self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], account: SearchAccount
+    ) -> None:
+        """Place one sub-job in the best of its own domains, or leave no trace of it."""
+        session, mark = self._session, len(statement.operations)
+        groups = session.gradient_for_sub_job(sub_job, account.root)
+        for group in ours_first(self._session, groups, tasks, account):
+            look = self._look(account, group, tasks)
+            for domain, score in self._by_score(sub_job, look):
+                refused = self._place_inside(statement, tasks, domain, account.needed, sub_job)
+                if len(statement.operations) > mark and self._sub_job_can_start(sub_job):
+                    account.take(domain, score)
+                    account.placed = sum(len(each.entry.tasks) for each in statement.operations[mark:])
+                    return
+                look.failed[domain.name] = refused
+                statement.rollback(mark)
+        valid = valid_in(sub_job.counts)
+        if valid < sub_job.min_available:
+            detail = f"sub-group {sub_job.key} has {valid} of the {sub_job.min_available} pods that must start together"
+            session.refuse(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
+
+    def _sub_job_can_start(self, sub_job: SubJob) -> bool:
+        session = self._session
+        return session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)
+
+
+def _cause(account: SearchAccount) -> SearchAccount | None:
+    """The search that domains are to blame for: this one, or that of a part, where the whole may be anywhere."""
+    failures = [failure for look in account.looks for failure in look.failed.values()]
+    if any(isinstance(failure, TaskRefusal) and failure.nodes is None for failure in failures):
+        return None
+    if account.knows_domains:
+        return account
+    part = next((failure for failure in failures if isinstance(failure, SearchAccount)), None)
+    return _cause(part) if part is not None else None

@@ -1,0 +1,158 @@
+"""Placing the tasks of one job on one statement, until the job is ready or cannot get there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stromboli.core.actions.allocate.pending_tasks import Worksheet
+from stromboli.core.model.jobs.job import Job, SubJob
+from stromboli.core.model.nodes.table import Mask
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.session.refusals import NodeRefusals, TaskRefusal
+from stromboli.core.session.session import Session
+from stromboli.core.session.statement import Statement
+from stromboli.core.topology.sub_jobs import needed_by
+
+
+class Placing:
+    """One attempt: tasks go from a worksheet onto nodes, inside a domain or anywhere."""
+
+    def __init__(
+        self,
+        session: Session,
+        statement: Statement,
+        job: Job,
+        sub_job: SubJob | None = None,
+        within: Mask | None = None,
+    ) -> None:
+        self._session = session
+        self._search = session.search
+        self._statement = statement
+        self._job = job
+        self._sub_job = sub_job
+        self._within = within
+        self._queue = session.queue_of(job)
+        #: The last task that found no node.
+        self.refused: TaskRefusal | None = None
+        self._failed_roles: list[str] = []
+        #: How many operations there were when a class was refused: until there are more, it would be refused again.
+        self._refused_at: dict[int, int] = {}
+
+    def run(self, worksheet: Worksheet) -> bool:
+        """Serve tasks until there is enough to start (True), or one that cannot be done without finds no node.
+
+        Only a placement can be enough: where a job may run already, one task that finds no node does not end its turn.
+        """
+        while worksheet:
+            run = worksheet.take_run(self._wanted())
+            placed = len(self._statement.operations)
+            if not self._serve(run):
+                return False
+            if len(self._statement.operations) > placed and self._is_ready():
+                return True
+        return False
+
+    def _wanted(self) -> int:
+        """How many tasks may be placed before readiness has to be asked again."""
+        if self._sub_job is not None:
+            return needed_by(self._session, self._sub_job)
+        return self._session.tasks_until_ready(self._job)
+
+    def _is_ready(self) -> bool:
+        if self._sub_job is not None:
+            return self._session.sub_job_ready(self._job, self._sub_job)
+        return self._session.job_ready(self._job)
+
+    def _serve(self, run: Sequence[Task]) -> bool:
+        """Place a run of equal tasks. False when the attempt is lost."""
+        task_class = run[0].task_class
+        if self._refused_at.get(task_class.number) == len(self._statement.operations):
+            return True
+        if task_class.role and task_class.role in self._failed_roles:
+            detail = f"another pod of role {task_class.role!r} found no node"
+            self._refuse(run[0], Reason(Code.ROLE_REFUSED, detail), None, 0, keep=True)
+            return True
+        allowance = self._session.allocatable(self._queue, task_class, len(run))
+        if allowance is not None:
+            self._not_allowed(run[allowance.number], allowance.reason)
+            run = run[: allowance.number]
+            if not run:
+                self._refused_at[task_class.number] = len(self._statement.operations)
+                return True
+        unplaceable = self._session.pre_predicate(task_class)
+        if unplaceable is not None:
+            return self._lost(run[0], lambda: (unplaceable, None), 0)
+        placed = self._place(run)
+        if placed == len(run):
+            return True
+        return self._lost(run[placed], lambda: self._no_node(run[placed]), self._placed_of(task_class))
+
+    def _placed_of(self, task_class: TaskClass) -> int:
+        """How many tasks of the class have a place in this attempt, those of earlier runs included."""
+        entries = (operation.entry for operation in self._statement.operations)
+        return sum(len(entry.tasks) for entry in entries if entry.tasks[0].task_class is task_class)
+
+    def _place(self, run: Sequence[Task]) -> int:
+        """How many tasks of the run got a node or a held room."""
+        placed = 0
+        while placed < len(run):
+            task = run[placed]
+            if task.nominated_node and self._take_nominated(task):
+                placed += 1
+                continue
+            rows = self._search.places(task, len(run) - placed, self._within)
+            if rows:
+                self._statement.allocate(run[placed : placed + len(rows)], rows)
+                self._search.settle(task.task_class, rows)
+                placed += len(rows)
+            elif not self._wait_for_room(task):
+                break
+            else:
+                placed += 1
+        return placed
+
+    def _wait_for_room(self, task: Task) -> bool:
+        row = self._search.place_later(task, self._within)
+        if row >= 0:
+            self._statement.pipeline(task, row)
+        return row >= 0
+
+    def _take_nominated(self, task: Task) -> bool:
+        """A node that was chosen for the task before is tried first."""
+        row = self._session.nodes.index.get(task.nominated_node, -1)
+        if row < 0 or (self._within is not None and not self._within[row]) or not self._search.admits(task, row):
+            return False
+        self._statement.place(task, row)
+        return True
+
+    # -- refusals -----------------------------------------------------------------------------------------------
+
+    def _lost(self, task: Task, why: Callable[[], tuple[Reason, NodeRefusals | None]], placed: int) -> bool:
+        """A task found no node: note why, and say whether the job can still get enough without it."""
+        reason, nodes = why()
+        self._refuse(task, reason, nodes, placed)
+        self._refused_at[task.task_class.number] = len(self._statement.operations)
+        if task.role:
+            self._failed_roles.append(task.role)
+        return self._job.can_go_on_without(self._failed_roles or [task.role], self._sub_job)
+
+    def _no_node(self, task: Task) -> tuple[Reason, NodeRefusals]:
+        nodes = self._search.refusals(task.task_class, self._within)
+        return nodes.reason, nodes
+
+    def _not_allowed(self, task: Task, reason: Reason | None) -> None:
+        given = reason or Reason(Code.QUEUE_SHARE, f"queue {self._queue.name} may not take more")
+        self._refuse(task, given, None, 0, keep=True)
+        self._session.refuse(self._job, given)
+
+    def _refuse(
+        self, task: Task, reason: Reason, nodes: NodeRefusals | None, placed: int, *, keep: bool = False
+    ) -> None:
+        """Note a refusal of a class; with `keep`, one that is already known stays."""
+        known = self._session.refusal_of(self._job)
+        number = task.task_class.number
+        self.refused = TaskRefusal(task.key, number, reason, nodes, placed)
+        if not (keep and number in known.tasks):
+            known.add_task(self.refused)

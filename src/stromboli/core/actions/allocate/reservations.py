@@ -1,0 +1,213 @@
+"""Serving jobs beside reservations.
+
+A job that must wait is promised the room that it will have once others have ended. Whoever is served after it may take
+what is free only if they have ended by then, or leave that room alone. A promise is kept from cycle to cycle: the job
+starts on the promised nodes when the time has come, or earlier, and somewhere else, when it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from stromboli.core.actions.allocate.domain_search import DomainSearch
+from stromboli.core.actions.allocate.gang_placer import Placing
+from stromboli.core.actions.allocate.pending_tasks import Worksheet
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.jobs.reservation import Reservation
+from stromboli.core.model.nodes.amounts import Block
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.values.timestamps import written
+from stromboli.core.reservations.calendar import Booking, Calendar
+from stromboli.core.reservations.earliest_start import Making
+from stromboli.core.session.session import Session
+from stromboli.core.session.statement import Plan
+
+Attempt = Callable[[Session, Job, Worksheet], bool]
+
+
+def reserving_in(session: Session, attempt: Attempt) -> Reserving | None:
+    """The reservations of this cycle, if the backfill action has a strategy that needs them."""
+    configuration = session.program.configuration
+    if "backfill" not in configuration.actions:
+        return None
+    arguments = configuration.arguments_of("backfill")
+    if arguments["strategy"] == "best-effort":
+        return None
+    most = 1 if arguments["strategy"] == "easy" else arguments["maxReservations"]
+    return Reserving(session, attempt, most)
+
+
+class Reserving:
+    """Serves jobs in their turns. At most `most` jobs have a reservation at a time."""
+
+    def __init__(self, session: Session, attempt: Attempt, most: int) -> None:
+        self._session = session
+        self._attempt = attempt
+        self._most = most
+        self._calendar = Calendar(session)
+        #: What is set aside in the books at this moment.
+        self._aside: Block | None = None
+        for reservation in sorted(session.snapshot.reservations.values(), key=lambda each: (each.start, each.job)):
+            booking = self._read(reservation)
+            if booking is not None and self._calendar.fits(booking):
+                self._calendar.add(booking)
+
+    def _read(self, reservation: Reservation) -> Booking | None:
+        """What was promised in an earlier cycle, if its job still waits with the same tasks and nodes."""
+        session = self._session
+        job, index = session.jobs.get(reservation.job), session.nodes.index
+        places = [(job.tasks.get(uid) if job else None, index.get(node, -1)) for uid, node in reservation.places]
+        tasks = [task for task, row in places if task and row >= 0 and session.ledger.is_pending(task)]
+        if len(tasks) < len(places):
+            return None
+        start = max(reservation.start, session.now)
+        end = start + reservation.end - reservation.start
+        return self._calendar.book(reservation.job, start, end, tasks, [row for _, row in places])
+
+    def serve(self, job: Job, worksheet: Worksheet) -> bool:
+        """Try to give the job what it needs next, beside the reservations of others; else it may get one itself.
+
+        True when it may run, so that its other tasks get their turn.
+        """
+        own, tasks, mark = self._calendar.remove(job.key), worksheet.rest, worksheet.mark
+        run_time = max(task.run_time for task in tasks)
+        again = self._beside_others(job, worksheet, run_time)
+        if self._waits(job) and self._displace_less_important(job):
+            worksheet.return_to(mark)
+            again = self._beside_others(job, worksheet, run_time)
+        if self._waits(job) and own is not None and own.start <= self._session.now:
+            again = self._take_promised(job, own, worksheet)
+        if self._waits(job):
+            self._reserve(job, tasks, run_time, own)
+        return again
+
+    def close(self) -> None:
+        """Let go of everything: what comes after this action decides for itself.
+
+        What was promised to jobs that had no turn stands until its time has come: their queue may be served again.
+        """
+        self._set_aside(None)
+        decisions, names = self._session.decisions, self._session.nodes.names
+        for booking in self._calendar.bookings:
+            if booking.start > self._session.now:
+                decisions.reservations.setdefault(booking.job, booking.as_reservation(names))
+
+    def _waits(self, job: Job) -> bool:
+        return not (self._session.job_ready(job) or self._session.job_pipelined(job))
+
+    # -- beside others ------------------------------------------------------------------------------------------
+
+    def _beside_others(self, job: Job, worksheet: Worksheet, run_time: float) -> bool:
+        end = self._session.now + run_time
+        kept = self._kept_from(worksheet.rest, end)
+        self._set_aside(kept)
+        again = self._attempt(self._session, job, worksheet)
+        if kept is not None and self._waits(job):
+            self._explain(job, kept, end)
+        return again
+
+    def _kept_from(self, tasks: Sequence[Task], end: float) -> Block | None:
+        """What tasks that run until `end` must leave alone.
+
+        Amounts do not tell whether a host port or a pod that others keep away from is in somebody's way: who has one
+        leaves the reserved nodes alone altogether.
+        """
+        kept, touched = self._calendar.kept_from(end), [b for b in self._calendar.bookings if b.start < end]
+        if not touched or not any(task.task_class.ports or task.task_class.feeds for task in tasks):
+            return kept
+        self._set_aside(None)
+        whole = np.zeros_like(touched[0].room) if kept is None else kept.copy()
+        rows = sorted({row for booking in touched for row in booking.rows})
+        whole[:, rows] = np.maximum(whole[:, rows], self._calendar.idle_now()[:, rows])
+        return whole
+
+    def _set_aside(self, kept: Block | None) -> None:
+        if kept is self._aside:
+            return
+        if self._aside is not None:
+            self._session.ledger.set_aside(self._aside, -1)
+        if kept is not None:
+            self._session.ledger.set_aside(kept)
+        self._aside = kept
+
+    def _explain(self, job: Job, kept: Block, end: float) -> None:
+        """Say for whom the room is kept that the job could have had, and until when."""
+        refusal = self._session.refusals.get(job.key)
+        refused = [task.nodes for task in refusal.tasks.values() if task.nodes] if refusal else []
+        held = [rows for nodes in refused for reason, rows in nodes.groups if reason.code is Code.ROOM_HELD]
+        rows = {row for group in held for row in group.tolist() if kept[:, row].any()}
+        for booking in self._calendar.bookings:
+            if booking.start < end and not rows.isdisjoint(booking.rows):
+                self._session.refuse(job, Reason(Code.ROOM_RESERVED, _in_the_way(booking, end)))
+                return
+
+    def _displace_less_important(self, job: Job) -> bool:
+        """Less important jobs of the same queue that have not had their turn yet lose what they were promised."""
+        jobs, told = self._session.jobs, self._session.decisions.reservations
+        lesser = [
+            booking.job
+            for booking in self._calendar.bookings
+            if booking.job not in told
+            and jobs[booking.job].queue == job.queue
+            and jobs[booking.job].priority < job.priority
+        ]
+        if lesser:
+            self._set_aside(None)
+        for key in lesser:
+            self._calendar.remove(key)
+        return bool(lesser)
+
+    def _take_promised(self, job: Job, own: Booking, worksheet: Worksheet) -> bool:
+        """Start on the very nodes that were promised, where the usual choice found no others."""
+        session, search = self._session, self._session.search
+        with session.statement() as statement:
+            for task, row in zip(own.tasks, own.rows, strict=True):
+                allowed = session.allocatable(session.queue_of(job), task.task_class, 1) is None
+                if not (allowed and search.admits(task, row) and search.fits_now(task.task_class, row)):
+                    return False
+                statement.allocate([task], [row])
+            if not session.job_ready(job):
+                return False
+            statement.commit()
+        worksheet.drop({task.uid for task in own.tasks})
+        session.refusals.pop(job.key, None)
+        return True
+
+    # -- reservations -------------------------------------------------------------------------------------------
+
+    def _reserve(self, job: Job, tasks: Sequence[Task], run_time: float, own: Booking | None) -> None:
+        """Promise the job the earliest room there will be, or what it was promised before, if that is earlier."""
+        calendar, session = self._calendar, self._session
+        if len(calendar) >= self._most:
+            return
+        self._set_aside(None)
+        calendar.take_note()
+        keeps = own is not None and own.start > session.now and calendar.fits(own)
+        making = Making(session, calendar, job, tasks, run_time, lambda: self._plan(job, tasks))
+        booking = making.earliest(own.start if own and keeps else np.inf) or (own if keeps else None)
+        if booking is None:
+            return
+        calendar.add(booking)
+        session.decisions.reservations[job.key] = booking.as_reservation(session.nodes.names)
+        where = len(set(booking.rows))
+        detail = f"room on {where} node(s) is reserved for it from {written(booking.start)}"
+        session.refuse(job, Reason(Code.START_RESERVED, detail))
+
+    def _plan(self, job: Job, tasks: Sequence[Task]) -> Plan | None:
+        """Where the tasks would go as the books stand; nothing of it remains."""
+        session = self._session
+        if job.spec.policies or job.spec.topology:
+            return DomainSearch(session, job).plan(tasks)
+        with session.statement() as statement:
+            enough = Placing(session, statement, job).run(Worksheet(tasks)) or session.job_ready(job)
+            plan = statement.save() if statement.operations and enough else None
+            statement.rollback(0)
+        return plan
+
+
+def _in_the_way(booking: Booking, end: float) -> str:
+    itself = "it does not say how long it runs" if end == np.inf else f"it would run until {written(end)}"
+    return f"room that it needs is reserved for {booking.job} from {written(booking.start)}, and {itself}"

@@ -1,0 +1,53 @@
+"""Domains where several schedulers share a cluster, each with a shard of its nodes: those of our own come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from stromboli.core.config.plugin import Domain
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.session.session import Session
+from stromboli.core.session.waiting_reasons import counted
+from stromboli.core.topology.domain_group import marked_in
+from stromboli.core.topology.domain_search_records import SearchAccount
+
+
+def ours_first(
+    session: Session, groups: Iterable[Sequence[Domain]], tasks: Sequence[Task], account: SearchAccount
+) -> Iterator[Sequence[Domain]]:
+    """Where nodes of other shards come last, domains that need them come after those of their tier that do not. So does
+    the one in which the job was, unless rooms are promised to it there.
+    """
+    if session.nodes.last is None or any(task.nominated_node for task in tasks):
+        yield from groups
+        return
+    was_there: Sequence[Domain] = ()
+    for group in groups:
+        ours, others = _by_shard(session, group, tasks, account.needed)
+        account.put_last.update(domain.name for domain in others)
+        if group[0].kept and not ours:
+            was_there = others
+        else:
+            yield from filter(None, (ours, was_there, others))
+            was_there = ()
+    if was_there:
+        yield was_there
+
+
+def _by_shard(
+    session: Session, group: Sequence[Domain], tasks: Sequence[Task], needed: int
+) -> tuple[Sequence[Domain], Sequence[Domain]]:
+    """The domains of a group in which our nodes have enough room now, and the others."""
+    tree = group[0].tree
+    if tree is None:
+        return group, ()
+    enough = session.domain_room.tasks_that_fit_on_ours(tree, tasks) >= needed
+    return marked_in(group, enough), marked_in(group, ~enough)
+
+
+def nodes_outside(session: Session) -> str:
+    """How many nodes count for no domain because they are not ours, in words."""
+    barred = session.nodes.barred
+    if barred is None:
+        return ""
+    return f"; not counting {counted(int(barred.sum()), 'node')} outside of this scheduler's shard"

@@ -1,0 +1,80 @@
+"""backfill: place the tasks that ask for nothing, wherever no rule and no topology of their job forbids it.
+
+They need no room, so they take none from anybody and no quota is asked. A task that only held a room is placed
+anew.
+
+With a strategy, jobs that wait get reservations, and others may fill the holes before them. That is done where jobs
+are placed, in `allocate`, which looks at the arguments of this action: whoever fills a hole must not be refused first
+and served afterwards.
+"""
+
+from __future__ import annotations
+
+from stromboli.core.config.action import Action
+from stromboli.core.config.arguments import PREDICATE_ERROR_CACHE, Argument
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.session.job_order import Turns
+from stromboli.core.session.refusals import TaskRefusal
+from stromboli.core.session.session import Session
+from stromboli.core.topology.task_domains import domains_of
+
+
+class Backfill(Action):
+    name = "backfill"
+    arguments = (
+        PREDICATE_ERROR_CACHE,
+        Argument(
+            "strategy",
+            str,
+            "best-effort",
+            "Who has a reservation: nobody, the first job that waits, or all that wait.",
+            choices=("best-effort", "easy", "conservative"),
+        ),
+        Argument(
+            "maxReservations", int, 100, "How many jobs have a reservation at a time, with `conservative`.", minimum=1
+        ),
+    )
+
+    def execute(self, session: Session) -> None:
+        turns = Turns(session, (job for job in session.waiting if job.phase != "Pending" and self._tasks(session, job)))
+        while (queue := turns.next_queue()) is not None:
+            while (job := turns.next_job(queue)) is not None:
+                self._serve(session, job)
+
+    def _tasks(self, session: Session, job: Job) -> list[Task]:
+        waiting = (TaskStatus.PENDING, TaskStatus.PIPELINED)
+        return [
+            task
+            for task in job.tasks.values()
+            if task.task_class.best_effort and not task.held_back and session.ledger.status_of(task) in waiting
+        ]
+
+    def _serve(self, session: Session, job: Job) -> None:
+        with session.blaming(job):
+            for task in sorted(self._tasks(session, job), key=session.task_order_key):
+                self._place(session, job, task)
+
+    def _rows(self, session: Session, job: Job, task: Task) -> list[int]:
+        """The best node in the first of the domains, in which the job may be, that has one for the task."""
+        found = (session.search.places(task, 1, inside) for inside in domains_of(session, job, task))
+        return next(filter(None, found), [])
+
+    def _place(self, session: Session, job: Job, task: Task) -> None:
+        if session.ledger.status_of(task) is TaskStatus.PIPELINED:
+            with session.statement() as statement:
+                statement.unpipeline(task)
+                statement.commit()
+        reason = session.pre_predicate(task.task_class)
+        rows = self._rows(session, job, task) if reason is None else []
+        if rows:
+            session.allocate(task, rows[0])
+            return
+        nodes = None
+        if reason is None and session.search.places(task, 1):
+            reason = Reason(Code.NO_DOMAIN, "no domain that the job may be in has a node for it")
+        elif reason is None:
+            nodes = session.search.refusals(task.task_class)
+            reason = nodes.reason
+        session.refusal_of(job).add_task(TaskRefusal(task.key, task.task_class.number, reason, nodes))

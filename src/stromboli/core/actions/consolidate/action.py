@@ -1,0 +1,85 @@
+"""The turns of consolidate: which jobs are worth a try, and how much may be moved in a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stromboli.core.actions.consolidate.search import Moving
+from stromboli.core.config.action import Action
+from stromboli.core.config.arguments import Argument
+from stromboli.core.model.jobs.job import Job, role_pipelined
+from stromboli.core.model.reasons import Reason
+from stromboli.core.model.resources.resources import add_request
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.session.job_order import Turns
+from stromboli.core.session.session import Session
+
+_MOST_MOVED = Argument(
+    "maxMovedPods", int, 16, "So many pods are moved in a cycle at most; -1 for any number.", minimum=-1
+)
+_MOST_TRIED = Argument("maxTriedJobs", int, 10, "For so many jobs a plan is looked for in a cycle.", minimum=1)
+
+Need = tuple[object, ...]
+
+
+class Consolidate(Action):
+    name = "consolidate"
+    arguments = (_MOST_MOVED, _MOST_TRIED)
+
+    def execute(self, session: Session) -> None:
+        waiting = [job for job in session.waiting if job.phase != "Pending" and not job.has_minimum(role_pipelined)]
+        most = self.given[_MOST_MOVED.key]
+        if not waiting or not len(session.nodes) or not most:
+            return
+        cycle = _Cycle(session, most, self.given[_MOST_TRIED.key])
+        turns = Turns(session, waiting)
+        while cycle.tries_left and (queue := turns.next_queue()) is not None:
+            if session.is_overused(queue):
+                continue
+            job = turns.next_job(queue)
+            if job is not None:
+                with session.blaming(job):
+                    cycle.serve(job)
+            turns.return_queue(queue)
+
+
+class _Cycle:
+    """What has been done in this cycle, and learned."""
+
+    def __init__(self, session: Session, most: int, tries: int) -> None:
+        self._session = session
+        self._most: int | None = None if most < 0 else most
+        self._moved = 0
+        self.tries_left = tries
+        #: By what jobs need, how many tasks were too many, and why.
+        self._too_many: dict[Need, tuple[int, Reason]] = {}
+
+    def serve(self, job: Job) -> None:
+        session, tasks = self._session, self._session.pending(job)
+        if session.job_ready(job) or not tasks or not self._has_enough_in_sum(job, tasks):
+            return
+        need, number = _need(job, tasks), session.tasks_until_ready(job)
+        known = self._too_many.get(need)
+        if known is not None and number >= known[0]:
+            session.refuse(job, known[1])
+            return
+        self.tries_left -= 1
+        moving = Moving(session, job, Consolidate.name, None if self._most is None else self._most - self._moved)
+        self._moved += moving.carry_out(tasks)
+        if moving.refusal is not None:
+            self._too_many[need] = number, moving.refusal
+
+    def _has_enough_in_sum(self, job: Job, tasks: Sequence[Task]) -> bool:
+        """Whether all that is free would do for the tasks that the job must have: moving others makes no more of it."""
+        session, wanted = self._session, [0] * self._session.snapshot.size
+        for task in tasks[: session.tasks_until_ready(job)]:
+            add_request(wanted, task.task_class.request)
+        idle = session.ledger.all_rows.future_idle
+        return all(int(idle(d).clip(min=0).sum()) >= amount for d, amount in enumerate(wanted) if amount)
+
+
+def _need(job: Job, tasks: Sequence[Task]) -> Need:
+    """Jobs of one need fare alike."""
+    classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
+    topology = job.key if job.spec.topology or job.spec.policies else ""
+    return job.queue, job.priority, tuple(job.allocated), classes, topology

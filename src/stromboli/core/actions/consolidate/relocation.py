@@ -1,0 +1,59 @@
+"""New places for those who have to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stromboli.core.model.nodes.table import Mask, Vector
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.session.session import Session
+
+
+class Housing:
+    """Finds places that leave as much as possible free for the claimants: on a node that is none for them, if there is
+    one, and otherwise on the one that is filled best.
+    """
+
+    def __init__(self, session: Session, claimants: Iterable[TaskClass]) -> None:
+        self._search = session.search
+        self._ledger = session.ledger
+        #: What a node costs more than others because a claimant could have it: more than any that is left empty.
+        self._worth = np.zeros(len(session.nodes))
+        for task_class in claimants:
+            self._worth[self._large_enough(task_class)] = len(task_class.request) + len(session.axis.names)
+
+    def _large_enough(self, task_class: TaskClass) -> Mask:
+        """Nodes that could take a task of the class if they were empty."""
+        large = self._search.view(task_class).static.admitted.copy()
+        for dimension, amount in task_class.request:
+            large &= self._ledger.all_rows.allocatable(dimension) >= amount
+        return large
+
+    def row_for(self, task: Task, *, elsewhere: bool) -> int:
+        """The row of the new place, with `elsewhere` on another node than the one it leaves; -1 when there is none."""
+        fits = self._fitting(task)
+        if elsewhere:
+            fits[self._ledger.row_of(task)] = False
+        if not fits.any():
+            return -1
+        return int(np.where(fits, self._left_over(task), np.inf).argmin())
+
+    def _fitting(self, task: Task) -> Mask:
+        """Nodes that every rule allows and that will have the room once those who leave are gone."""
+        view, ledger = self._search.view(task.task_class), self._ledger
+        fits = view.fits_later(ledger.later_rows)
+        for rule in (*view.row_filters, *view.cluster_filters):
+            if fits.any():
+                fits &= rule.admits(task.task_class, ledger.later_rows, ledger)
+        return fits
+
+    def _left_over(self, task: Task) -> Vector:
+        """What would be left free of what the task asks for, as parts of each node, and what the node is worth."""
+        rows = self._ledger.later_rows
+        left = self._worth.copy()
+        for dimension, amount in task.task_class.request:
+            left += (rows.future_idle(dimension) - amount) / rows.capacity(dimension)
+        return left

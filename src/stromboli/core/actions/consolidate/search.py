@@ -1,0 +1,217 @@
+"""One job: what to move so that it fits, and where to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from stromboli.core.actions.consolidate.movable_tasks import MovablePool, jobs_to_move, terms_for
+from stromboli.core.actions.consolidate.pruning import Pruning
+from stromboli.core.actions.consolidate.relocation import Housing
+from stromboli.core.actions.consolidate.report import refusal_of, tell_moves
+from stromboli.core.config.plugin import CLUSTER
+from stromboli.core.model.jobs.job import Job, role_pipelined
+from stromboli.core.model.nodes.table import Mask
+from stromboli.core.model.reasons import Reason
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.preemption.cost import Bound
+from stromboli.core.preemption.node_ranking import NodeRanking
+from stromboli.core.preemption.selection import Choice, NodePlan
+from stromboli.core.preemption.units import Unit, UnitMaker
+from stromboli.core.session.session import Session
+from stromboli.core.session.statement import Kind, Plan, Statement
+
+#: On so many nodes room is made in dry runs for one task, if those who move find no place or fewer might do.
+_COMPARED = 16
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What is being done in one domain."""
+
+    statement: Statement
+    choice: Choice
+    within: Mask | None
+    units: list[Unit] = field(default_factory=list)
+    #: By uid, the pod in whose favour a victim moves.
+    claimants: dict[str, Task] = field(default_factory=dict)
+    rankings: dict[int, NodeRanking] = field(default_factory=dict)
+    #: The first task for which no room could be made, and whether that was for the number of those who had to move.
+    stuck: Task | None = None
+    too_many: bool = False
+
+    @property
+    def moved(self) -> int:
+        return sum(len(unit.tasks) for unit in self.units)
+
+
+class Moving:
+    """Makes room for one job by moving others, at most so many pods of them."""
+
+    def __init__(self, session: Session, job: Job, action: str, most: int | None) -> None:
+        self._session = session
+        self._job = job
+        self._action = action
+        self._most = most
+        self._terms = terms_for(session, action)
+        self._pool = MovablePool(session, self._terms, jobs_to_move(session, job))
+        self._maker = UnitMaker(session, self._terms, self._pool)
+        self._housing = Housing(session, {task.task_class for task in session.pending(job)})
+        self.refusal: Reason | None = None
+
+    def carry_out(self, tasks: Sequence[Task]) -> int:
+        """How many pods are moved for these tasks: none unless the job then has its minimum."""
+        for within in self._domains():
+            with self._session.turn_of(self._job), self._session.statement() as statement:
+                attempt = Attempt(statement, Choice(self._session, self._terms, self._maker, statement), within)
+                self._place(attempt, tasks)
+                if self._has_enough():
+                    return self._conclude(attempt)
+                if attempt.stuck is not None:
+                    self.refusal = refusal_of(
+                        self._session, self._terms, self._pool, attempt.stuck, self._most if attempt.too_many else None
+                    )
+        if self.refusal is not None:
+            self._session.refuse(self._job, self.refusal)
+        return 0
+
+    def _domains(self) -> Iterator[Mask | None]:
+        """Where the job may be, the best domains first. One whose sub-groups want their own domains is left alone."""
+        flat, spec = self._session.program.flat, self._job.spec
+        if any(policy.topology for policy in spec.policies) and flat["hyper_node_gradient_for_sub_job"]:
+            return
+        groups = self._session.gradient_for_job(self._job, CLUSTER) if spec.topology else [[CLUSTER]]
+        for group in groups:
+            for domain in group:
+                yield domain.inside
+
+    def _has_enough(self) -> bool:
+        return self._job.has_minimum(role_pipelined) and self._session.job_pipelined(self._job)
+
+    def _conclude(self, attempt: Attempt) -> int:
+        """Where nobody has to move, the room is free, and it is for allocate to give it."""
+        if not attempt.units:
+            return 0
+        if len(attempt.units) > 1:
+            Pruning(self._session, attempt.statement, attempt.choice, self._housing).prune(attempt.units)
+        operations = attempt.statement.operations
+        moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is Kind.REHOUSE}
+        victims = [o.entry.tasks[0] for o in operations if o.kind is Kind.EVICT]
+        tell_moves(self._session, self._action, victims, moves, attempt.claimants)
+        attempt.statement.commit()
+        return len(victims)
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    def _place(self, attempt: Attempt, tasks: Sequence[Task]) -> None:
+        """First those for whom nobody has to move, so that nobody moves into their room; then the others."""
+        left = []
+        for task in tasks:
+            if self._has_enough():
+                return
+            if not self._may_be_placed(attempt, task) or not self._take_free_room(attempt, task):
+                left.append(task)
+        for task in left:
+            if self._has_enough() or attempt.stuck is not None:
+                return
+            if self._may_be_placed(attempt, task) and not self._make_room(attempt, task):
+                attempt.stuck = task
+
+    def _may_be_placed(self, attempt: Attempt, task: Task) -> bool:
+        return attempt.choice.is_allowed(task) and self._session.pre_predicate(task.task_class) is None
+
+    def _take_free_room(self, attempt: Attempt, task: Task) -> bool:
+        search = self._session.search
+        rows = search.places(task, 1, attempt.within)
+        row = rows[0] if rows else search.place_later(task, attempt.within)
+        if row >= 0:
+            attempt.statement.pipeline(task, row)
+        return row >= 0
+
+    def _make_room(self, attempt: Attempt, task: Task) -> bool:
+        if task.never_preempts:
+            return False
+        found = self._cheapest(attempt, task)
+        if found is None:
+            return False
+        plan, operations = found
+        attempt.statement.recover(operations)
+        attempt.units.extend(plan.units)
+        attempt.claimants.update({victim.uid: task for victim in plan.victims})
+        return True
+
+    def _cheapest(self, attempt: Attempt, task: Task) -> tuple[NodePlan, Plan] | None:
+        """The cheapest way to make room that leaves nobody without a place."""
+        only_room = attempt.choice.has_no_filters(task)
+        ranking = self._ranking(attempt, task, only_room)
+        best: tuple[NodePlan, Plan] | None = None
+        taken: list[tuple[Bound, int]] = []
+        looked_at = 0
+        while looked_at < _COMPARED and (first := ranking.first()) is not None:
+            bound, row = first
+            if best is not None and not self._terms.comparison.could_beat(bound, best[0].cost):
+                break
+            ranking.take()
+            plan = self._plan_on(attempt, task, row, ranking, only_room)
+            if plan is None:
+                ranking.drop(row)
+                continue
+            taken.append((bound, row))
+            if best is None or plan.cost < best[0].cost:
+                looked_at += 1
+                operations = self._dry_run(attempt, task, plan)
+                best = best if operations is None else (plan, operations)
+        for bound, row in taken:
+            ranking.put_back(bound, row)
+        return best
+
+    def _ranking(self, attempt: Attempt, task: Task, only_room: bool) -> NodeRanking:
+        number = task.task_class.number
+        ranking = attempt.rankings.get(number)
+        if ranking is None:
+            ranking = NodeRanking(self._session, self._pool, task, by_victims_alone=not only_room)
+            attempt.rankings[number] = ranking
+        else:
+            ranking.refresh()
+        return ranking
+
+    def _plan_on(
+        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, only_room: bool
+    ) -> NodePlan | None:
+        candidates = ranking.candidates(self._job, row)
+        if not candidates or (attempt.within is not None and not attempt.within[row]):
+            return None
+        candidates = attempt.choice.preferred(task, row, candidates, self._pool)
+        lawful = {each.uid for each in self._terms.lawful(task, [each.task for each in candidates])}
+        return attempt.choice.on(task, row, [each for each in candidates if each.task.uid in lawful], only_room)
+
+    def _dry_run(self, attempt: Attempt, task: Task, plan: NodePlan) -> Plan | None:
+        """What has to be done, if everybody who moves has a place to go."""
+        if self._most is not None and attempt.moved + len(plan.victims) > self._most:
+            attempt.too_many = True
+            return None
+        statement, mark = attempt.statement, len(attempt.statement.operations)
+        for victim in plan.victims:
+            statement.evict(victim, self._action, self._job.key)
+        statement.pipeline(task, plan.row, after_eviction=True)
+        is_housed = all(self._rehouse(statement, victim, unit) for unit, victim in _largest_first(plan))
+        operations = statement.save_since(mark) if is_housed else None
+        statement.rollback(mark)
+        return operations
+
+    def _rehouse(self, statement: Statement, victim: Task, unit: Unit) -> bool:
+        """A gang that moves whole may come back to where some of its members were; a task alone would stay instead."""
+        row = self._housing.row_for(victim, elsewhere=len(unit.tasks) == 1)
+        if row >= 0:
+            statement.rehouse(victim, row)
+        return row >= 0
+
+
+def _largest_first(plan: NodePlan) -> list[tuple[Unit, Task]]:
+    """Those who are hard to house come first."""
+    moving = {task.uid: (unit, task) for unit in plan.units for task in unit.tasks}
+
+    def size(entry: tuple[Unit, Task]) -> tuple[int, ...]:
+        return tuple(-amount for _, amount in entry[1].task_class.request)
+
+    return sorted((moving[victim.uid] for victim in plan.victims), key=size)

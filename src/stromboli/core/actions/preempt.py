@@ -1,0 +1,99 @@
+"""preempt: make room for jobs that starve, at the cost of others in the same queue.
+
+First between the jobs of a queue: a job gets the room it needs to start, or nothing happens. Then within jobs: a task
+may take the place of another one of the same job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stromboli.core.config.action import Action
+from stromboli.core.config.arguments import PREDICATE_ERROR_CACHE, Argument
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.tasks.task import TaskStatus
+from stromboli.core.preemption import (
+    BY_COST,
+    THRASHING_WINDOW,
+    Claims,
+    Comparison,
+    KubeComparison,
+    Terms,
+    Truce,
+)
+from stromboli.core.session.job_order import Turns
+from stromboli.core.session.session import Session
+
+_STANDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
+_ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the outcome does not depend on their number"
+_TOPOLOGY_AWARE = "enableTopologyAwarePreemption"
+_PERCENTAGE = "minCandidateNodesPercentage"
+_LEAST_NODES = "minCandidateNodesAbsolute"
+_MOST_NODES = "maxCandidateNodesAbsolute"
+
+
+class Preempt(Action):
+    name = "preempt"
+    arguments = (
+        PREDICATE_ERROR_CACHE,
+        THRASHING_WINDOW,
+        Argument(_TOPOLOGY_AWARE, bool, False, "Compare nodes as kube-scheduler does."),
+        Argument("topologyAwarePreemptWorkerNum", int, 16, "Workers of the comparison.", ignored=_ONE_AFTER_THE_OTHER),
+        Argument(_PERCENTAGE, int, 10, "Nodes to compare in that mode, in per cent.", minimum=0),
+        Argument(_LEAST_NODES, int, 1, "Nodes to compare in that mode at least.", minimum=0),
+        Argument(_MOST_NODES, int, 100, "Nodes to compare in that mode at most.", minimum=1),
+    )
+
+    def execute(self, session: Session) -> None:
+        starving = session.starving()
+        if not starving:
+            return
+        truce = Truce(session, self.given[THRASHING_WINDOW.key])
+        between = Claims(session, self._terms(session, truce, lambda claimant, victim: victim.key != claimant.key))
+        turns = Turns(session, starving)
+        while (queue := turns.next_queue()) is not None:
+            served: list[Job] = []
+            while (job := turns.next_job(queue)) is not None:
+                served.append(job)
+                with session.blaming(job):
+                    _serve(session, job, between)
+            for job in served:
+                with session.blaming(job):
+                    self._serve_from_within(session, job, truce)
+
+    def _terms(self, session: Session, truce: Truce, reaches: Callable[[Job, Job], bool]) -> Terms:
+        return Terms(
+            action=self.name,
+            question="preemptable",
+            own_queue=True,
+            statuses=_STANDING,
+            lawful=session.preemptable,
+            reaches=reaches,
+            truce=truce,
+            may_claim=lambda _: None,
+            comparison=self._comparison(),
+        )
+
+    def _comparison(self) -> Comparison:
+        given = self.given
+        if not given[_TOPOLOGY_AWARE]:
+            return BY_COST
+        return KubeComparison(given[_PERCENTAGE], given[_LEAST_NODES], given[_MOST_NODES])
+
+    def _serve_from_within(self, session: Session, job: Job, truce: Truce) -> None:
+        """Each task that still waits, for as long as they find a member of the job to replace."""
+        if not any(session.ledger.status_of(task) in _STANDING for task in job.tasks.values()):
+            return
+        pending = session.pending(job)
+        if not pending:
+            return
+        terms = self._terms(session, truce, lambda claimant, victim: victim.key == claimant.key)
+        claims = Claims(session, terms, jobs=[job])
+        for task in pending:
+            if not claims.claim_one(job, task):
+                return
+
+
+def _serve(session: Session, job: Job, claims: Claims) -> None:
+    if session.job_starving(job):
+        claims.claim(job, session.pending(job))

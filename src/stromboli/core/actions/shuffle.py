@@ -1,0 +1,67 @@
+"""shuffle: move running pods that plugins want elsewhere, for nobody in particular.
+
+Plugins name the pods; the action sees to it that nobody goes whom a protection keeps or for whom no disruption budget
+pays. Whoever is evicted comes back through its controller and is placed anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stromboli.core.config.action import Action
+from stromboli.core.config.plugin import EvictionContext
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.search.shard_filter import is_barred
+from stromboli.core.session.session import Session
+from stromboli.core.session.waiting_reasons import counted
+
+_RUNNING = TaskStatus.RUNNING.value
+
+
+class Shuffle(Action):
+    name = "shuffle"
+
+    def execute(self, session: Session) -> None:
+        if not session.program.answering["victim_tasks"]:
+            return
+        named = session.victim_tasks(list(_running(session)))
+        kept = self._evict(session, list(_let_go(session, named)))
+        if kept:
+            words = f"{self.name}: disruption budgets keep {counted(len(kept), 'pod')} that should be moved"
+            session.warnings.append(f"{words}: {', '.join(task.key for task in kept)}")
+
+    def _evict(self, session: Session, victims: Sequence[Task]) -> list[Task]:
+        """Evict as many as budgets pay for, the first ones first; the answer is who stays for want of a budget."""
+        kept, rules = [], ", ".join(name for name, _ in session.program.named("victim_tasks"))
+        with session.statement() as statement:
+            for task in victims:
+                if not session.ledger.budgets.may_spend((task.uid,)):
+                    kept.append(task)
+                    continue
+                session.eviction_notes.setdefault(task.uid, lambda: f"named by {rules}")
+                statement.evict(task, self.name)
+            statement.commit()
+        return kept
+
+
+def _running(session: Session) -> Iterator[Task]:
+    """All running tasks in an order that depends on nothing but their names: of a job, the last to be served first."""
+    ledger = session.ledger
+    for key in sorted(session.jobs):
+        tasks = [task for task in session.jobs[key].tasks.values() if ledger.codes[task.row] == _RUNNING]
+        if len(tasks) > 1:
+            tasks.sort(key=session.task_order_key, reverse=True)
+        yield from (task for task in tasks if ledger.row_of(task) >= 0 and not is_barred(session, task))
+
+
+def _let_go(session: Session, named: Sequence[Task]) -> Iterator[Task]:
+    """Those that no protection keeps; whoever protects is asked about the pods of each job together."""
+    guards, _, _ = session.program.guarded("evictable")
+    by_job: dict[str, list[Task]] = {}
+    for task in named:
+        by_job.setdefault(task.job, []).append(task)
+    for key, tasks in by_job.items():
+        for guard in guards:
+            victims = guard(EvictionContext(Shuffle.name, session.jobs[key]), tasks)
+            tasks = tasks if victims is None else list(victims)
+        yield from tasks

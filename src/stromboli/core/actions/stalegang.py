@@ -1,0 +1,183 @@
+"""stalegang: a gang that has lost members gets others in their place, or is released.
+
+What is left of a gang holds its nodes and gets nothing done. Its members that wait are given a place before anybody
+else; if that cannot be done for a while, the rest goes, so that the gang can start again as a whole elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from stromboli.core.config.action import Action
+from stromboli.core.config.arguments import Argument
+from stromboli.core.config.plugin import EvictionContext
+from stromboli.core.model.jobs.job import Counts, Job, ready_in, role_pipelined
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
+from stromboli.core.model.values.durations import duration_or_nothing, parse_duration
+from stromboli.core.model.values.timestamps import written
+from stromboli.core.search.shard_filter import is_barred
+from stromboli.core.session.session import Session
+from stromboli.core.session.statement import Statement
+from stromboli.core.session.waiting_reasons import counted
+
+GRACE_ANNOTATION = "scheduling.stromboli.dev/staleness-grace-period"
+_RELEASING, _SUCCEEDED = TaskStatus.RELEASING.value, TaskStatus.SUCCEEDED.value
+_HOLDING = tuple(status.value for status in ALLOCATED_STATUSES)
+_ON_NODES = (TaskStatus.BOUND, TaskStatus.RUNNING)
+_NEVER = float("inf")
+
+
+def _grace(text: str) -> float:
+    """Seconds of patience; a negative time is for ever."""
+    return _NEVER if text.startswith("-") and parse_duration(text[1:]) else duration_or_nothing(text)
+
+
+class StaleGang(Action):
+    name = "stalegang"
+    arguments = (
+        Argument(
+            "gracePeriod", str, "60s", "How long a gang may be below its minimum; negative for ever.", form=_grace
+        ),
+    )
+
+    def execute(self, session: Session) -> None:
+        grace = _grace(self.given["gracePeriod"])
+        foreign = session.snapshot.foreign
+        stale = [job for job in session.jobs.values() if job.key not in foreign and _is_stale(session, job)]
+        waiting = {job.key for job in session.waiting} if stale else ()
+        for job in sorted(stale, key=lambda job: (job.spec.stale_since or session.now, job.key)):
+            with session.blaming(job):
+                if not (job.key in waiting and _regrown(session, job)):
+                    self._look_after(session, job, _own_grace(session, job, grace))
+        for job in session.jobs.values():
+            if job.spec.stale_since and job.key not in session.stale and job.key not in foreign:
+                session.stale[job.key] = ""
+
+    def _look_after(self, session: Session, job: Job, grace: float) -> None:
+        """Note that a gang is stale, and release it when it has been so for long enough."""
+        due = (job.spec.stale_since or session.now) + grace
+        session.stale[job.key] = _words(job, due)
+        session.dirty_jobs.add(job.key)
+        if session.now < due:
+            session.refuse(job, Reason(Code.GANG_STALE, _words(job, due)))
+        else:
+            _release(session, job)
+
+
+def _present(counts: Counts) -> int:
+    """Members that have a place, will have one, are done, or are not gone yet."""
+    return role_pipelined(counts) + counts[_RELEASING]
+
+
+def _is_stale(session: Session, job: Job) -> bool:
+    """Whether some members have a place, and fewer than must run together. A gang of which members have succeeded comes
+    to its end, and is no longer needed whole.
+    """
+    counts, spec = job.counts, job.spec
+    if _present(counts) >= spec.min_available and not (spec.min_task_member or spec.policies):
+        return False  # the usual case, of every job in every cycle
+    if counts[_SUCCEEDED] or not any(counts[status] for status in _HOLDING) or job.has_minimum(_present):
+        return False
+    return not spec.fault and spec.queue in session.queues
+
+
+def _own_grace(session: Session, job: Job, usual: float) -> float:
+    text = job.spec.annotations.get(GRACE_ANNOTATION)
+    if text is None:
+        return usual
+    try:
+        return _grace(text)
+    except ValueError as error:
+        session.warnings.append(f"PodGroup {job.key}: annotation {GRACE_ANNOTATION}: {error}; it is left out")
+        return usual
+
+
+def _words(job: Job, due: float) -> str:
+    until = "" if due == _NEVER else f"; the gang is released at {written(due)} unless the rest gets a place"
+    return f"{ready_in(job.counts)} of {job.min_available} pods that must run together are left{until}"
+
+
+# -- regrowing --------------------------------------------------------------------------------------------------------
+
+
+def _regrown(session: Session, job: Job) -> bool:
+    """Give the members that wait a place; whether the gang then has its minimum, now or once others are gone.
+
+    Where members must be near each other it is for allocate to find the place.
+    """
+    if job.phase == "Pending" or job.spec.policies or job.spec.topology:
+        return False
+    if session.is_overused(session.queue_of(job)):
+        return False
+    with session.turn_of(job), session.statement() as statement:
+        for task in session.pending(job):
+            if _place(session, statement, task) and session.job_ready(job):
+                statement.commit()
+                return True
+        if statement.operations and session.job_pipelined(job):
+            statement.keep()
+            return True
+    return False
+
+
+def _place(session: Session, statement: Statement, task: Task) -> bool:
+    queue = session.queue_of(session.jobs[task.job])
+    if session.allocatable(queue, task.task_class, 1) is not None or session.pre_predicate(task.task_class) is not None:
+        return False
+    rows = session.search.places(task, 1)
+    if rows:
+        statement.allocate([task], rows)
+        session.search.settle(task.task_class, rows)
+        return True
+    row = session.search.place_later(task)
+    if row >= 0:
+        statement.pipeline(task, row)
+    return row >= 0
+
+
+# -- releasing --------------------------------------------------------------------------------------------------------
+
+
+def _release(session: Session, job: Job) -> None:
+    """Evict what is left of a gang, all of it or nothing. Members that are just being bound are waited for."""
+    ledger = session.ledger
+    holding = [task for task in job.tasks.values() if ledger.status_of(task) in ALLOCATED_STATUSES]
+    members = [task for task in holding if ledger.status_of(task) in _ON_NODES and ledger.row_of(task) >= 0]
+    if len(members) < len(holding):
+        return
+    obstacle = _obstacle(session, job, members)
+    if obstacle is not None:
+        session.refuse(job, obstacle)
+        return
+    note = _note(session, job)
+    with session.statement() as statement:
+        for task in members:
+            statement.evict(task, StaleGang.name)
+        statement.commit()
+    session.eviction_notes.update({task.uid: note for task in members})
+
+
+def _obstacle(session: Session, job: Job, members: list[Task]) -> Reason | None:
+    context = EvictionContext(StaleGang.name, job)
+    within_reach = [task for task in members if not is_barred(session, task)]
+    let_go = session.unguarded(context, within_reach)
+    kept = len(members) - len(let_go)
+    if kept:
+        detail = f"{StaleGang.name}: {counted(kept, 'pod')} of {len(members)} may not be evicted"
+        return Reason(Code.NO_LAWFUL_VICTIMS, detail)
+    if not session.ledger.budgets.may_spend([task.uid for task in members]):
+        detail = f"{StaleGang.name}: disruption budgets keep {counted(len(members), 'pod')} that could be evicted"
+        return Reason(Code.DISRUPTION_BUDGET, detail)
+    return None
+
+
+def _note(session: Session, job: Job) -> Callable[[], str]:
+    left, minimum = ready_in(job.counts), job.min_available
+    since = job.spec.stale_since or session.now
+    return partial(_say, left, minimum, since)
+
+
+def _say(left: int, minimum: int, since: float) -> str:
+    return f"its gang has had {left} of {minimum} pods since {written(since)}; it can start again as a whole"

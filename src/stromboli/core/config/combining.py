@@ -1,0 +1,168 @@
+"""The rules by which the answers of several plugins become one. Each rule is written once, here.
+
+The rules see answers grouped by tier, in the order of the configuration file. `tiers` is a sequence of
+sequences of functions; a function is a plugin's answer to one extension point.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from enum import Enum, IntEnum
+from typing import Any, TypeVar
+
+from stromboli.core.model.reasons import Reason
+
+T = TypeVar("T")
+Answer = Callable[..., Any]
+Tiers = Sequence[Sequence[Answer]]
+
+
+class Rule(Enum):
+    """How answers are combined. The value is the sentence shown in the documentation."""
+
+    SORT_KEYS = "keys are compared in file order; the first that differs decides"
+    VOTE_BY_TIER = "a rejection is final; a permission ends the voting after its tier; nobody voting means yes"
+    INTERSECTION_BY_TIER = "within a tier all voters must agree on a victim; the first tier with victims decides"
+    INTERSECTION = "all voters must agree on a victim, whatever their tiers"
+    UNION_BY_TIER = "within a tier every answer counts; the first tier with victims decides"
+    ALL_MUST_AGREE = "the first refusal is final"
+    SMALLEST = "the smallest answer counts"
+    LARGEST = "the largest answer counts"
+    ANY = "one yes is enough"
+    FIRST_TIER_DECIDES = "the first tier with an answer decides; all in it must say yes"
+    SUM = "answers are added up"
+    FIRST_ANSWER = "the first answer that is not None counts"
+    ALL_ARE_TOLD = "everybody is told; nothing is answered"
+
+
+class Vote(IntEnum):
+    """A plugin's vote. Returning a Reason instead of a vote rejects, in words."""
+
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+def sort_key(answers: Sequence[Answer], subject: Any, last: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One key out of all keys; `last` settles what they leave open. Written out for the usual numbers of answers."""
+    if len(answers) == 1:
+        return (answers[0](subject), *last)
+    if len(answers) == 3:
+        return (answers[0](subject), answers[1](subject), answers[2](subject), *last)
+    return (*[answer(subject) for answer in answers], *last)
+
+
+def vote_by_tier(tiers: Tiers, *subject: Any) -> Reason | None:
+    """None when the vote passes, otherwise the reason of the first rejection."""
+    for tier in tiers:
+        permitted = False
+        for answer in tier:
+            ballot = answer(*subject)
+            if isinstance(ballot, Reason):
+                return ballot
+            if not isinstance(ballot, Vote):
+                raise TypeError(f"a vote is a Vote or a Reason, not {ballot!r:.80}")
+            permitted = permitted or ballot is Vote.PERMIT
+        if permitted:
+            return None
+    return None
+
+
+def intersection_by_tier(
+    tiers: Tiers,
+    claimant: Any,
+    candidates: Sequence[T],
+    identity: Callable[[T], Hashable],
+    everywhere: Sequence[Answer] = (),
+) -> list[T]:
+    """The victims that all voters of a tier agree on; None from a plugin is an abstention. Those whose objection counts
+    `everywhere` are asked about the agreement of tiers that they are not in.
+
+    An empty agreement in one tier hands the question to the next one.
+    """
+    for tier in tiers:
+        agreed: set[Hashable] | None = None
+        for answer in tier:
+            victims = answer(claimant, candidates)
+            if victims is None:
+                continue
+            chosen = {identity(victim) for victim in victims}
+            agreed = chosen if agreed is None else agreed & chosen
+            if not agreed:
+                break
+        if agreed:
+            victims = [candidate for candidate in candidates if identity(candidate) in agreed]
+            victims = _let_go_by([answer for answer in everywhere if answer not in tier], claimant, victims, identity)
+            if victims:
+                return victims
+    return []
+
+
+def _let_go_by(
+    answers: Sequence[Answer], claimant: Any, candidates: Sequence[T], identity: Callable[[T], Hashable]
+) -> list[T]:
+    """Those that all of them let go, each asked about what the others left."""
+    for answer in answers:
+        let_go = answer(claimant, candidates)
+        if let_go is not None:
+            chosen = {identity(victim) for victim in let_go}
+            candidates = [candidate for candidate in candidates if identity(candidate) in chosen]
+    return list(candidates)
+
+
+def guarded_intersection(
+    guards: Sequence[Answer],
+    tiers: Tiers,
+    everywhere: Sequence[Answer],
+    claimant: Any,
+    candidates: Sequence[T],
+    identity: Callable[[T], Hashable],
+) -> list[T]:
+    """The victims that all guards let go and the tiers agree on; where only guards answer, they decide."""
+    if guards:
+        candidates = _let_go_by(guards, claimant, candidates, identity)
+        if not any(tiers):
+            return list(candidates)
+    return intersection_by_tier(tiers, claimant, candidates, identity, everywhere)
+
+
+def union_by_tier(tiers: Tiers, candidates: Sequence[T], identity: Callable[[T], Hashable]) -> list[T]:
+    for tier in tiers:
+        chosen = {identity(victim) for answer in tier for victim in answer(candidates)}
+        if chosen:
+            return [candidate for candidate in candidates if identity(candidate) in chosen]
+    return []
+
+
+def first_refusal(answers: Iterable[Answer], *subject: Any) -> Reason | None:
+    """None when all agree. Only a reason refuses; any other answer leaves the question to the rest."""
+    for answer in answers:
+        refusal = answer(*subject)
+        if isinstance(refusal, Reason):
+            return refusal
+    return None
+
+
+def all_agree(answers: Iterable[Answer], *subject: Any) -> bool:
+    for answer in answers:  # noqa: SIM110 - asked in every turn, and twice as fast as a generator
+        if not answer(*subject):
+            return False
+    return True
+
+
+def first_tier_decides(tiers: Tiers, *subject: Any) -> bool:
+    """False when no tier has an answer."""
+    for tier in tiers:
+        if tier:
+            return all_agree(tier, *subject)
+    return False
+
+
+def first_answer(answers: Iterable[Answer], *subject: Any) -> Any:
+    for answer in answers:
+        given = answer(*subject)
+        if given is not None:
+            return given
+    return None
+
+
+def tell_all(answers: Iterable[Answer], *subject: Any) -> None:
+    for answer in answers:
+        answer(*subject)

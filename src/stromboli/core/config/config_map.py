@@ -1,0 +1,35 @@
+"""The configuration inside a ConfigMap, as it is kept in a cluster: one key of its data holds the text.
+
+Reading the manifest itself spares people from cutting the text out and counting its indentation.
+"""
+
+from stromboli.core.config.configuration_errors import Findings
+from stromboli.core.config.yaml_lines import Node
+
+PREFERRED_KEY = "volcano-scheduler.conf"
+_ENDING = ".conf"
+
+
+def is_config_map(root: Node) -> bool:
+    kind = root.value.get("kind") if isinstance(root.value, dict) else None
+    return kind is not None and kind.value == "ConfigMap"
+
+
+def embedded_text(root: Node, findings: Findings) -> tuple[str, str]:
+    """The key that holds the configuration, and its text. Raises ConfigurationError when it is not clear."""
+    fields = root.value if isinstance(root.value, dict) else {}
+    data = fields.get("data", Node(root.line, None))
+    entries = data.value if isinstance(data.value, dict) else {}
+    keys = [key for key in entries if key.endswith(_ENDING)]
+    if PREFERRED_KEY in keys:
+        keys = [PREFERRED_KEY]
+    if len(keys) != 1:
+        found = f"there are {', '.join(keys)}" if keys else "there is none"
+        findings.stop(
+            data.line,
+            f"one key of the ConfigMap's data must end in {_ENDING!r}, and {found}; name it {PREFERRED_KEY}",
+        )
+    text = entries[keys[0]]
+    if not isinstance(text.value, str):
+        findings.stop(text.line, f"{keys[0]} must be a text, not {text.described}; begin it with '|'")
+    return keys[0], text.value

@@ -1,0 +1,89 @@
+"""What is wrong with a configuration: every mistake at once, each with its line.
+
+Whoever edits a configuration wants to correct it in one go, so the reader notes a mistake and reads on.
+Only when nothing more can be read, and at the end, is the whole list raised.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from stromboli.core.config.spelling import unknown_name
+
+#: Beyond this many, a text is not a configuration with mistakes but something else.
+MOST_PROBLEMS = 100
+_LONGEST_SENTENCE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake. Lines count from one."""
+
+    source: str
+    line: int
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}: {self.sentence}"
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used. Its text has one problem per line."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(problems)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class Findings:
+    """What the reading of one text has found so far."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._problems: list[Problem] = []
+        self._warnings: list[Problem] = []
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is accepted and yet not what it seems, in the order of the text."""
+        return tuple(str(warning) for warning in sorted(self._warnings, key=_line))
+
+    def add(self, line: int, sentence: str) -> None:
+        """Note a mistake."""
+        self._note(self._problems, line, sentence)
+
+    def add_unknown(self, line: int, kind: str, name: str, known: Iterable[str], owner: str = "") -> None:
+        """Note a name that is not known. Finding the nearest one takes time; past the limit nobody looks."""
+        full = len(self._problems) >= MOST_PROBLEMS
+        self.add(line, "" if full else unknown_name(kind, name, known, owner))
+
+    def warn(self, line: int, sentence: str) -> None:
+        """Note something that is accepted and yet not what it seems."""
+        self._note(self._warnings, line, sentence)
+
+    def stop(self, line: int, sentence: str) -> NoReturn:
+        """Note a mistake after which nothing can be read."""
+        self.add(line, sentence)
+        raise self._error()
+
+    def raise_if_any(self) -> None:
+        if self._problems:
+            raise self._error()
+
+    def _note(self, notes: list[Problem], line: int, sentence: str) -> None:
+        if len(notes) == MOST_PROBLEMS:
+            sentence = f"there is more from here on; only {MOST_PROBLEMS} are shown"
+        elif len(sentence) > _LONGEST_SENTENCE:
+            sentence = f"{sentence[: _LONGEST_SENTENCE - 3]}..."
+        if len(notes) <= MOST_PROBLEMS:
+            notes.append(Problem(self.source, line, sentence))
+
+    def _error(self) -> ConfigurationError:
+        return ConfigurationError(sorted(self._problems, key=_line))
+
+
+def _line(problem: Problem) -> int:
+    return problem.line

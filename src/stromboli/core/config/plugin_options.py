@@ -1,0 +1,181 @@
+"""The tiers of a configuration: which plugins take part, which of their answers count, their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stromboli.core.config.argument_values import declaration_of, read_arguments
+from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.configuration_errors import Findings
+from stromboli.core.config.extension_points import (
+    ALSO_SWITCHED_BY,
+    BY_NAME,
+    HIERARCHY_SWITCH,
+    OFF_BY_DEFAULT,
+    SWITCHES,
+)
+from stromboli.core.config.registry import Registry
+from stromboli.core.config.spelling import quoted
+from stromboli.core.config.yaml_lines import Node
+
+#: Volcano once asked plugins for an order of namespaces; files still carry the switch.
+_RETIRED_SWITCHES = frozenset({"enableNamespaceOrder", "enabledNamespaceOrder"})
+_OTHER_KEYS = ("name", "arguments")
+#: Both say how queues divide the cluster, by different notions of what a queue deserves.
+_ALTERNATIVES = frozenset({"capacity", "proportion"})
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOption:
+    """A plugin as the configuration lists it."""
+
+    name: str
+    #: Canonical name of a switch -> its value, for the switches that were given.
+    switches: Mapping[str, bool]
+    arguments: Arguments
+
+    def is_on(self, point_or_switch: str) -> bool:
+        """Whether a switch, in any spelling, or the plugin's answer to an extension point is on.
+
+        A switch that was not given is on, except for the few that are off by default.
+        """
+        point = BY_NAME.get(point_or_switch)
+        if point is None:
+            return self._is_switched_on(SWITCHES[point_or_switch])
+        switches = (point.switch, ALSO_SWITCHED_BY.get(point.name))
+        return point.switch is None or any(self._is_switched_on(s) for s in switches if s is not None)
+
+    def _is_switched_on(self, switch: str) -> bool:
+        return self.switches.get(switch, switch not in OFF_BY_DEFAULT)
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Plugins whose answers are weighed together."""
+
+    plugins: tuple[PluginOption, ...]
+
+
+class TierReader:
+    """Reads the tiers of one configuration; remembers which plugins it has seen."""
+
+    def __init__(self, registry: Registry, findings: Findings) -> None:
+        self._registry = registry
+        self._findings = findings
+        self._first_lines: dict[str, int] = {}
+
+    def read(self, node: Node) -> tuple[Tier, ...]:
+        if not isinstance(node.value, tuple):
+            self._findings.add(node.line, f"tiers must be a list, not {node.described}")
+            return ()
+        if not node.value:
+            self._findings.add(node.line, "tiers is empty; list at least one tier with plugins")
+        return self._without_second_alternative([self._tier(child) for child in node.value])
+
+    def _without_second_alternative(self, tiers: Sequence[Tier]) -> tuple[Tier, ...]:
+        """Of two that exclude each other the first listed stays."""
+        listed = [option.name for tier in tiers for option in tier.plugins if option.name in _ALTERNATIVES]
+        left_out = [name for name in listed[1:] if name != listed[0]]
+        for name in left_out:
+            self._findings.warn(
+                self._first_lines[name],
+                f"plugin {name!r} is left out: it excludes plugin {listed[0]!r} (line {self._first_lines[listed[0]]}), "
+                "which is listed first; remove one of them",
+            )
+        return tuple(Tier(tuple(option for option in tier.plugins if option.name not in left_out)) for tier in tiers)
+
+    def _tier(self, node: Node) -> Tier:
+        if not isinstance(node.value, dict):
+            self._findings.add(node.line, f"a tier must be a mapping with 'plugins', not {node.described}")
+            return Tier(())
+        for key, child in node.value.items():
+            if key != "plugins":
+                self._findings.add_unknown(child.line, "key", key, ["plugins"], "a tier")
+        plugins = node.value.get("plugins", Node(node.line, None))
+        if plugins.value in (None, ()):
+            self._findings.warn(plugins.line, "the tier lists no plugins and has no effect")
+            return Tier(())
+        return self._plugins(plugins)
+
+    def _plugins(self, node: Node) -> Tier:
+        if not isinstance(node.value, tuple):
+            self._findings.add(node.line, f"plugins must be a list, not {node.described}")
+            return Tier(())
+        members = [(child.line, self._option(child)) for child in node.value]
+        lines = {option.name: line for line, option in members if option is not None}
+        options = tuple(option for _, option in members if option is not None)
+        self._warn_of_conflict(lines, options)
+        return Tier(options)
+
+    def _warn_of_conflict(self, lines: Mapping[str, int], options: Sequence[PluginOption]) -> None:
+        """Both order queues and choose whom to reclaim from, by different notions of a fair share."""
+        hierarchical = any(option.name == "drf" and option.is_on(HIERARCHY_SWITCH) for option in options)
+        if hierarchical and "proportion" in lines:
+            self._findings.warn(
+                lines["drf"],
+                f"plugin 'drf' with {HIERARCHY_SWITCH} conflicts with plugin 'proportion' in the same tier "
+                f"(line {lines['proportion']}): the first of them orders the queues; put them into different tiers",
+            )
+
+    def _option(self, node: Node) -> PluginOption | None:
+        """One entry. An unknown plugin's switches are checked all the same; its arguments cannot be."""
+        name = self._name(node)
+        if name is None or not isinstance(node.value, dict):
+            return None
+        plugin = self._registry.plugins.get(name)
+        declared = plugin.arguments if plugin is not None else ()
+        switches = self._switches(f"plugin {quoted(name)}", node.value, declared)
+        if plugin is None:
+            self._findings.add_unknown(node.value["name"].line, "plugin", name, self._registry.plugins)
+            return None
+        given = node.value.get("arguments")
+        return PluginOption(name, switches, read_arguments(given, declared, f"plugin {name!r}", self._findings))
+
+    def _name(self, node: Node) -> str | None:
+        if isinstance(node.value, str):
+            self._findings.add(node.line, f"a plugin must be a mapping; write 'name: ' before {node.described}")
+            return None
+        if not isinstance(node.value, dict):
+            self._findings.add(node.line, f"a plugin must be a mapping with a name, not {node.described}")
+            return None
+        name = node.value.get("name", Node(node.line, None))
+        if not isinstance(name.value, str) or not name.value:
+            self._findings.add(name.line, f"the name of a plugin must be a text, not {name.described}")
+            return None
+        self._refuse_second(name.value, name.line)
+        return name.value
+
+    def _refuse_second(self, name: str, line: int) -> None:
+        if name in self._first_lines:
+            self._findings.add(
+                line,
+                f"plugin {quoted(name)} is listed twice (first in line {self._first_lines[name]}); "
+                "Volcano would keep only the last, so remove one",
+            )
+        self._first_lines.setdefault(name, line)
+
+    def _switches(self, owner: str, fields: Mapping[str, Node], declared: Sequence[Argument]) -> dict[str, bool]:
+        switches: dict[str, bool] = {}
+        for key, node in fields.items():
+            if key in SWITCHES:
+                self._switch(owner, key, node, switches)
+            elif key in _RETIRED_SWITCHES:
+                self._findings.warn(node.line, f"{key!r} of {owner} has no effect: the question is not asked")
+            elif key not in _OTHER_KEYS:
+                self._refuse_key(owner, key, node, declared)
+        return switches
+
+    def _switch(self, owner: str, key: str, node: Node, switches: dict[str, bool]) -> None:
+        if not isinstance(node.value, bool):
+            self._findings.add(node.line, f"{key!r} of {owner} must be true or false, not {node.described}")
+        elif switches.setdefault(SWITCHES[key], node.value) != node.value:
+            self._findings.add(
+                node.line, f"{key!r} of {owner} is given in two spellings with different values; remove one"
+            )
+
+    def _refuse_key(self, owner: str, key: str, node: Node, declared: Sequence[Argument]) -> None:
+        if declaration_of(key, declared) is not None:
+            self._findings.add(node.line, f"{key!r} is an argument of {owner}; put it under 'arguments'")
+        else:
+            self._findings.add_unknown(node.line, "key", key, [*_OTHER_KEYS, *SWITCHES], owner)

@@ -1,0 +1,157 @@
+"""From a plugin's simple answers about nodes to the rules that the search works with.
+
+A plugin may hand over several rules (`node_filters`, `node_scorers`), or just override `predicate`,
+`node_order`, `batch_node_order` or `node_map`; those are lifted here. For authors who would rather look at one
+node at a time there are the mixins `PerNodePredicate` and `PerNodeOrder`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stromboli.core.config.plugin import Plugin
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Mask, Node, Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+
+
+class InvalidAnswer(TypeError):
+    """A plugin answered with something that is no answer to the question."""
+
+
+class _LiftedFilter(NodeFilter):
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+        self.locality = plugin.locality
+        self.name = plugin.name
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        return checked_mask(self._plugin.predicate(task_class, rows), len(rows), self.name)
+
+    def refusal(self, task_class: TaskClass) -> Reason:
+        return Reason(Code.PLUGIN_REFUSED, self._plugin.predicate_reason(task_class))
+
+
+class _LiftedScorer(NodeScorer):
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+        self.locality = plugin.locality
+        self.name = plugin.name
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        return checked_vector(self._plugin.node_order(task_class, rows), len(rows), self.name)
+
+
+class _LiftedClusterScorer(NodeScorer):
+    """A score that depends on which nodes are left to choose from."""
+
+    locality = Locality.CLUSTER
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+        self.name = plugin.name
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        assert candidates is not None  # noqa: S101 - rules over the cluster are always told the candidates
+        return checked_vector(self._ask(task_class, rows, candidates), len(rows), self.name)
+
+    def _ask(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
+        return self._plugin.batch_node_order(task_class, rows, candidates)
+
+
+class _LiftedMapReduce(_LiftedClusterScorer):
+    def _ask(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
+        mapped = checked_vector(self._plugin.node_map(task_class, rows), len(rows), self.name)
+        return self._plugin.node_reduce(task_class, np.floor(mapped), candidates)
+
+
+def checked_mask(answer: object, length: int, name: str) -> Mask:
+    mask = np.asarray(answer)
+    if mask.dtype != np.bool_ or mask.shape not in ((length,), ()):
+        raise InvalidAnswer(f"plugin {name}: predicate must answer one boolean per node")
+    return mask if mask.shape else np.full(length, bool(mask))
+
+
+def checked_vector(answer: object, length: int, name: str) -> Vector:
+    """Scores as floats. One that is not finite would win or lose against every rule, so it is refused here."""
+    vector = np.asarray(answer, dtype=np.float64)
+    if vector.shape not in ((length,), ()):
+        raise InvalidAnswer(f"plugin {name}: a score per node is needed, got shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        raise InvalidAnswer(f"plugin {name}: a score is not a finite number")
+    return vector if vector.shape else np.full(length, float(vector))
+
+
+def overrides(plugin: Plugin, question: str) -> bool:
+    return getattr(type(plugin), question) is not getattr(Plugin, question)
+
+
+def filters_of(plugin: Plugin) -> list[NodeFilter]:
+    rules = list(plugin.node_filters())
+    for rule in rules:
+        rule.name = plugin.name
+    if overrides(plugin, "predicate"):
+        rules.append(_LiftedFilter(plugin))
+    return rules
+
+
+def scorers_of(plugin: Plugin) -> list[NodeScorer]:
+    rules = list(plugin.node_scorers())
+    for rule in rules:
+        rule.name = plugin.name
+    if overrides(plugin, "node_order"):
+        rules.append(_LiftedScorer(plugin))
+    if overrides(plugin, "batch_node_order"):
+        rules.append(_LiftedClusterScorer(plugin))
+    if overrides(plugin, "node_map"):
+        rules.append(_LiftedMapReduce(plugin))
+    return rules
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """One node for rules that look at one at a time: its facts and its amounts by dimension."""
+
+    facts: Node
+    idle: Mapping[int, int]
+    used: Mapping[int, int]
+    allocatable: Mapping[int, int]
+
+
+def node_views(rows: Rows) -> list[NodeView]:
+    """The rows one by one. Slow by nature: a rule over columns does the same in a hundredth of the time."""
+    index = range(len(rows.nodes)) if rows.index is None else rows.index.tolist()
+    dimensions = range(rows.resources)
+    return [
+        NodeView(
+            rows.nodes.nodes[node],
+            {d: int(rows.idle(d)[entry]) for d in dimensions},
+            {d: int(rows.used(d)[entry]) for d in dimensions},
+            {d: int(rows.allocatable(d)[entry]) for d in dimensions},
+        )
+        for entry, node in enumerate(index)
+    ]
+
+
+class PerNodePredicate:
+    """Mixin: answer `admits_node` for one node at a time."""
+
+    def admits_node(self, task_class: TaskClass, node: NodeView) -> bool:
+        return True
+
+    def predicate(self, task_class: TaskClass, rows: Rows) -> Mask:
+        return np.array([self.admits_node(task_class, node) for node in node_views(rows)], dtype=np.bool_)
+
+
+class PerNodeOrder:
+    """Mixin: answer `score_node` for one node at a time."""
+
+    def score_node(self, task_class: TaskClass, node: NodeView) -> float:
+        return 0.0
+
+    def node_order(self, task_class: TaskClass, rows: Rows) -> Vector:
+        return np.array([self.score_node(task_class, node) for node in node_views(rows)], dtype=np.float64)

@@ -1,0 +1,173 @@
+"""Configuration text as a tree of values that remember their lines.
+
+A message without a line sends people searching, so the tree is made from the parser's nodes and not by
+the library's constructor. Plain words mean what Kubernetes takes them for: a date and `10:30` are text,
+`1e3` is a number. What a configuration never needs and an attacker does is refused: anchors, tags, deep
+nesting, large texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from stromboli.core.config.configuration_errors import Findings
+from stromboli.core.config.spelling import quoted
+
+MAXIMUM_BYTES = 64 * 1024
+MAXIMUM_DEPTH = 32
+
+#: Longer runs of digits are text: no setting needs them.
+_LONGEST_NUMBER = 64
+_LARGEST_WHOLE = 2**63 - 1
+_TRUE = ("true", "yes", "on")
+_TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
+_NULL, _BOOL, _INT, _FLOAT = (f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
+
+_PLAIN_WORDS = (
+    (_NULL, r"(?:~|null|Null|NULL|)"),
+    (_BOOL, r"(?:true|True|TRUE|yes|Yes|YES|on|On|ON|false|False|FALSE|no|No|NO|off|Off|OFF)"),
+    (_INT, r"[-+]?(?:[0-9][0-9_]*|0b[01][01_]*|0o[0-7][0-7_]*|0x[0-9a-fA-F][0-9a-fA-F_]*)"),
+    (_FLOAT, r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?"),
+    (_FLOAT, r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"),
+)
+
+
+class _Loader(yaml.CSafeLoader):
+    """libyaml's parser with the plain words of Kubernetes."""
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - the library's own name for its table
+
+
+for _tag, _pattern in _PLAIN_WORDS:
+    _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and its line: of the key, for a value in a mapping, otherwise where it begins."""
+
+    line: int
+    value: bool | int | float | str | tuple[Node, ...] | dict[str, Node] | None
+
+    @property
+    def described(self) -> str:
+        """What stands there, for a message about something else being wanted."""
+        if isinstance(self.value, (dict, tuple)):
+            return "a mapping" if isinstance(self.value, dict) else "a list"
+        return "nothing" if self.value is None else quoted(self.value)
+
+    def plain(self) -> Any:
+        """The value without its lines."""
+        if isinstance(self.value, dict):
+            return {key: child.plain() for key, child in self.value.items()}
+        return [child.plain() for child in self.value] if isinstance(self.value, tuple) else self.value
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it."""
+        yield self
+        if isinstance(self.value, (dict, tuple)):
+            for child in self.value.values() if isinstance(self.value, dict) else self.value:
+                yield from child.walk()
+
+
+def read_tree(text: str, findings: Findings) -> Node:
+    """The tree of a text; ConfigurationError when there is none. A key given twice is noted, and read on."""
+    if len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
+        findings.stop(1, f"the text is larger than {MAXIMUM_BYTES // 1024} KiB")
+    root = _compose(text, findings)
+    if root is None:
+        findings.stop(1, "the configuration is empty")
+    return _convert(root, findings, root.start_mark.line + 1)
+
+
+def _compose(text: str, findings: Findings) -> yaml.Node | None:
+    try:
+        _refuse_the_needless(text, findings)
+        root: yaml.Node | None = yaml.compose(text, Loader=_Loader)
+        return root
+    except yaml.composer.ComposerError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        findings.stop(line, "a second document begins here; a configuration is one document, so remove the others")
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        words = " ".join(part for part in (error.problem, error.context) if part)
+        findings.stop(line, f"not readable as YAML: {words}")
+    except yaml.reader.ReaderError as error:
+        line = text.encode()[: error.position].count(b"\n") + 1
+        findings.stop(line, f"not readable as YAML: {error.reason}; remove the character")
+    except UnicodeEncodeError as error:
+        findings.stop(text.count("\n", 0, error.start) + 1, "not readable as text; save it as UTF-8")
+
+
+def _refuse_the_needless(text: str, findings: Findings) -> None:
+    """Looks at events before nodes are built: a text that nests a thousandfold could exhaust the stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if isinstance(event, yaml.NodeEvent):
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            if depth > MAXIMUM_DEPTH:
+                findings.stop(line, f"nested deeper than {MAXIMUM_DEPTH} levels")
+            _refuse_anchor_and_tag(event, line, findings)
+    findings.raise_if_any()
+
+
+def _refuse_anchor_and_tag(event: yaml.NodeEvent, line: int, findings: Findings) -> None:
+    if event.anchor is not None:
+        sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
+        shown = quoted(f"{sign}{event.anchor}")
+        findings.add(line, f"anchors and aliases ({shown}) are not supported; write the value out")
+    tag = getattr(event, "tag", None)
+    if tag not in _TEXT_TAGS:
+        findings.add(line, f"tags ({quoted(tag)}) are not supported; remove it")
+
+
+def _convert(node: yaml.Node, findings: Findings, line: int) -> Node:
+    if isinstance(node, yaml.MappingNode):
+        return Node(line, _convert_mapping(node, findings))
+    if isinstance(node, yaml.SequenceNode):
+        return Node(line, tuple(_convert(child, findings, child.start_mark.line + 1) for child in node.value))
+    return Node(line, _scalar(node.tag, node.value))
+
+
+def _convert_mapping(node: yaml.MappingNode, findings: Findings) -> dict[str, Node]:
+    fields: dict[str, Node] = {}
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            findings.add(line, "a list or mapping cannot be a key; write text before the colon")
+        elif key.value in fields:
+            first = fields[key.value].line
+            findings.add(line, f"key {quoted(key.value)} is given twice (first in line {first}); remove one")
+        else:
+            fields[key.value] = _convert(value, findings, line)
+    return fields
+
+
+def _scalar(tag: str, text: str) -> bool | int | float | str | None:
+    if tag == _NULL:
+        return None
+    if tag == _BOOL:
+        return text.lower() in _TRUE
+    if tag in (_INT, _FLOAT) and len(text) <= _LONGEST_NUMBER:
+        return _whole_number(text) if tag == _INT else float(re.sub(r"\.(?=[a-zA-Z])", "", text))
+    return text
+
+
+def _whole_number(text: str) -> int | float | str:
+    """As YAML 1.1 has it, a leading zero means octal. A number too large for 64 bits becomes a fraction."""
+    digits = text.replace("_", "")
+    octal = re.fullmatch(r"[-+]?0[0-7]+", digits)
+    try:
+        number = int(digits, 8 if octal else 0)
+    except ValueError:
+        return text
+    return number if -_LARGEST_WHOLE <= number <= _LARGEST_WHOLE else float(number)

@@ -1,0 +1,375 @@
+"""The books of one cycle about claimed devices: what was given out to whom.
+
+There are two accounts: today's, and that of the time when everybody who is leaving is gone. Who is placed now takes
+from both; who waits for others to leave takes from the later one. Whoever gives a place up gives back exactly what was
+taken for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stromboli.core.model.devices.claims import (
+    MOST_DEVICES,
+    NO_CLAIMS,
+    ClaimChoice,
+    ClaimDemand,
+    ClaimNeeds,
+    ClaimOrder,
+    GivenDevice,
+    HeldClaim,
+    Wish,
+)
+from stromboli.core.model.devices.device_search import Search, Stuck
+from stromboli.core.model.devices.device_table import Count, DeviceTable, Grant
+from stromboli.core.model.devices.device_usage import DeviceUse
+from stromboli.core.model.nodes.table import Mask, NodeTable
+from stromboli.core.model.tasks.selectors import NodeTerm
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.volumes.volume_table import reachable
+
+
+@dataclass(slots=True)
+class ClaimState:
+    """What a snapshot says about claimed devices."""
+
+    table: DeviceTable = field(default_factory=DeviceTable)
+    #: By claim, what it has got.
+    held: Mapping[str, HeldClaim] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the claims of a task got, in their order; later ones are not taken today."""
+
+    grants: tuple[tuple[Grant, ...], ...]
+    later: bool
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What the pods share that use one claim."""
+
+    grants: tuple[Grant, ...]
+    reach: Mask
+    #: How many use it today, and how many in all.
+    now: int = 0
+    pods: int = 0
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What was found out about nodes, and at which state of theirs."""
+
+    fits: Mask
+    at: Count
+    problems: dict[int, str] = field(default_factory=dict)
+
+
+class ClaimBooks:
+    def __init__(self, nodes: NodeTable, state: ClaimState) -> None:
+        self.nodes = nodes
+        self.table = state.table
+        self._held = state.held
+        #: Whether devices are given out in this cycle.
+        self.allocates = False
+        self._of_task: dict[str, Given] = {}
+        self._shared: dict[str, _Shared] = {}
+        self._answers: dict[tuple[ClaimNeeds, bool], _Answer] = {}
+        self._accounts: tuple[DeviceUse, DeviceUse] | None = None
+        self._staying: dict[str, int] = {}
+        self._version: Count = np.zeros(0, dtype=np.int64)
+
+    def _open(self) -> tuple[DeviceUse, DeviceUse]:
+        """Today's account and the later one, written when somebody first asks."""
+        if self._accounts is None:
+            today = DeviceUse(self.table)
+            for held in self._held.values():
+                today.add(self.table.grants_of(held), 1)
+            later = today.copy()
+            for key, held in self._held.items():
+                self._staying[key] = held.staying
+                if held.users and not held.staying:
+                    later.add(self.table.grants_of(held), -1)
+            self._accounts = today, later
+            self._version = np.zeros(len(self.nodes), dtype=np.int64)
+        return self._accounts
+
+    def _views(self, *, later: bool) -> Sequence[DeviceUse]:
+        accounts = self._open()
+        return accounts[1:] if later else accounts
+
+    # -- where a pod may go -------------------------------------------------------------------------------------
+
+    def usable(self, needs: ClaimNeeds) -> Mask:
+        """The nodes from which the claims that have their devices can be used."""
+        mask = np.ones(len(self.nodes), dtype=np.bool_)
+        for terms in needs.bound:
+            mask &= reachable(self.nodes, terms)
+        return mask
+
+    def satisfiable(self, needs: ClaimNeeds, *, later: bool = False) -> Mask:
+        """The nodes where every waiting claim gets its devices; today, or once those that are leaving are gone."""
+        mask = self._perhaps(needs, later=later)
+        doubtful = mask & ~self._surely(needs, later=later)
+        if not doubtful.any():
+            return mask
+        answer = self._answer(needs, doubtful, later=later)
+        return mask & (~doubtful | answer.fits)
+
+    def _perhaps(self, needs: ClaimNeeds, *, later: bool) -> Mask:
+        """Where there are devices enough for every request by itself."""
+        mask = np.ones(len(self.nodes), dtype=np.bool_)
+        for demand in needs.waiting:
+            shared = self._shared.get(demand.shared)
+            if shared is not None:
+                mask &= shared.reach & self._is_free_today(shared, later=later)
+                continue
+            for wishes in demand.requests:
+                enough = np.zeros(len(self.nodes), dtype=np.bool_)
+                for wish in wishes:
+                    enough |= self.free(wish, later=later) >= self.least(wish)
+                mask &= enough
+        return mask
+
+    def _is_free_today(self, shared: _Shared, *, later: bool) -> bool:
+        """What a claim was promised for a later time cannot be used today, unless the devices are free."""
+        if later or shared.now:
+            return True
+        today = self._open()[0]
+        return not any(today.users[grant.device] for grant in shared.grants if not grant.is_admin)
+
+    def least(self, wish: Wish) -> int:
+        """How many devices there must be at least; one may be enough for many where several may have it."""
+        is_elastic = wish.takes_all or bool((self.table.suited[wish.suit].mask & self.table.is_shared).any())
+        return 1 if is_elastic else wish.count
+
+    def present(self, wish: Wish) -> Count:
+        """How many devices that would do are on each node, whoever has them."""
+        return self.table.ground(self.nodes).per_node(self._suited(wish))
+
+    def _suited(self, wish: Wish) -> Mask:
+        suited = self.table.suited[wish.suit]
+        mask = suited.mask.copy()
+        mask[list(suited.faults)] = True
+        return mask
+
+    def free(self, wish: Wish, *, later: bool = False) -> Count:
+        """How many devices that would do are free on each node."""
+        mask = self._suited(wish)
+        if not wish.is_admin:
+            for account in self._views(later=later):
+                mask &= (account.users == 0) | self.table.is_shared
+        return self.table.ground(self.nodes).per_node(mask)
+
+    def _surely(self, needs: ClaimNeeds, *, later: bool) -> Mask:
+        """Where every request is satisfied even if all others are served before it, and nothing else matters."""
+        waiting = [demand for demand in needs.waiting if demand.shared not in self._shared]
+        first = [wishes[0] for demand in waiting for wishes in demand.requests]
+        is_long = any(sum(wishes[0].count for wishes in demand.requests) > MOST_DEVICES for demand in waiting)
+        if is_long or any(demand.constraints for demand in waiting) or not all(map(self._is_simple, first)):
+            return np.zeros(len(self.nodes), dtype=np.bool_)
+        total, mask = sum(wish.count for wish in first), np.ones(len(self.nodes), dtype=np.bool_)
+        for wish in first:
+            mask &= self.free(wish, later=later) >= total
+        return mask
+
+    def _is_simple(self, wish: Wish) -> bool:
+        """Whether it is enough to count devices."""
+        suited = self.table.suited[wish.suit]
+        limited = bool((suited.mask & self.table.is_limited).any())
+        return not (wish.takes_all or wish.capacity or suited.faults or limited)
+
+    def _answer(self, needs: ClaimNeeds, rows: Mask, *, later: bool) -> _Answer:
+        """Search on these nodes, unless it was done before and nothing has changed there since."""
+        self._open()
+        key = needs, later
+        answer = self._answers.get(key)
+        if answer is None:
+            size = len(self.nodes)
+            answer = self._answers[key] = _Answer(np.zeros(size, dtype=np.bool_), np.full(size, -1, dtype=np.int64))
+        stale = rows & (answer.at != self._version)
+        for row in np.flatnonzero(stale).tolist():
+            answer.problems.pop(row, None)
+            try:
+                answer.fits[row] = self._find(needs, row, later=later) is not None
+            except Stuck as stuck:
+                answer.fits[row], answer.problems[row] = False, str(stuck)
+        answer.at[stale] = self._version[stale]
+        return answer
+
+    def problem(self, needs: ClaimNeeds, row: int) -> str:
+        """What kept the search at a node from coming to an end, if anything did."""
+        rows = np.zeros(len(self.nodes), dtype=np.bool_)
+        rows[row] = True
+        return self._answer(needs, rows, later=False).problems.get(row, "")
+
+    def _find(self, needs: ClaimNeeds, row: int, *, later: bool) -> tuple[tuple[Grant, ...], ...] | None:
+        """What every waiting claim of a pod gets on a node, or None; nothing is given out yet."""
+        fresh: list[ClaimDemand] = []
+        for demand in needs.waiting:
+            shared = self._shared.get(demand.shared)
+            if shared is None:
+                fresh.append(demand)
+            elif not shared.reach[row] or not self._is_free_today(shared, later=later):
+                return None
+        found = iter(Search(self.table, self.nodes, row, self._views(later=later)).find(fresh) or ())
+        grants = [
+            self._shared[demand.shared].grants if demand.shared in self._shared else next(found, None)
+            for demand in needs.waiting
+        ]
+        whole = tuple(each for each in grants if each is not None)
+        return whole if len(whole) == len(grants) else None
+
+    # -- giving out ---------------------------------------------------------------------------------------------
+
+    def take(self, task: Task, row: int, *, later: bool = False) -> bool:
+        """Give the claims of a task their devices on a node, or, and that is False, nothing."""
+        needs = task.task_class.claims or NO_CLAIMS
+        if not self.allocates or not needs.waiting:
+            return True
+        try:
+            found = self._find(needs, row, later=later)
+        except Stuck:
+            return False
+        if found is None:
+            return False
+        self.restore(task, row, Given(found, later))
+        return True
+
+    def kept(self, task: Task) -> Given | None:
+        """What a task has got, to be handed to `restore`."""
+        return self._of_task.get(task.uid)
+
+    def restore(self, task: Task, row: int, given: Given | None) -> None:
+        """A task has its place again, and exactly what it had there."""
+        if given is None:
+            return
+        self._of_task[task.uid] = given
+        for demand, grants in zip(self._waiting(task), given.grants, strict=True):
+            self._enter(demand, grants, row, 1, later=given.later)
+
+    def give_back(self, task: Task, row: int) -> None:
+        """A task has no place any more."""
+        given = self._of_task.pop(task.uid, None)
+        if given is None:
+            return
+        for demand, grants in zip(self._waiting(task), given.grants, strict=True):
+            self._enter(demand, grants, row, -1, later=given.later)
+
+    @staticmethod
+    def _waiting(task: Task) -> tuple[ClaimDemand, ...]:
+        return (task.task_class.claims or NO_CLAIMS).waiting
+
+    def _enter(self, demand: ClaimDemand, grants: tuple[Grant, ...], row: int, sign: int, *, later: bool) -> None:
+        """Pods that share a claim take its devices once, and the last of them gives them back."""
+        today, to_be = self._open()
+        takes_today, takes_later = not later, True
+        if demand.shared:
+            shared = self._shared.get(demand.shared)
+            if shared is None:
+                shared = self._shared[demand.shared] = _Shared(grants, self._reach(grants, row))
+            before = shared.now, shared.pods
+            shared.now += sign * (not later)
+            shared.pods += sign
+            takes_today = (before[0] == 0) != (shared.now == 0)
+            takes_later = (before[1] == 0) != (shared.pods == 0)
+            if not shared.pods:
+                del self._shared[demand.shared]
+        if takes_today:
+            today.add(grants, sign)
+        if takes_later:
+            to_be.add(grants, sign)
+        self._note(grants, wide=bool(demand.shared))
+
+    def _reach(self, grants: Sequence[Grant], row: int) -> Mask:
+        if self._is_local(grants):
+            mask = np.zeros(len(self.nodes), dtype=np.bool_)
+            mask[row] = True
+            return mask
+        return self.table.ground(self.nodes).reach([grant.device for grant in grants])
+
+    def _is_local(self, grants: Sequence[Grant]) -> bool:
+        """Whether the devices can be used from one node alone."""
+        return any(self.table.devices[grant.device].node or self.table.devices[grant.device].binds_to_node
+                   for grant in grants)  # fmt: skip
+
+    def _note(self, grants: Sequence[Grant], *, wide: bool) -> None:
+        """What was found out about the nodes that reach these devices is old."""
+        ground = self.table.ground(self.nodes)
+        if wide or any(ground.is_wide[grant.device] for grant in grants):
+            self._version += 1
+            return
+        for grant in grants:
+            self._version[ground.row_of[grant.device]] += 1
+
+    # -- those who leave ----------------------------------------------------------------------------------------
+
+    def leave(self, task: Task, sign: int = 1) -> None:
+        """A task is to go, or, with -1, stays after all: with the last user of a claim its devices become free."""
+        for key in task.resource_claims:
+            held = self._held.get(key)
+            if held is None:
+                continue
+            later = self._open()[1]
+            before = self._staying[key]
+            self._staying[key] = before - sign
+            grants = self.table.grants_of(held)
+            if (before > 0) != (before - sign > 0):
+                later.add(grants, -sign)
+                self._note(grants, wide=True)
+
+    # -- what comes of it ---------------------------------------------------------------------------------------
+
+    def order_of(self, task: Task) -> ClaimOrder | None:
+        """What must be written before the task is bound."""
+        if not self.allocates:
+            return None
+        given, keys = self._of_task.get(task.uid), task.resource_claims
+        choices = [
+            self._choice(demand.name, grants)
+            for demand, grants in zip(self._waiting(task), given.grants if given else (), strict=True)
+        ]
+        return ClaimOrder(tuple(zip(task.claim_names, keys, strict=True)), tuple(choices))
+
+    def _told_portions(self, grant: Grant) -> tuple[tuple[str, int], ...] | None:
+        device = self.table.devices[grant.device]
+        if not device.is_shared or grant.is_admin:
+            return None
+        return tuple((device.capacity[name].name or name, amount) for name, amount in grant.portions)
+
+    def _choice(self, name: str, grants: Sequence[Grant]) -> ClaimChoice:
+        devices = self.table.devices
+        given = tuple(
+            GivenDevice(
+                grant.request,
+                devices[grant.device].name,
+                grant.is_admin,
+                self._told_portions(grant),
+            )
+            for grant in grants
+        )
+        terms = [terms for grant in grants if (terms := devices[grant.device].terms) is not None]
+        is_local = self._is_local(grants) or any(len(each) != 1 for each in terms)
+        merged = None if is_local or not terms else (_merged([each[0] for each in terms]),)
+        return ClaimChoice(name, given, is_local, merged)
+
+    # -- proofs -------------------------------------------------------------------------------------------------
+
+    def fingerprint(self) -> bytes:
+        """Everything that changes, for the proof that an undo restored it."""
+        today, later = self._open()
+        given = sorted((uid, repr(given)) for uid, given in self._of_task.items())
+        shared = sorted((key, one.now, one.pods) for key, one in self._shared.items())
+        told = repr((given, shared, sorted(self._staying.items()))).encode()
+        return b"|".join((today.told(), later.told(), told))
+
+
+def _merged(terms: Sequence[NodeTerm]) -> NodeTerm:
+    """A term that holds where all of them hold."""
+    labels = dict.fromkeys(requirement for term in terms for requirement in term.labels)
+    fields = dict.fromkeys(requirement for term in terms for requirement in term.fields)
+    return NodeTerm(tuple(labels), tuple(fields))

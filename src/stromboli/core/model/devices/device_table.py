@@ -1,0 +1,186 @@
+"""The devices that a cycle may give out, as columns.
+
+Most devices sit in one machine; the others are reached from many nodes. What is limited (counters that devices of a
+pool draw from, and capacities of devices that several may have) has a number each, so that what is left is one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.devices.claims import Device, DeviceName, GivenDevice, HeldClaim, Suit, Wish
+from stromboli.core.model.nodes.table import Index, Mask, NodeTable
+from stromboli.core.model.volumes.volume_table import reachable
+from stromboli.core.model.volumes.volumes import Terms
+
+Count = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Suited:
+    """The devices that suit, and those for which an expression had no answer, with what went wrong."""
+
+    mask: Mask
+    faults: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A device by number that goes to a request; what it takes of limited things, by their numbers."""
+
+    device: int
+    request: str
+    is_admin: bool = False
+    portions: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class DeviceTable:
+    """What there is. It never changes; what a cycle takes of it is in its books."""
+
+    devices: tuple[Device, ...] = ()
+    #: By name, how much there is of each counter.
+    counters: Mapping[str, int] = field(default_factory=dict)
+    suited: Mapping[Suit, Suited] = field(default_factory=dict)
+    #: Pools of which not all is known, with the nodes that they are reached from.
+    unknown: tuple[tuple[str, Terms], ...] = ()
+    number: dict[DeviceName, int] = field(init=False)
+    #: How much there is of each limited thing, and the numbers of these.
+    limits: Count = field(init=False)
+    counter_number: dict[str, int] = field(init=False)
+    capacity_number: dict[tuple[int, str], int] = field(init=False)
+    is_shared: Mask = field(init=False)
+    #: Devices for which it is not enough to be free: they also take from something limited.
+    is_limited: Mask = field(init=False)
+    _ground: _Ground | None = None
+    _portions: dict[tuple[Wish, int], tuple[tuple[str, int], ...] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.number = {device.name: place for place, device in enumerate(self.devices)}
+        self.counter_number = {name: place for place, name in enumerate(self.counters)}
+        limits = list(self.counters.values())
+        self.capacity_number = {}
+        for place, device in enumerate(self.devices):
+            for name, capacity in device.capacity.items() if device.is_shared else ():
+                self.capacity_number[place, name] = len(limits)
+                limits.append(capacity.value)
+        self.limits = np.array(limits, dtype=np.int64)
+        self.is_shared = np.array([device.is_shared for device in self.devices], dtype=np.bool_)
+        limited = [device.is_shared or bool(device.counters) for device in self.devices]
+        self.is_limited = np.array(limited, dtype=np.bool_)
+
+    def portions(self, wish: Wish, device: int) -> tuple[tuple[str, int], ...] | None:
+        """What a wish takes of the capacities of a device; None when the device is too small for it."""
+        if not wish.capacity and not self.is_shared[device]:
+            return ()
+        key = wish, device
+        if key not in self._portions:
+            self._portions[key] = self.devices[device].portions(wish)
+        return self._portions[key]
+
+    def counters_of(self, device: int) -> Iterable[tuple[int, int]]:
+        """The counters that a device draws from, as far as there are such counters, and how much of each."""
+        return ((self.counter_number[name], amount) for name, amount in self.devices[device].counters)
+
+    def capacities_of(self, grant: Grant) -> Iterable[tuple[int, int]]:
+        return ((self.capacity_number[grant.device, name], amount) for name, amount in grant.portions)
+
+    def grants_of(self, held: HeldClaim) -> tuple[Grant, ...]:
+        """What a claim has, as far as the devices are still there."""
+        return tuple(grant for given in held.devices if (grant := self._grant_of(given)) is not None)
+
+    def _grant_of(self, given: GivenDevice) -> Grant | None:
+        number = self.number.get(given.name)
+        if number is None:
+            return None
+        device = self.devices[number]
+        portions: tuple[tuple[str, int], ...] = ()
+        if device.is_shared and not given.is_admin:
+            told = given.portions
+            whole = tuple((name, capacity.value) for name, capacity in sorted(device.capacity.items()))
+            named = [(device.qualified(name), amount) for name, amount in told or ()]
+            portions = whole if told is None else tuple(each for each in named if each[0] in device.capacity)
+        return Grant(number, given.request, given.is_admin, portions)
+
+    # -- where --------------------------------------------------------------------------------------------------
+
+    def ground(self, nodes: NodeTable) -> _Ground:
+        if self._ground is None or self._ground.nodes is not nodes:
+            self._ground = _Ground(self, nodes)
+        return self._ground
+
+
+class _Ground:
+    """Devices and nodes: who reaches what."""
+
+    def __init__(self, table: DeviceTable, nodes: NodeTable) -> None:
+        self.nodes = nodes
+        devices, index = table.devices, nodes.index
+        #: The node of each device; -1 where there is none, or several.
+        rows = [index.get(device.node, -1) if device.node else -1 for device in devices]
+        self.row_of: Index = np.array(rows, dtype=np.int64)
+        wide: dict[Terms, list[int]] = {}
+        for place, device in enumerate(devices):
+            if not device.node:
+                wide.setdefault(device.terms, []).append(place)
+        self._wide = [(np.array(members, dtype=np.int64), reachable(nodes, terms)) for terms, members in wide.items()]
+        self._at: dict[int, Index] = {}
+        order = np.argsort(self.row_of, kind="stable")
+        self._local, self._starts = order, np.searchsorted(self.row_of[order], np.arange(len(nodes) + 1))
+        self._unknown = [(name, reachable(nodes, terms)) for name, terms in table.unknown]
+        self.is_wide = self._find_wide(table)
+
+    def _find_wide(self, table: DeviceTable) -> Mask:
+        """Devices that matter to more than one node: reached from many, or drawing from what others draw from, too."""
+        drawn: dict[str, set[int]] = {}
+        for device, row in zip(table.devices, self.row_of.tolist(), strict=True):
+            for name, _ in device.counters:
+                drawn.setdefault(name, set()).add(row)
+        common = {name for name, rows in drawn.items() if len(rows) > 1}
+        wide = [any(name in common for name, _ in device.counters) for device in table.devices]
+        return (self.row_of < 0) | np.array(wide, dtype=np.bool_)
+
+    def at(self, row: int) -> Index:
+        """The devices that a node reaches, in order."""
+        known = self._at.get(row)
+        if known is None:
+            local = self._local[self._starts[row] : self._starts[row + 1]]
+            parts = [local, *(members for members, mask in self._wide if mask[row])]
+            known = self._at[row] = np.sort(np.concatenate(parts)) if len(parts) > 1 else np.sort(local)
+        return known
+
+    def per_node(self, devices: Mask) -> Count:
+        """How many of these devices each node reaches."""
+        rows = self.row_of[devices]
+        count = np.bincount(rows[rows >= 0], minlength=len(self.nodes)).astype(np.int64)
+        for members, mask in self._wide:
+            number = int(devices[members].sum())
+            if number:
+                count += number * mask
+        return count
+
+    def reach(self, devices: Sequence[int]) -> Mask:
+        """The nodes that reach all of these devices."""
+        mask = np.ones(len(self.nodes), dtype=np.bool_)
+        for device in devices:
+            row = int(self.row_of[device])
+            if row >= 0:
+                only = np.zeros(len(self.nodes), dtype=np.bool_)
+                only[row] = True
+                mask &= only
+                continue
+            inside = (reached for members, reached in self._wide if device in members)
+            mask &= next(inside, np.zeros(len(self.nodes), dtype=np.bool_))
+        return mask
+
+    def unknown_at(self, row: int) -> str:
+        """A pool that the node reaches and of which not all is known."""
+        return next((name for name, mask in self._unknown if mask[row]), "")
+
+    @property
+    def has_unknown(self) -> bool:
+        return bool(self._unknown)

@@ -1,0 +1,38 @@
+"""Who has which devices: how many have each, and what is left of what is limited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stromboli.core.model.devices.device_table import Count, DeviceTable, Grant
+
+
+class DeviceUse:
+    def __init__(self, table: DeviceTable) -> None:
+        self._table = table
+        #: How many have each device; more than one only where it may be shared.
+        self.users: Count = np.zeros(len(table.devices), dtype=np.int64)
+        self.left: Count = table.limits.copy()
+
+    def copy(self) -> DeviceUse:
+        twin = DeviceUse(self._table)
+        twin.users, twin.left = self.users.copy(), self.left.copy()
+        return twin
+
+    def add(self, grants: Iterable[Grant], sign: int) -> None:
+        """Devices go to somebody, or, with -1, come back. Counters are drawn from once, however many share a device."""
+        for grant in grants:
+            if grant.is_admin:
+                continue
+            device = grant.device
+            if self.users[device] == (0 if sign > 0 else 1):
+                for number, amount in self._table.counters_of(device):
+                    self.left[number] -= sign * amount
+            self.users[device] += sign
+            for number, amount in self._table.capacities_of(grant):
+                self.left[number] -= sign * amount
+
+    def told(self) -> bytes:
+        return self.users.tobytes() + self.left.tobytes()

@@ -1,0 +1,294 @@
+"""Jobs: a PodGroup with its pods, and the mathematics of when it is ready.
+
+A job's facts (`JobSpec`) are shared between cycles. Its counters are copied into each cycle that may change
+them, and only the ledger writes them. Counters are plain lists indexed by task status, with one more place for
+pending tasks that ask for nothing: those never hold a job back.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stromboli.core.model.resources.resources import Amounts, Request
+from stromboli.core.model.tasks.selectors import EVERYTHING, LabelSelector
+from stromboli.core.model.tasks.task import Task, TaskStatus
+
+PENDING_BEST_EFFORT = len(TaskStatus)
+Counts = list[int]
+
+_ALLOCATED, _BINDING, _BOUND = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value, TaskStatus.BOUND.value
+_RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value, TaskStatus.FAILED.value
+_PENDING, _PIPELINED = TaskStatus.PENDING.value, TaskStatus.PIPELINED.value
+
+
+def empty_counts() -> Counts:
+    return [0] * (PENDING_BEST_EFFORT + 1)
+
+
+def ready_in(counts: Counts) -> int:
+    """Tasks that have a place, or are done."""
+    return counts[_ALLOCATED] + counts[_BINDING] + counts[_BOUND] + counts[_RUNNING] + counts[_SUCCEEDED]
+
+
+def valid_in(counts: Counts) -> int:
+    """Tasks that have a place, are done, or may still get one."""
+    return ready_in(counts) + counts[_PIPELINED] + counts[_PENDING]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTopology:
+    """How close together tasks must (hard) or should (soft) sit."""
+
+    hard: bool
+    highest_tier: int | None = None
+    highest_tier_name: str = ""
+    #: The tier to begin with, where it does not help to be closer; empty for the closest.
+    first_tier_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupPolicy:
+    """How a job's tasks fall into sub-jobs: those that match, by the values of the named labels."""
+
+    name: str
+    match_label_keys: tuple[str, ...]
+    selector: LabelSelector = EVERYTHING
+    size: int = 1
+    minimum: int = 0
+    topology: NetworkTopology | None = None
+
+
+@dataclass(slots=True, eq=False)
+class JobSpec:
+    """What the PodGroup says. Nothing here changes during a cycle."""
+
+    key: str
+    uid: str
+    namespace: str
+    name: str
+    queue: str
+    min_available: int = 1
+    min_task_member: Mapping[str, int] = field(default_factory=dict)
+    min_resources: Request | None = None
+    #: What of `minResources` is no resource of a node, such as `limits.cpu`, by the names that quotas have for it.
+    min_quotas: Mapping[str, int] = field(default_factory=dict)
+    priority: int = 0
+    created: float = 0.0
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    preemptable: bool = False
+    policies: tuple[SubGroupPolicy, ...] = ()
+    topology: NetworkTopology | None = None
+    #: The Topology whose levels the wishes of the job and its sub-jobs name; empty for HyperNodes.
+    network: str = ""
+    #: By the key of a sub-job, and by the job's own: the domain it was in when something of it last had a node.
+    homes: Mapping[str, str] = field(default_factory=dict)
+    #: Since when it has had fewer members than must run together, as its condition says; 0 when it does not say so.
+    stale_since: float = 0.0
+    #: What is wrong with the objects of this job, in words; a job with a fault waits and says so.
+    fault: str = ""
+
+
+class SubJob:
+    """Part of a job with a minimum of its own."""
+
+    __slots__ = ("counts", "job", "key", "match_index", "min_available", "policy", "priority", "tasks")
+
+    def __init__(self, key: str, job: str, policy: SubGroupPolicy | None, match_index: int) -> None:
+        self.key = key
+        self.job = job
+        #: None for the tasks that no policy claims.
+        self.policy = policy
+        self.match_index = match_index
+        self.min_available = policy.size if policy else 1
+        self.priority = 0
+        self.tasks: list[Task] = []
+        self.counts = empty_counts()
+
+    def copy(self) -> "SubJob":
+        twin = SubJob(self.key, self.job, self.policy, self.match_index)
+        twin.priority, twin.tasks, twin.counts = self.priority, self.tasks, self.counts[:]
+        return twin
+
+    @property
+    def ready_count(self) -> int:
+        return ready_in(self.counts)
+
+    @property
+    def is_ready(self) -> bool:
+        return ready_in(self.counts) + self.counts[PENDING_BEST_EFFORT] >= self.min_available
+
+    @property
+    def is_pipelined(self) -> bool:
+        waiting = self.counts[_PIPELINED] + self.counts[PENDING_BEST_EFFORT]
+        return ready_in(self.counts) + waiting >= self.min_available
+
+
+class Job:
+    """A job as a cycle sees it: shared facts, own counters."""
+
+    __slots__ = (
+        "allocated", "counts", "phase", "requested", "role_counts", "spec", "sub_jobs", "tasks",
+    )  # fmt: skip
+
+    def __init__(self, spec: JobSpec, size: int) -> None:
+        self.spec = spec
+        self.phase = "Pending"
+        self.tasks: dict[str, Task] = {}
+        self.counts = empty_counts()
+        self.role_counts: dict[str, Counts] = {}
+        self.sub_jobs: dict[str, SubJob] = {}
+        #: What its allocated tasks hold, and what all its unfinished tasks ask for.
+        self.allocated: Amounts = [0] * size
+        self.requested: Amounts = [0] * size
+
+    def copy(self) -> "Job":
+        """The same job with counters of its own; facts and tasks stay shared."""
+        twin = Job.__new__(Job)
+        twin.spec, twin.phase, twin.tasks = self.spec, self.phase, self.tasks
+        twin.counts, twin.allocated, twin.requested = self.counts[:], self.allocated[:], self.requested
+        twin.role_counts = {role: counts[:] for role, counts in self.role_counts.items()}
+        twin.sub_jobs = {key: sub_job.copy() for key, sub_job in self.sub_jobs.items()}
+        return twin
+
+    # -- facts, so that rules read well -------------------------------------------------------------------------
+
+    @property
+    def key(self) -> str:
+        return self.spec.key
+
+    @property
+    def queue(self) -> str:
+        return self.spec.queue
+
+    @property
+    def priority(self) -> int:
+        return self.spec.priority
+
+    @property
+    def min_available(self) -> int:
+        return self.spec.min_available
+
+    @property
+    def min_resources(self) -> Request | None:
+        return self.spec.min_resources
+
+    # -- counters -----------------------------------------------------------------------------------------------
+
+    @property
+    def ready_count(self) -> int:
+        return ready_in(self.counts)
+
+    @property
+    def pipelined_count(self) -> int:
+        return self.counts[_PIPELINED]
+
+    @property
+    def pending_count(self) -> int:
+        return self.counts[_PENDING]
+
+    @property
+    def valid_count(self) -> int:
+        return valid_in(self.counts)
+
+    @property
+    def scheduled_count(self) -> int:
+        counts = self.counts
+        return counts[_RUNNING] + counts[_BOUND] + counts[_FAILED] + counts[_SUCCEEDED]
+
+    @property
+    def is_ready(self) -> bool:
+        """Enough tasks have a place, counting those that need none."""
+        return ready_in(self.counts) + self.counts[PENDING_BEST_EFFORT] >= self.spec.min_available
+
+    def has_minimum(self, count: Callable[[Counts], int]) -> bool:
+        """Whether so many tasks are counted as must start together: in all, of every role, and of sub-jobs."""
+        if count(self.counts) < self.spec.min_available or self.roles_short(count):
+            return False
+        return not self.groups_short(lambda sub_job: count(sub_job.counts) >= sub_job.min_available)
+
+    @property
+    def tasks_missing(self) -> int:
+        """How many more tasks need a place before the job has its minimum."""
+        return self.spec.min_available - ready_in(self.counts) - self.counts[PENDING_BEST_EFFORT]
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Enough tasks have a place now or once what is being released is gone."""
+        waiting = self.counts[_PIPELINED] + self.counts[PENDING_BEST_EFFORT]
+        return ready_in(self.counts) + waiting >= self.spec.min_available
+
+    @property
+    def is_starving(self) -> bool:
+        return ready_in(self.counts) + self.counts[_PIPELINED] < self.spec.min_available
+
+    def missing_minimum(self) -> Request:
+        """What the job needs of its minimum and does not hold yet; not what pods will ask for that are held back."""
+        missing = [(d, max(amount - self.allocated[d], 0)) for d, amount in self.spec.min_resources or ()]
+        held_back = [task for task in self.tasks.values() if task.held_back]
+        return _less_held_back(missing, held_back) if held_back else tuple(missing)
+
+    # -- minimum per role and per group of sub-jobs -------------------------------------------------------------
+
+    @property
+    def role_minimums_apply(self) -> bool:
+        """Role minimums bind only while the job's own minimum leaves room for all of them."""
+        minimums = self.spec.min_task_member
+        return bool(minimums) and self.spec.min_available >= sum(minimums.values())
+
+    def roles_short(self, count: Callable[[Counts], int]) -> list[str]:
+        """Roles whose count is below their minimum."""
+        if not self.role_minimums_apply:
+            return []
+        zero = empty_counts()
+        return [
+            role
+            for role, minimum in self.spec.min_task_member.items()
+            if minimum > 0 and count(self.role_counts.get(role, zero)) < minimum
+        ]
+
+    def groups_short(self, test: Callable[[SubJob], bool]) -> list[str]:
+        """Policies with fewer sub-jobs that pass the test than the policy's minimum."""
+        return [
+            policy.name
+            for policy in self.spec.policies
+            if sum(1 for sub_job in self.sub_jobs_of(policy) if test(sub_job)) < policy.minimum
+        ]
+
+    def sub_jobs_of(self, policy: SubGroupPolicy) -> Iterator[SubJob]:
+        return (sub_job for sub_job in self.sub_jobs.values() if sub_job.policy == policy)
+
+    def can_go_on_without(self, failed_roles: Sequence[str], sub_job: SubJob | None = None) -> bool:
+        """Whether the job may still reach its minimum after tasks of these roles found no node."""
+        if self.spec.min_available >= len(self.tasks):
+            return False
+        if sub_job is not None:
+            return sub_job.min_available < len(sub_job.tasks)
+        minimums = self.spec.min_task_member
+        if not self.role_minimums_apply and minimums:
+            left = sum(c[_PENDING] for role, c in self.role_counts.items() if role not in failed_roles)
+            return self.ready_count + left >= self.spec.min_available
+        return all(
+            role_ready(self.role_counts.get(role, empty_counts())) >= minimums.get(role, 0) for role in failed_roles
+        )
+
+
+def _less_held_back(missing: list[tuple[int, int]], held_back: Sequence[Task]) -> Request:
+    left = dict(missing)
+    for task in held_back:
+        for dimension, amount in task.task_class.request:
+            if dimension in left:
+                left[dimension] = max(left[dimension] - amount, 0)
+    return tuple(left.items())
+
+
+def role_ready(counts: Counts) -> int:
+    return ready_in(counts) + counts[PENDING_BEST_EFFORT]
+
+
+def surely_ready(counts: Counts) -> int:
+    """Tasks that are on their nodes or done, and those that need no place; not those that are on their way."""
+    return counts[_BOUND] + counts[_RUNNING] + counts[_SUCCEEDED] + counts[PENDING_BEST_EFFORT]
+
+
+def role_pipelined(counts: Counts) -> int:
+    return role_ready(counts) + counts[_PIPELINED]

@@ -1,0 +1,60 @@
+"""The books of a later time, for as long as somebody wonders what would fit then.
+
+The ledger's own books are overwritten and put back exactly, so that every rule is asked as it always is.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Block
+from stromboli.core.model.nodes.table import Index
+from stromboli.core.model.resources.resources import Amounts
+from stromboli.core.model.tasks.task import TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+
+
+@contextmanager
+def imagining(
+    ledger: Ledger, idle: Block, absent: Iterable[tuple[TaskClass, Index]], released: Mapping[str, Amounts]
+) -> Iterator[None]:
+    """So much is idle, so many tasks of each class are gone from each node, and queues have given back so much. What is
+    done within must be undone within.
+    """
+    layout, freed = ledger.layout, ledger.freed
+    changing = ledger.books[: layout.changing]
+    saved = changing.copy()
+    columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+    sums = [(queue.allocated, queue.allocated[:]) for queue in ledger.queues.values()]
+    for task_class, counts in absent:
+        effect = ledger.effect(task_class, TaskStatus.ALLOCATED)
+        changing[: layout.releasing] -= effect[: layout.releasing, None] * counts
+        for number in task_class.feeds:
+            column = ledger.own_tally(number)
+            columns.append((column, column.copy()))
+            column -= counts.astype(np.int32)
+    for name, amounts in released.items():
+        _give_back(ledger, name, amounts)
+    changing[: len(idle)] = idle
+    changing[layout.releasing :] = 0
+    ledger.start_over()
+    try:
+        yield
+    finally:
+        changing[:] = saved
+        for column, before in reversed(columns):
+            column[:] = before
+        for allocated, earlier in sums:
+            allocated[:] = earlier
+        ledger.start_over()
+        ledger.freed = freed
+
+
+def _give_back(ledger: Ledger, name: str, amounts: Amounts) -> None:
+    books = ledger.queues.get(name)
+    for queue in books.chain if books else ():
+        for dimension, amount in enumerate(amounts):
+            queue.allocated[dimension] -= amount

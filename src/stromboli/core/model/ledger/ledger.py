@@ -1,0 +1,559 @@
+"""The ledger: the only books that change during a cycle, and their only writer.
+
+Idle, used, releasing and pipelined amounts of nodes; status and node of tasks; counters of jobs, sub-jobs and
+roles; sums of queues with their ancestors; tallies of pods per term; volumes and devices that are given out. Each
+operation saves exactly what it overwrites in an `Entry`, and undo puts that back: an old state is never recomputed.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.devices.claim_allocator import ClaimBooks, Given
+from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job
+from stromboli.core.model.ledger.change_log import ChangeLog
+from stromboli.core.model.nodes.amounts import Block, Effect, Rows
+from stromboli.core.model.nodes.table import Index
+from stromboli.core.model.queues.queue import QueueBooks
+from stromboli.core.model.resources.resources import Amounts, Request, add_request
+from stromboli.core.model.snapshot import Snapshot
+from stromboli.core.model.tasks.task import TRANSITIONS, Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.model.volumes.allocator import Taken, VolumeBooks
+from stromboli.core.model.volumes.volumes import VolumeNeeds
+
+_STATUSES = tuple(TaskStatus)
+#: Up to so many rows are looked at one by one.
+_FEW = 16
+_ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
+
+
+class BrokenBooks(AssertionError):
+    """An operation would leave books that cannot be true. This is our mistake, never the user's."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One operation, with what it overwrote."""
+
+    job: Job
+    tasks: Sequence[Task]
+    #: Node row of each task.
+    rows: Sequence[int]
+    before: TaskStatus
+    after: TaskStatus
+    saved_counts: list[tuple[Counts, Counts]]
+    saved_sums: list[tuple[Amounts, Amounts]]
+    columns: Index | int
+    saved_columns: NDArray[np.int64]
+    saved_tallies: list[tuple[NDArray[np.int32], int, int]] = field(default_factory=list)
+    #: Where it is about room for those who come in the place of the tasks: stand-ins for them. The tasks themselves
+    #: stay what and where they are.
+    successors: Sequence[Task] = ()
+    #: The volumes that a task had in the room it gave up.
+    saved_volumes: tuple[Taken, ...] = ()
+    #: The devices that its claims had there.
+    saved_claims: Given | None = None
+
+
+class Ledger:
+    """All mutable state of one cycle."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.nodes = snapshot.nodes
+        self.layout = snapshot.layout
+        self.books = snapshot.books
+        self.terms = snapshot.terms
+        self.jobs = snapshot.jobs
+        self.queues = snapshot.queue_books
+        self.budgets = snapshot.budgets
+        self.volumes = VolumeBooks(snapshot.nodes, snapshot.volumes)
+        self.claims = ClaimBooks(snapshot.nodes, snapshot.claims)
+        self.status = snapshot.status
+        self.node_of = snapshot.node_of
+        #: Fast access to single entries of the same memory.
+        self.codes: Any = memoryview(snapshot.status)  # type: ignore[arg-type]
+        self._node_of: Any = memoryview(snapshot.node_of)  # type: ignore[arg-type]
+        self._tallies = snapshot.tallies
+        self._own_tallies: set[int] = set()
+        self._own_jobs: set[str] = set(snapshot.waiting)
+        self._effects: dict[tuple[int, int], Effect] = {}
+        self._eviction_effects: dict[int, Effect] = {}
+        self._dimensions: dict[int, Index] = {}
+        #: All nodes; and all nodes for a question in which only those with enough room matter.
+        self.all_rows = Rows(self.books, self.layout, self.nodes)
+        self.roomy_rows = Rows(self.books, self.layout, self.nodes, certain=True)
+        #: All nodes, for the question who could wait for them.
+        self.later_rows = Rows(self.books, self.layout, self.nodes, later=True)
+        #: What an allocation changes.
+        self._front = self.books[: self.layout.releasing]
+        self.log = ChangeLog()
+        #: Whether what scorers count as used is what is used, on every node: then one answer serves both.
+        used, scored = self.layout.used, self.layout.scored
+        self.is_scored_as_used = bool((self.books[scored : scored + 2] == self.books[used : used + 2]).all())
+        #: Whether a room was held for anybody in this cycle.
+        self.holds_rooms = False
+        #: Raised whenever room may have grown: what did not fit before may fit now.
+        self.freed = 0
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def held(self) -> Block:
+        """What is kept of each resource on each node for tasks that were promised it in earlier cycles."""
+        return np.zeros((self.layout.resources, len(self.nodes)), dtype=np.int64)
+
+    def status_of(self, task: Task) -> TaskStatus:
+        return _STATUSES[self.codes[task.row]]
+
+    def is_pending(self, task: Task) -> bool:
+        return bool(self.codes[task.row] == 0)
+
+    def row_of(self, task: Task) -> int:
+        """The node row of a task, -1 when it has none."""
+        return int(self._node_of[task.row])
+
+    def node_name(self, task: Task) -> str:
+        row = self.row_of(task)
+        return self.nodes.names[row] if row >= 0 else ""
+
+    def rows(self, index: Index, *, certain: bool = False, later: bool = False) -> Rows:
+        """The books of some nodes."""
+        block = self._front.take(index, axis=1)
+        return Rows(self.books, self.layout, self.nodes, index, block, self.all_rows, certain=certain, later=later)
+
+    def hypothetical(self, index: Index, copies: Index, task_class: TaskClass, *, certain: bool = False) -> Rows:
+        """Nodes `index` as they would be after `copies` more tasks of the class, entry by entry."""
+        block = self._front.take(index, axis=1)
+        effect = self.effect(task_class, TaskStatus.ALLOCATED)
+        block += effect[: self.layout.releasing, None] * copies
+        return Rows(self.books, self.layout, self.nodes, index, block, self.all_rows, certain=certain)
+
+    def effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
+        key = (task_class.number, status.value)
+        known = self._effects.get(key)
+        if known is None:
+            known = self._effects[key] = self.layout.effect(task_class, status)
+        return known
+
+    def _effect_of_eviction(self, task_class: TaskClass) -> Effect:
+        known = self._eviction_effects.get(task_class.number)
+        if known is None:
+            known = self._eviction_effects[task_class.number] = self.layout.effect_of_eviction(task_class)
+        return known
+
+    @property
+    def is_waiting_for_release(self) -> bool:
+        """Whether anything is being released anywhere: otherwise waiting for room is in vain."""
+        layout = self.layout
+        return bool(self.books[layout.releasing : layout.allocatable].any())
+
+    def tally(self, number: int) -> NDArray[np.int32] | None:
+        """Pods counted per node for a term; None when there are none anywhere."""
+        return self._tallies.get(number)
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def place(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> Entry:
+        """Give pending tasks of one job and class their nodes: allocated, or pipelined behind what is being
+        released.
+        """
+        task_class, codes = tasks[0].task_class, self.codes
+        for task in tasks:
+            if codes[task.row]:
+                raise BrokenBooks(f"{task.key} is {self.status_of(task).word} and cannot be placed again")
+        columns, saved_columns = self._add_to_nodes(rows, self.effect(task_class, status))
+        if self._is_overcommitted(task_class, columns, status):
+            self.books[: self.layout.changing, columns] = saved_columns
+            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
+        if task_class.volumes is not None and not self._take_volumes(tasks, rows, status):
+            self.books[: self.layout.changing, columns] = saved_columns
+            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more find no volumes where they were placed")
+        if task_class.claims is not None and not self._take_devices(tasks, rows, status):
+            self.books[: self.layout.changing, columns] = saved_columns
+            self._return_volumes(tasks, rows)
+            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more find no devices where they were placed")
+        if status is TaskStatus.PIPELINED:
+            self.holds_rooms, self.is_scored_as_used = True, False
+        elif task_class.is_scored_higher:
+            self.is_scored_as_used = False
+        job = self.own(tasks[0].job)
+        entry = self._count(job, tasks, rows, TaskStatus.PENDING, status, columns, saved_columns)
+        self._add_to_sums(entry, task_class, len(tasks))
+        if task_class.feeds:
+            self._feed(entry, task_class, rows, 1)
+        return entry
+
+    def evict(self, task: Task) -> Entry:
+        """Start releasing a placed task."""
+        job = self.own(task.job)
+        task_class, before, row = task.task_class, self.status_of(task), self.row_of(task)
+        if TaskStatus.RELEASING not in TRANSITIONS.get(before, ()) or row < 0:
+            where = self.node_name(task) or "no known node"
+            raise BrokenBooks(f"{task.key} is {before.word} on {where} and cannot be evicted")
+        columns, saved_columns = self._add_to_nodes([row], self._effect_of_eviction(task_class))
+        entry = self._count(job, [task], [row], before, TaskStatus.RELEASING, columns, saved_columns)
+        self._add_to_sums(entry, task_class, -1)
+        if task_class.feeds:
+            self._feed(entry, task_class, [row], -1)
+        if task_class.volumes is not None:
+            self.volumes.count(task_class.volumes, row, -1)
+        if task.resource_claims:
+            self.claims.leave(task)
+        if self.budgets.of_task:
+            self.budgets.spend(task.uid)
+        self.freed += 1
+        self.is_scored_as_used = False
+        return entry
+
+    def unpipeline(self, task: Task) -> Entry:
+        """Give up a held room; the task is pending again."""
+        if self.status_of(task) is not TaskStatus.PIPELINED:
+            raise BrokenBooks(f"{task.key} is {self.status_of(task).word} and holds no room to give up")
+        job = self.own(task.job)
+        task_class, row = task.task_class, self.row_of(task)
+        columns, saved_columns = self._add_to_nodes([row], -self.effect(task_class, TaskStatus.PIPELINED))
+        entry = self._count(job, [task], [row], TaskStatus.PIPELINED, TaskStatus.PENDING, columns, saved_columns)
+        if task_class.volumes is not None:
+            entry.saved_volumes = self.volumes.kept(task)
+            self.volumes.give_back(task, row)
+        if task_class.claims is not None:
+            entry.saved_claims = self.claims.kept(task)
+            self.claims.give_back(task, row)
+        self._add_to_sums(entry, task_class, -1)
+        if task_class.feeds:
+            self._feed(entry, task_class, [row], -1)
+        self.freed += 1
+        return entry
+
+    def rehouse(self, task: Task, row: int) -> Entry:
+        """Hold room on another node for the successor of a task that is being released. Its job and its queue have as
+        much as before it had to go.
+        """
+        if self.status_of(task) is not TaskStatus.RELEASING:
+            raise BrokenBooks(f"{task.key} is {self.status_of(task).word}: it needs no room elsewhere")
+        job, task_class, leaving = self.own(task.job), task.task_class, TaskStatus.RELEASING
+        columns, saved_columns = self._add_to_nodes([row], self.effect(task_class, TaskStatus.PIPELINED))
+        if self._is_overcommitted(task_class, columns, TaskStatus.PIPELINED):
+            self.books[: self.layout.changing, columns] = saved_columns
+            raise BrokenBooks(f"{task.key} does not fit where it was to go")
+        self.holds_rooms, self.is_scored_as_used = True, False
+        entry = Entry(
+            job, [task], [row], leaving, leaving, [], [], columns, saved_columns, successors=[_successor(task)]
+        )
+        if task_class.volumes is not None:
+            self.volumes.count(task_class.volumes, row, 1)
+        if task_class.claims is not None:
+            self.claims.take(entry.successors[0], row, later=True)
+        self._add_to_sums(entry, task_class, 1)
+        if task_class.feeds:
+            self._feed(entry, task_class, [row], 1)
+        return entry
+
+    @contextmanager
+    def posing(self, entry: Entry, allocates: bool) -> Iterator[None]:
+        """While plugins are told of room for successors, these are seen to wait for it, or not to have it any more."""
+        status = TaskStatus.PIPELINED if allocates else TaskStatus.PENDING
+        rows = [task.row for task in entry.successors]
+        saved = [self.codes[row] for row in rows]
+        for row in rows:
+            self.codes[row] = status.value
+        try:
+            yield
+        finally:
+            for row, code in zip(rows, saved, strict=True):
+                self.codes[row] = code
+
+    def hold(self, task: Task, row: int) -> None:
+        """Keep room on a node for a pending task that was promised it: nodes know of it, jobs and queues do not."""
+        self.holds_rooms, self.is_scored_as_used = True, False
+        self._keep_free(task, row, 1)
+
+    def let_go(self, task: Task, row: int) -> None:
+        """Give up what `hold` keeps."""
+        self._keep_free(task, row, -1)
+        self.freed += 1
+
+    def _keep_free(self, task: Task, row: int, sign: int) -> None:
+        self._add_to_nodes([row], sign * self.effect(task.task_class, TaskStatus.PIPELINED))
+        if task.task_class.volumes is not None:
+            self._keep_volumes(task, row, task.task_class.volumes, sign)
+        if task.task_class.claims is not None and sign < 0:
+            self.claims.give_back(task, row)
+        elif task.task_class.claims is not None:
+            self.claims.take(task, row, later=True)
+        for dimension, amount in task.task_class.request:
+            self.held[dimension, row] += sign * amount
+        for number in task.task_class.feeds:
+            self.own_tally(number)[row] += sign
+
+    def set_aside(self, room: Block, sign: int = 1) -> None:
+        """Keep room free on many nodes at once, by resource and node, for jobs that will start later; or, with -1, give
+        it up again.
+        """
+        start = self.layout.pipelined
+        self.books[start : start + len(room)] += sign * room
+        self.held += sign * room
+        self.holds_rooms = True
+        self.log.add(np.flatnonzero(room.any(axis=0)).tolist())
+        self.freed += sign < 0
+
+    def start_over(self) -> None:
+        """Whatever was known of any node may be wrong now."""
+        self.log.add(range(len(self.nodes)))
+        self.freed += 1
+
+    def bind(self, tasks: Sequence[Task]) -> None:
+        """Allocated tasks of one job and class become binding. Final: what is committed is not undone here."""
+        job = self.own(tasks[0].job)
+        for counts in self._counts_of(job, tasks[0]):
+            counts[_ALLOCATED] -= len(tasks)
+            counts[_BINDING] += len(tasks)
+        codes = self.codes
+        for task in tasks:
+            codes[task.row] = _BINDING
+
+    def enqueue(self, job: Job, room: Request) -> None:
+        """Admit a job: its queue and every ancestor promise it this much room."""
+        job.phase = "Inqueue"
+        books = self.queues.get(job.queue)
+        for queue in books.chain if books else ():
+            add_request(queue.inqueue, room)
+
+    def undo(self, entry: Entry) -> None:
+        """Put back everything the operation overwrote."""
+        layout, columns = self.layout, entry.columns
+        self.books[: layout.changing, columns] = entry.saved_columns
+        self.log.add(entry.rows)
+        for counts, saved in entry.saved_counts:
+            counts[:] = saved
+        for sums, saved in entry.saved_sums:
+            sums[:] = saved
+        for column, row, count in reversed(entry.saved_tallies):
+            column[row] = count
+        self.freed += 1
+        if entry.tasks[0].task_class.volumes is not None:
+            self._undo_volumes(entry)
+        if entry.tasks[0].resource_claims:
+            self._undo_claims(entry)
+        if entry.successors:
+            return
+        if entry.after is TaskStatus.RELEASING:
+            self.budgets.spend(entry.tasks[0].uid, -1)
+        had_node = entry.before is not TaskStatus.PENDING
+        for task, row in zip(entry.tasks, entry.rows, strict=True):
+            self.codes[task.row] = entry.before.value
+            self._node_of[task.row] = row if had_node else -1
+
+    def own(self, key: str) -> Job:
+        """The job with counters that belong to this cycle. Waiting jobs have them from the start; others get
+        theirs here.
+        """
+        if key not in self._own_jobs:
+            self._own_jobs.add(key)
+            self.jobs[key] = self.jobs[key].copy()
+        return self.jobs[key]
+
+    # -- the pieces of an operation -----------------------------------------------------------------------------
+
+    def _add_to_nodes(self, rows: Sequence[int], effect: Effect) -> tuple[Index | int, NDArray[np.int64]]:
+        changing = self.books[: self.layout.changing]
+        self.log.add(rows)
+        if len(rows) == 1:
+            row = rows[0]
+            saved = changing[:, row].copy()
+            changing[:, row] = saved + effect
+            return row, saved
+        added = effect[:, None]
+        if len(set(rows)) == len(rows):
+            columns = np.array(rows, dtype=np.int64)
+        else:
+            columns, copies = _distinct(rows)
+            added = added * copies
+        saved = changing.take(columns, axis=1)
+        changing[:, columns] = saved + added
+        return columns, saved
+
+    def _is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
+        """Whether a row that was just written has less than nothing left, now or later, of what the class asks
+        for.
+        """
+        books = self.books
+        if isinstance(columns, int):
+            return self._are_few_overcommitted(task_class, (columns,), status)
+        if len(columns) <= _FEW:
+            return self._are_few_overcommitted(task_class, columns.tolist(), status)
+        asked = self._asked_by(task_class)
+        left = books[asked, columns]
+        if status is TaskStatus.PIPELINED:
+            layout = self.layout
+            left = left + (books[layout.releasing + asked, columns] - books[layout.pipelined + asked, columns])
+        return bool(left.min() < 0)
+
+    def _are_few_overcommitted(self, task_class: TaskClass, rows: Sequence[int], status: TaskStatus) -> bool:
+        """The same for a few rows: asked for every task or small gang, so it is done with plain numbers."""
+        item, layout, later = self.books.item, self.layout, status is TaskStatus.PIPELINED
+        for row in rows:
+            for dimension, _ in task_class.request:
+                left = item(dimension, row)
+                if later:
+                    left += item(layout.releasing + dimension, row) - item(layout.pipelined + dimension, row)
+                if left < 0:
+                    return True
+        return False
+
+    def _asked_by(self, task_class: TaskClass) -> Index:
+        """The dimensions of a class's request, one below the other."""
+        known = self._dimensions.get(task_class.number)
+        if known is None:
+            known = np.array([[dimension] for dimension, _ in task_class.request], dtype=np.int64)
+            self._dimensions[task_class.number] = known
+        return known
+
+    def _count(
+        self,
+        job: Job,
+        tasks: Sequence[Task],
+        rows: Sequence[int],
+        before: TaskStatus,
+        after: TaskStatus,
+        columns: Index | int,
+        saved_columns: NDArray[np.int64],
+    ) -> Entry:
+        """Move tasks from one status to another in every counter that knows them."""
+        number, first = len(tasks), tasks[0]
+        saved_counts = []
+        leaving, code, best_effort = before.value, after.value, first.task_class.best_effort
+        for counts in self._counts_of(job, first):
+            saved_counts.append((counts, counts[:]))
+            counts[leaving] -= number
+            counts[code] += number
+            if best_effort:
+                counts[PENDING_BEST_EFFORT] += number * ((code == 0) - (leaving == 0))
+        status, node_of, keeps_node = self.codes, self._node_of, after is not TaskStatus.PENDING
+        for task, row in zip(tasks, rows, strict=True):
+            status[task.row] = code
+            node_of[task.row] = row if keeps_node else -1
+        return Entry(job, tasks, rows, before, after, saved_counts, [], columns, saved_columns)
+
+    @staticmethod
+    def _counts_of(job: Job, task: Task) -> list[Counts]:
+        every = [job.counts]
+        if job.role_counts:
+            every.append(job.role_counts[task.role])
+        if task.sub_job:
+            every.append(job.sub_jobs[task.sub_job].counts)
+        return every
+
+    def _add_to_sums(self, entry: Entry, task_class: TaskClass, copies: int) -> None:
+        """What tasks hold, for their job and for their queue with its ancestors. Held rooms count as allocated."""
+        books = self.queues.get(entry.job.spec.queue)
+        sums = [entry.job.allocated]
+        if books is not None:
+            sums += [queue.allocated for queue in books.chain]
+        saved, request = entry.saved_sums, task_class.request
+        for amounts in sums:
+            saved.append((amounts, amounts[:]))
+            for dimension, amount in request:
+                amounts[dimension] += amount * copies
+
+    def _feed(self, entry: Entry, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
+        for number in task_class.feeds:
+            column = self.own_tally(number)
+            for row in rows:
+                count = int(column[row])
+                entry.saved_tallies.append((column, row, count))
+                column[row] = count + step
+
+    def _take_volumes(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> bool:
+        """Give every task what its claims need, or none of them anything."""
+        for number, (task, row) in enumerate(zip(tasks, rows, strict=True)):
+            if not self.volumes.take(task, row, later=status is TaskStatus.PIPELINED):
+                self._return_volumes(tasks[:number], rows[:number])
+                return False
+        return True
+
+    def _return_volumes(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        for task, row in zip(reversed(tasks), reversed(rows), strict=True):
+            if task.task_class.volumes is not None:
+                self.volumes.give_back(task, row)
+
+    def _take_devices(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> bool:
+        """Give the claims of every task their devices, or none of them anything."""
+        for number, (task, row) in enumerate(zip(tasks, rows, strict=True)):
+            if not self.claims.take(task, row, later=status is TaskStatus.PIPELINED):
+                for before in reversed(range(number)):
+                    self.claims.give_back(tasks[before], rows[before])
+                return False
+        return True
+
+    def _undo_claims(self, entry: Entry) -> None:
+        if entry.after is TaskStatus.RELEASING and not entry.successors:
+            self.claims.leave(entry.tasks[0], -1)
+            return
+        tasks = entry.successors or entry.tasks
+        for task, row in zip(reversed(tasks), reversed(entry.rows), strict=True):
+            if entry.successors or entry.before is TaskStatus.PENDING:
+                self.claims.give_back(task, row)
+            else:
+                self.claims.restore(task, row, entry.saved_claims)
+
+    def _keep_volumes(self, task: Task, row: int, needs: VolumeNeeds, sign: int) -> None:
+        """What a task will need where it was promised a room is kept for it, as far as it is to be had."""
+        if sign < 0:
+            self.volumes.give_back(task, row)
+        elif not self.volumes.take(task, row, later=True):
+            self.volumes.count(needs, row, 1)
+
+    def _undo_volumes(self, entry: Entry) -> None:
+        for task, row in zip(reversed(entry.tasks), reversed(entry.rows), strict=True):
+            if entry.successors or entry.before is TaskStatus.PENDING:
+                self.volumes.give_back(task, row)
+            else:
+                self.volumes.restore(task, row, entry.saved_volumes)
+
+    def own_tally(self, number: int) -> NDArray[np.int32]:
+        """Pods counted per node for a term, to be written to."""
+        if number not in self._own_tallies:
+            known = self._tallies.get(number)
+            column = np.zeros(len(self.nodes), dtype=np.int32) if known is None else known.copy()
+            self._tallies[number] = column
+            self._own_tallies.add(number)
+        return self._tallies[number]
+
+    # -- proofs -------------------------------------------------------------------------------------------------
+
+    def fingerprint(self) -> bytes:
+        """Every mutable byte of the books, for the proof that an undo restored them."""
+        parts: list[bytes] = [self.books.tobytes(), self.status.tobytes(), self.node_of.tobytes()]
+        for key in sorted(self.jobs):
+            job = self.jobs[key]
+            sub_jobs = {name: sub_job.counts for name, sub_job in sorted(job.sub_jobs.items())}
+            parts.append(repr((key, job.phase, job.counts, job.role_counts, job.allocated, sub_jobs)).encode())
+        for name in sorted(self.queues):
+            books: QueueBooks = self.queues[name]
+            parts.append(repr((name, books.allocated, books.request, books.inqueue, books.elastic)).encode())
+        parts.append(repr(self.budgets.left).encode())
+        parts.append(self.volumes.fingerprint())
+        parts.append(self.claims.fingerprint())
+        for number, column in sorted(self._tallies.items()):
+            if column.any():
+                parts.append(repr(number).encode() + column.tobytes())
+        return b"|".join(parts)
+
+
+def _successor(task: Task) -> Task:
+    """A stand-in for the task that will come in the place of this one: whoever keeps books by uid tells them apart."""
+    return replace(task, uid=f"{task.uid}/successor")
+
+
+def _distinct(rows: Sequence[int]) -> tuple[Index, Index]:
+    """Each row once, with how often it occurs."""
+    times = Counter(rows)
+    return np.fromiter(times.keys(), np.int64, len(times)), np.fromiter(times.values(), np.int64, len(times))

@@ -1,0 +1,194 @@
+"""The node books: every amount of every node in one block of integers.
+
+One row per fact (idle cpu, used memory, host port 80 taken, ...), one column per node. A resource is a
+contiguous row, so a question about all nodes runs at the speed of memory; and one `take` of some columns saves
+everything an operation is about to overwrite.
+
+Rules read the block through `Rows`, which may show all nodes, some of them, or nodes as they *would* be after more
+copies of a class: the same code answers all three.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.nodes.table import Index, NodeTable, Vector
+from stromboli.core.model.resources.resources import CPU, MEMORY
+from stromboli.core.model.tasks.task import TaskStatus
+from stromboli.core.model.tasks.task_class import HostPort, TaskClass
+
+Block = NDArray[np.int64]
+Amount = NDArray[np.int64]
+Effect = NDArray[np.int64]
+
+_ONE: Vector = np.array(1.0)
+
+
+class Layout:
+    """Which row of the block holds which fact, for `resources` resources and these host ports.
+
+    Facts that operations change come first, so that one slice saves them all; what no operation changes is last.
+    """
+
+    __slots__ = (
+        "allocatable", "changing", "height", "idle", "pipelined", "port", "ports", "releasing", "resources", "scored",
+        "used",
+    )  # fmt: skip
+
+    def __init__(self, resources: int, ports: tuple[HostPort, ...] = ()) -> None:
+        self.resources = resources
+        self.ports = ports
+        self.idle = 0
+        self.used = resources
+        self.scored = 2 * resources
+        self.port = self.scored + 2
+        self.releasing = self.port + len(ports)
+        self.pipelined = self.releasing + resources
+        self.allocatable = self.changing = self.pipelined + resources
+        self.height = self.allocatable + resources
+
+    def empty(self, nodes: int) -> Block:
+        return np.zeros((self.height, nodes), dtype=np.int64)
+
+    def effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
+        """What one task of this class in this status adds to the changing facts of its node."""
+        delta = np.zeros(self.changing, dtype=np.int64)
+        if status is TaskStatus.PIPELINED:
+            self._add_request(delta, task_class, self.pipelined, 1)
+        else:
+            self._add_request(delta, task_class, self.used, 1)
+            self._add_request(delta, task_class, self.idle, -1)
+        if status is TaskStatus.RELEASING:
+            self._add_request(delta, task_class, self.releasing, 1)
+        self._add_presence(delta, task_class, 1)
+        return delta
+
+    def effect_of_eviction(self, task_class: TaskClass) -> Effect:
+        """What evicting a placed task adds: its room is being released, and rules no longer count its presence."""
+        delta = np.zeros(self.changing, dtype=np.int64)
+        self._add_request(delta, task_class, self.releasing, 1)
+        self._add_presence(delta, task_class, -1)
+        return delta
+
+    def _add_presence(self, delta: Effect, task_class: TaskClass, sign: int) -> None:
+        delta[self.scored + CPU] += sign * task_class.scored_request[CPU]
+        delta[self.scored + MEMORY] += sign * task_class.scored_request[MEMORY]
+        for port in task_class.ports:
+            delta[self.port + self.ports.index(port)] += sign
+
+    @staticmethod
+    def _add_request(delta: Effect, task_class: TaskClass, start: int, sign: int) -> None:
+        for dimension, amount in task_class.request:
+            delta[start + dimension] += sign * amount
+
+
+class Rows:
+    """Some nodes, as a rule sees them: amounts by dimension, one entry per node.
+
+    What an allocation changes is held in a block of its own, which may be imaginary; the rest is looked up.
+    """
+
+    __slots__ = (
+        "_block", "_books", "_capacities", "_fractions", "_layout", "_whole", "certain", "index", "later", "nodes",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        books: Block,
+        layout: Layout,
+        nodes: NodeTable,
+        index: Index | None = None,
+        block: Block | None = None,
+        whole: "Rows | None" = None,
+        *,
+        certain: bool = False,
+        later: bool = False,
+    ) -> None:
+        self._books = books
+        self._block = books if block is None else block
+        self._layout = layout
+        #: All nodes, where these are some of them.
+        self._whole = whole
+        self._capacities: dict[int, Vector] = {}
+        self._fractions: dict[int, Vector] = {}
+        #: The facts of all nodes; entry i of a row belongs to node `index[i]`, or to node i when index is None.
+        self.nodes = nodes
+        self.index = index
+        #: Whether only rows that have room for the class in question matter; what is said of others is not used.
+        self.certain = certain
+        #: Whether the question is about waiting for a node: what is being released there will be gone.
+        self.later = later
+
+    def __len__(self) -> int:
+        return self._block.shape[1]
+
+    @property
+    def resources(self) -> int:
+        """How many dimensions there are."""
+        return self._layout.resources
+
+    def idle(self, dimension: int) -> Amount:
+        return self._block[dimension]
+
+    def used(self, dimension: int) -> Amount:
+        return self._block[self._layout.used + dimension]
+
+    def scored_use(self, dimension: int) -> Amount:
+        """cpu or memory in use as scorers count it: pods without a request still cost something."""
+        return self._block[self._layout.scored + dimension]
+
+    def port_users(self, port: HostPort) -> Amount | None:
+        """How many pods hold exactly this port; None when no pod of the cluster does or may."""
+        ports = self._layout.ports
+        return self._block[self._layout.port + ports.index(port)] if port in ports else None
+
+    def known_ports(self) -> tuple[HostPort, ...]:
+        return self._layout.ports
+
+    def _look_up(self, row: int) -> Amount:
+        return self._books[row] if self.index is None else self._books[row][self.index]
+
+    def allocatable(self, dimension: int) -> Amount:
+        return self._look_up(self._layout.allocatable + dimension)
+
+    def releasing(self, dimension: int) -> Amount:
+        return self._look_up(self._layout.releasing + dimension)
+
+    def pipelined(self, dimension: int) -> Amount:
+        return self._look_up(self._layout.pipelined + dimension)
+
+    def future_idle(self, dimension: int) -> Amount:
+        """What will be free once everything that is being released is gone and every held room is taken."""
+        return self.idle(dimension) + self.releasing(dimension) - self.pipelined(dimension)
+
+    # -- parts of a whole, shared by the scorers that look at the same rows -------------------------------------
+
+    def capacity(self, dimension: int) -> Vector:
+        """The allocatable amounts to divide by: floats, with 1 in the place of 0, so that a share of nothing is 0.
+
+        No operation changes what is allocatable, so the answer is made once for all nodes.
+        """
+        known = self._capacities.get(dimension)
+        if known is None:
+            known = self._capacities[dimension] = self._find_capacity(dimension)
+        return known
+
+    def _find_capacity(self, dimension: int) -> Vector:
+        if self._whole is None or self.index is None:
+            return np.maximum(self.allocatable(dimension), _ONE)
+        return self._whole.capacity(dimension)[self.index]
+
+    def fraction_with(self, dimension: int, amount: Amount) -> Vector:
+        """The part in use with `amount` more of it, at most 1. Not to be written to: others may read it, too.
+
+        Some rows are made for a question about one class, so `amount` must be what that class asks for.
+        """
+        try:
+            return self._fractions[dimension]
+        except KeyError:
+            needed = self.used(dimension) + amount
+            if not (self.certain and amount):
+                np.minimum(needed, self.allocatable(dimension), out=needed)
+            fraction: Vector = needed / self.capacity(dimension)
+        if self.index is not None:  # the books behind all rows change, those of some rows were copied
+            self._fractions[dimension] = fraction
+        return fraction

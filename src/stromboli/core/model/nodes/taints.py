@@ -1,0 +1,90 @@
+"""Taints and who tolerates them.
+
+Clusters have thousands of nodes and a handful of different taint lists, so verdicts are made once per distinct
+list and then read by every node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Taint
+from stromboli.core.model.tasks.selectors import as_integer
+from stromboli.core.model.tasks.task_class import Toleration
+
+#: Effects that keep a pod away, and the one that merely makes a node less welcome.
+REPELLING_EFFECTS = ("NoSchedule", "NoExecute")
+DISCOURAGING_EFFECT = "PreferNoSchedule"
+
+Tolerations = tuple[Toleration, ...]
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    return any(_covers(toleration, taint) for toleration in tolerations)
+
+
+def _covers(toleration: Toleration, taint: Taint) -> bool:
+    """An empty effect stands for every effect, an empty key for every key."""
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    match toleration.operator:
+        case "Exists":
+            return True
+        case "Equal" | "":
+            return toleration.value == taint.value
+        case _:
+            return _compares(toleration, taint)
+
+
+def _compares(toleration: Toleration, taint: Taint) -> bool:
+    """Gt tolerates taints whose number is greater than the toleration's, Lt those whose number is less."""
+    here, bound = as_integer(taint.value), as_integer(toleration.value)
+    if here is None or bound is None:
+        return False
+    return (toleration.operator == "Gt" and here > bound) or (toleration.operator == "Lt" and here < bound)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaintLists:
+    """The distinct taint lists of a table, and which of them each node has."""
+
+    codes: Index
+    lists: tuple[tuple[Taint, ...], ...]
+
+    def has_effect(self, *effects: str) -> bool:
+        """Whether some node has a taint with one of these effects."""
+        return any(taint.effect in effects for taints in self.lists for taint in taints)
+
+
+def taint_lists(nodes: NodeTable) -> TaintLists:
+    known: TaintLists = nodes.remember("taint lists", _intern)
+    return known
+
+
+def _intern(nodes: NodeTable) -> TaintLists:
+    numbers: dict[tuple[Taint, ...], int] = {}
+    codes = [numbers.setdefault(node.taints, len(numbers)) for node in nodes.nodes]
+    return TaintLists(np.array(codes, dtype=np.int64), tuple(numbers))
+
+
+def first_untolerated(tolerations: Tolerations, taints: Iterable[Taint]) -> Taint | None:
+    """The taint that keeps a pod with these tolerations away, if there is one."""
+    repelling = (taint for taint in taints if taint.effect in REPELLING_EFFECTS)
+    return next((taint for taint in repelling if not tolerates(tolerations, taint)), None)
+
+
+def tolerated_nodes(nodes: NodeTable, tolerations: Tolerations) -> Mask:
+    """Nodes without a taint that keeps such a pod away. Kept with the table, and read-only."""
+    known: Mask = nodes.remember(("tolerated nodes", tolerations), lambda table: _tolerated(table, tolerations))
+    return known
+
+
+def _tolerated(nodes: NodeTable, tolerations: Tolerations) -> Mask:
+    distinct = taint_lists(nodes)
+    verdicts = [first_untolerated(tolerations, taints) is None for taints in distinct.lists]
+    mask: Mask = np.array(verdicts, dtype=np.bool_)[distinct.codes]
+    mask.setflags(write=False)
+    return mask

@@ -1,0 +1,143 @@
+"""Resources as exact integers over one growing axis.
+
+A resource's place on the axis is its index in every column and every sum of the scheduler. Amounts are whole
+numbers: milli-cpu, bytes of memory, a count of pods, and thousandths of every other resource. There is no
+epsilon and no rounding anywhere: a request fits or it does not.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from stromboli.core.model.resources.quantity import format_quantity, parse_quantity
+
+CPU, MEMORY, PODS = 0, 1, 2
+BASE_RESOURCES = ("cpu", "memory", "pods")
+
+#: No limit at all. Far above every amount that `parse_quantity` accepts, far below what overflows an int64 sum.
+UNLIMITED = 1 << 62
+
+#: More than any node has of anything, and so little that thousands of such amounts still add up in 64 bits.
+MOST_PER_NODE = 1 << 50
+
+#: What a task or a class asks for: (dimension, amount) pairs with amounts above zero, dimensions ascending.
+Request = tuple[tuple[int, int], ...]
+#: A dense amount for every dimension of the axis.
+Amounts = list[int]
+
+_BYTE_RESOURCES = ("memory", "ephemeral-storage")
+
+
+def counts_in_milli(name: str) -> bool:
+    """Whether `name` is kept in thousandths: cpu and every scalar that is not bytes or pods."""
+    return name != "pods" and not is_bytes(name)
+
+
+def is_bytes(name: str) -> bool:
+    return name in _BYTE_RESOURCES or name.startswith("hugepages-")
+
+
+def is_schedulable_name(name: str) -> bool:
+    """Whether a name in a resource list is something a node can run out of.
+
+    Quota names (`count/pods`, `requests.cpu`) and unknown bare words are not; domain-qualified names are.
+    """
+    if name in BASE_RESOURCES or is_bytes(name) or name.startswith("attachable-volumes-"):
+        return True
+    domain, slash, _ = name.partition("/")
+    return bool(slash) and domain != "count" and not domain.startswith("requests.")
+
+
+class ResourceAxis:
+    """The names of all resources seen so far. It only grows, so an index once given stays true."""
+
+    __slots__ = ("_index", "_is_left_out", "names")
+
+    def __init__(
+        self, names: Iterable[str] = BASE_RESOURCES, is_left_out: Callable[[str], bool] = lambda name: False
+    ) -> None:
+        self.names: list[str] = list(names)
+        #: Names that mean no amount of a node: somebody else counts them.
+        self._is_left_out = is_left_out
+        self._index = {name: dimension for dimension, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def dimension(self, name: str) -> int:
+        """The index of `name`, which joins the axis if it is new."""
+        known = self._index.get(name)
+        if known is None:
+            known = self._index[name] = len(self.names)
+            self.names.append(name)
+        return known
+
+    def find(self, name: str) -> int | None:
+        return self._index.get(name)
+
+    def parse(self, resources: Mapping[str, str | int | float] | None) -> dict[int, int]:
+        """Amounts by dimension. Raises QuantityError, with the resource's name in front, for a bad quantity."""
+        amounts: dict[int, int] = {}
+        for name, text in (resources or {}).items():
+            if is_schedulable_name(name) and not self._is_left_out(name):
+                amounts[self.dimension(name)] = self._parse_one(name, text)
+        return amounts
+
+    @staticmethod
+    def _parse_one(name: str, text: str | int | float) -> int:
+        try:
+            return parse_quantity(text, milli=counts_in_milli(name))
+        except ValueError as error:
+            raise type(error)(f"{name}: {error}") from None
+
+    def format(self, dimension: int, amount: int) -> str:
+        """The amount as Kubernetes would write it, such as `1500m`, `4Gi` or `8`."""
+        name = self.names[dimension]
+        return format_quantity(amount, milli=counts_in_milli(name), binary=is_bytes(name))
+
+    def as_quantities(self, amounts: Sequence[int]) -> dict[str, str]:
+        """The non-zero amounts by name; unlimited ones are left out."""
+        return {
+            self.names[dimension]: self.format(dimension, amount)
+            for dimension, amount in enumerate(amounts)
+            if 0 < amount < UNLIMITED
+        }
+
+    def describe(self, request: Iterable[tuple[int, int]]) -> str:
+        """A request in words, such as `cpu 2, memory 4Gi`; pods are left out, everybody asks for one."""
+        words = [f"{self.names[d]} {self.format(d, amount)}" for d, amount in request if d != PODS]
+        return ", ".join(words) or "nothing"
+
+
+def request_of(amounts: Mapping[int, int]) -> Request:
+    return tuple((dimension, amount) for dimension, amount in sorted(amounts.items()) if amount > 0)
+
+
+def is_best_effort(request: Request) -> bool:
+    """Whether a request asks for nothing but its pod slot."""
+    return all(dimension == PODS for dimension, _ in request)
+
+
+def dense(request: Iterable[tuple[int, int]], size: int) -> Amounts:
+    amounts = [0] * size
+    for dimension, amount in request:
+        amounts[dimension] = amount
+    return amounts
+
+
+def add_request(amounts: Amounts, request: Request, copies: int = 1) -> None:
+    for dimension, amount in request:
+        amounts[dimension] += amount * copies
+
+
+def add_amounts(total: Amounts, other: Sequence[int]) -> None:
+    for dimension, amount in enumerate(other):
+        total[dimension] += amount
+
+
+def subtract_amounts(total: Amounts, other: Sequence[int]) -> None:
+    for dimension, amount in enumerate(other):
+        total[dimension] -= amount
+
+
+def exceeding(left: Sequence[int], right: Sequence[int]) -> Amounts:
+    """The part of `left` above `right`, never below zero."""
+    return [max(a - b, 0) for a, b in zip(left, right, strict=True)]

@@ -1,0 +1,63 @@
+"""Terms: what a rule about other pods counts, and the tallies that count it.
+
+Affinity, anti-affinity and spreading ask how many pods of some kind stand on each node. Each such kind is a
+`PodTerm` with a number; the ledger keeps one column of counts per term that has any. A class knows the columns
+its members feed, so that placing a pod keeps every count true and undo restores it like any other row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stromboli.core.model.tasks.selectors import LabelSelector
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """Pods whose labels match, in these namespaces (None: in all of them)."""
+
+    selector: LabelSelector
+    namespaces: frozenset[str] | None
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Pods that themselves carry a term about others: (required) anti-affinity, or a weighted preference."""
+
+    term: PodTerm
+    topology_key: str
+    #: 0 for required anti-affinity, otherwise the signed weight of the preference.
+    weight: int
+
+
+Counted = PodTerm | Owned
+
+
+class TermRegistry:
+    """Numbers for everything that is counted per node. Grows only; a new term sets `generation` one higher."""
+
+    def __init__(self) -> None:
+        self.counted: list[Counted] = []
+        self._numbers: dict[Counted, int] = {}
+        self.generation = 0
+
+    def number(self, counted: Counted) -> int:
+        known = self._numbers.get(counted)
+        if known is None:
+            known = self._numbers[counted] = len(self.counted)
+            self.counted.append(counted)
+            self.generation += 1
+        return known
+
+    def find(self, counted: Counted) -> int | None:
+        return self._numbers.get(counted)
+
+    def matching(self, namespace: str, labels: Mapping[str, str]) -> list[int]:
+        """The numbers of the pod terms that a pod with these labels satisfies."""
+        return [
+            number
+            for number, counted in enumerate(self.counted)
+            if isinstance(counted, PodTerm) and counted.matches(namespace, labels)
+        ]

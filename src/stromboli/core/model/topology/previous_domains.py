@@ -1,0 +1,52 @@
+"""Homes: the domains in which jobs and sub-jobs are, or were when something of them last had a node.
+
+The last home of those that have no node is kept as long as its domain is there and its tier is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from stromboli.core.model.jobs.job import Job, NetworkTopology
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.topology.hypernodes import HyperNodeTree
+
+
+class Wish(NamedTuple):
+    """A job or a sub-job that wants its tasks close together."""
+
+    key: str
+    topology: NetworkTopology
+    tasks: Iterable[Task]
+
+
+def wishes_of(job: Job) -> Iterator[Wish]:
+    if job.spec.topology is not None:
+        yield Wish(job.key, job.spec.topology, job.tasks.values())
+    for key, sub_job in job.sub_jobs.items():
+        if sub_job.policy is not None and sub_job.policy.topology is not None:
+            yield Wish(key, sub_job.policy.topology, sub_job.tasks)
+
+
+def why_lost(tree: HyperNodeTree, topology: NetworkTopology | None, name: str) -> str:
+    """Why a domain cannot be a home any more, in words; empty when it can."""
+    place = tree.index.get(name)
+    if place is None:
+        return "is not there any more"
+    if place == tree.top:
+        return "is the whole cluster"
+    if topology is not None and topology.hard:
+        allowed = tree.tier_names.get(topology.highest_tier_name, topology.highest_tier)
+        if allowed is not None and tree.tiers[place] > allowed:
+            return f"is of tier {tree.tiers[place]}, and tiers above {allowed} are not allowed any more"
+    return ""
+
+
+def lost_homes(tree: HyperNodeTree, job: Job) -> dict[str, str]:
+    """By name, the domains that are homes of a job and its sub-jobs no more, and why. A sub-job without tasks has no
+    wish that could forbid anything.
+    """
+    wishes = {wish.key: wish.topology for wish in wishes_of(job)}
+    found = ((name, why_lost(tree, wishes.get(key), name)) for key, name in job.spec.homes.items())
+    return {name: why for name, why in found if why}

@@ -1,0 +1,263 @@
+"""The books of one cycle about volumes: what was given out to whom.
+
+A volume goes to one claim, and storage is not promised beyond what there is, within a pod, within a gang and between
+gangs. Whoever gives a place up gives back exactly what was taken for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stromboli.core.model.nodes.table import Index, Mask, NodeTable
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.volumes.volume_table import Count, Places, VolumeTable, reachable
+from stromboli.core.model.volumes.volume_usage import VolumeUse
+from stromboli.core.model.volumes.volumes import NO_NEEDS, VolumeChoice, VolumeNeeds, VolumeOrder, WaitingClaim
+
+
+@dataclass(slots=True)
+class VolumeState:
+    """What a snapshot says about volumes."""
+
+    table: VolumeTable = field(default_factory=VolumeTable)
+    use: VolumeUse = field(default_factory=VolumeUse)
+    #: The same once everybody who is being released is gone.
+    later_use: VolumeUse = field(default_factory=VolumeUse)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePolicy:
+    """What a cycle enforces, and how long a volume may take to get ready, in seconds."""
+
+    binds: bool = False
+    limits: bool = False
+    patience: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a claim got: a volume, or so much of a room, or neither where nobody counts; -1 stands for none."""
+
+    claim: WaitingClaim
+    volume: int = -1
+    room: int = -1
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What the pods share that use one claim on one node."""
+
+    row: int
+    taken: Taken
+    pods: int = 1
+
+
+class VolumeBooks:
+    def __init__(self, nodes: NodeTable, state: VolumeState) -> None:
+        self.nodes = nodes
+        self.table = state.table
+        self.use, self._later_use = state.use, state.later_use
+        self.policy = VolumePolicy()
+        #: Which volumes are given out, and what is left of each room.
+        self._taken = np.zeros(len(self.table.volumes), dtype=np.bool_)
+        self._left: Count = self.table.left.copy()
+        self._of_task: dict[str, tuple[Taken, ...]] = {}
+        self._shared: dict[str, _Shared] = {}
+
+    # -- where a pod may go -------------------------------------------------------------------------------------
+
+    def satisfiable(self, needs: VolumeNeeds, *, later: bool = False) -> Mask:
+        """The nodes where every waiting claim of a pod gets a volume; now, or once those that are leaving are gone."""
+        waiting = needs.waiting
+        mask = np.full(len(self.nodes), not self.is_in_use(needs, later=later))
+        for claim in waiting:
+            mask &= self._is_satisfied(claim, 1, claim.size)
+        if len(waiting) > 1 and mask.any():
+            doubtful = mask & ~self._surely(waiting)
+            for row in np.flatnonzero(doubtful).tolist():
+                mask[row] = self._choose(needs, row) is not None
+        return mask
+
+    def _surely(self, waiting: Sequence[WaitingClaim]) -> Mask:
+        """Where each claim gets something even if the others were served before it."""
+        size = sum(claim.size for claim in waiting)
+        mask = np.ones(len(self.nodes), dtype=np.bool_)
+        for claim in waiting:
+            mask &= self._is_satisfied(claim, len(waiting), size)
+        return mask
+
+    def _is_satisfied(self, claim: WaitingClaim, volumes: int, size: int) -> Mask:
+        """Where so many volumes would do, or the claim could be made among claims of `size` in all."""
+        if claim.shared in self._shared:
+            return self._only(self._shared[claim.shared].row)
+        return (self.free(claim) >= volumes) | (self.makeable(claim) & self.has_room(claim, size))
+
+    def free(self, claim: WaitingClaim) -> Count:
+        """How many volumes that would do are left on each node."""
+        suited = self.table.suited(claim)
+        left = suited[~self._taken[suited]]
+        return self._volumes().per_node(left) if len(left) else np.zeros(len(self.nodes), dtype=np.int64)
+
+    def makeable(self, claim: WaitingClaim) -> Mask:
+        """Where a volume could be made for the claim, were there storage enough."""
+        if not claim.is_made or claim.promised:
+            return np.zeros(len(self.nodes), dtype=np.bool_)
+        if claim.node:
+            return self._only(self.nodes.index.get(claim.node, -1))
+        return reachable(self.nodes, claim.topologies)
+
+    def has_room(self, claim: WaitingClaim, size: int) -> Mask:
+        """Where there is storage enough, as far as anybody counts it. What is being made has its storage already."""
+        if not claim.has_rooms or claim.node:
+            return np.ones(len(self.nodes), dtype=np.bool_)
+        roomy = self.table.roomy(claim, self._left, size)
+        return self._rooms().per_node(roomy) > 0
+
+    def is_in_use(self, needs: VolumeNeeds, *, later: bool = False) -> bool:
+        """Whether another pod has a claim that only one may use."""
+        users = (self._later_use if later else self.use).users
+        return any(users.get(claim) for claim in needs.exclusive)
+
+    def within_limits(self, needs: VolumeNeeds, *, later: bool = False) -> Mask:
+        """The nodes that may have as many more volumes as the pod would bring; it is welcome where it brings none."""
+        mask, use = np.ones(len(self.nodes), dtype=np.bool_), self._later_use if later else self.use
+        for driver in {attachment.driver for attachment in needs.attachments}:
+            more = use.more(needs, driver)
+            mask &= (more == 0) | (use.count(driver) + more <= self.table.limit(driver, self.nodes))
+        return mask
+
+    def _only(self, row: int) -> Mask:
+        mask = np.zeros(len(self.nodes), dtype=np.bool_)
+        if row >= 0:
+            mask[row] = True
+        return mask
+
+    def _volumes(self) -> Places:
+        return self.table.places(self.nodes)[0]
+
+    def _rooms(self) -> Places:
+        return self.table.places(self.nodes)[1]
+
+    # -- choosing -----------------------------------------------------------------------------------------------
+
+    def _choose(self, needs: VolumeNeeds, row: int) -> tuple[Taken, ...] | None:
+        """What every waiting claim of a pod gets on a node, or None; nothing is given out yet."""
+        chosen: list[Taken] = []
+        for claim in needs.waiting:
+            taken = self._choose_one(claim, row, chosen)
+            if taken is None:
+                return None
+            chosen.append(taken)
+        return tuple(chosen)
+
+    def _choose_one(self, claim: WaitingClaim, row: int, before: Sequence[Taken]) -> Taken | None:
+        shared = self._shared.get(claim.shared)
+        if shared is not None:
+            return shared.taken if shared.row == row else None
+        suited = self.table.suited(claim)
+        mine = self._volumes().at(row, suited[~self._taken[suited]]) if len(suited) else suited
+        volume = next((place for place in mine.tolist() if all(place != other.volume for other in before)), -1)
+        if volume >= 0:
+            return Taken(claim, volume)
+        if not self.makeable(claim)[row]:
+            return None
+        if not claim.has_rooms or claim.node:
+            return Taken(claim)
+        room = self._first_room(claim, row, before)
+        return Taken(claim, room=room) if room >= 0 else None
+
+    def _first_room(self, claim: WaitingClaim, row: int, before: Iterable[Taken]) -> int:
+        left = self._left.copy()
+        for taken in before:
+            if taken.room >= 0:
+                left[taken.room] -= taken.claim.size
+        here: Index = self._rooms().at(row, self.table.roomy(claim, left, claim.size))
+        return int(here[0]) if len(here) else -1
+
+    # -- giving out ---------------------------------------------------------------------------------------------
+
+    def count(self, needs: VolumeNeeds, row: int, sign: int) -> None:
+        """A pod comes to a node to stay there, or is to leave it."""
+        self.use.add(needs, row, sign)
+        self._later_use.add(needs, row, sign)
+
+    def take(self, task: Task, row: int, *, later: bool = False) -> bool:
+        """Give a task what it needs on a node, now or later. False, and nothing is taken, when it is not to be had."""
+        needs = task.task_class.volumes or NO_NEEDS
+        if self.policy.limits and needs.attachments and not self.within_limits(needs, later=later)[row]:
+            return False
+        if self.policy.binds:
+            if self.is_in_use(needs, later=later):
+                return False
+            chosen = self._choose(needs, row)
+            if chosen is None:
+                return False
+            self._give(task, row, chosen)
+        self.count(needs, row, 1)
+        return True
+
+    def give_back(self, task: Task, row: int) -> None:
+        """A task has no place any more."""
+        needs = task.task_class.volumes or NO_NEEDS
+        self.count(needs, row, -1)
+        for taken in self._of_task.pop(task.uid, ()):
+            shared = self._shared.get(taken.claim.shared)
+            if shared is not None and shared.pods > 1:
+                shared.pods -= 1
+                continue
+            self._shared.pop(taken.claim.shared, None)
+            self._enter(taken, given=False)
+
+    def kept(self, task: Task) -> tuple[Taken, ...]:
+        """What a task has got, to be handed to `restore`."""
+        return self._of_task.get(task.uid, ())
+
+    def restore(self, task: Task, row: int, kept: tuple[Taken, ...]) -> None:
+        """A task has its place again, and exactly what it had there."""
+        needs = task.task_class.volumes or NO_NEEDS
+        self.count(needs, row, 1)
+        self._give(task, row, kept)
+
+    def _give(self, task: Task, row: int, chosen: tuple[Taken, ...]) -> None:
+        if not chosen:
+            return
+        self._of_task[task.uid] = chosen
+        for taken in chosen:
+            shared = self._shared.get(taken.claim.shared)
+            if shared is not None:
+                shared.pods += 1
+                continue
+            if taken.claim.shared:
+                self._shared[taken.claim.shared] = _Shared(row, taken)
+            self._enter(taken, given=True)
+
+    def _enter(self, taken: Taken, *, given: bool) -> None:
+        if taken.volume >= 0:
+            self._taken[taken.volume] = given
+        if taken.room >= 0:
+            self._left[taken.room] += -taken.claim.size if given else taken.claim.size
+
+    def order_of(self, task: Task) -> VolumeOrder | None:
+        """What must be made ready before the task is bound."""
+        taken = self._of_task.get(task.uid)
+        if not taken:
+            return None
+        volumes = self.table.volumes
+        choices = (
+            VolumeChoice(name, volumes[each.volume].name if each.volume >= 0 else "")
+            for name, each in zip(task.claims, taken, strict=True)
+        )
+        return VolumeOrder(tuple(choices), self.policy.patience)
+
+    # -- proofs -------------------------------------------------------------------------------------------------
+
+    def fingerprint(self) -> bytes:
+        """Everything that changes, for the proof that an undo restored it."""
+        given = sorted((uid, [(t.volume, t.room) for t in taken]) for uid, taken in self._of_task.items())
+        shared = sorted((name, one.row, one.pods) for name, one in self._shared.items())
+        uses = self.use.named(self.nodes), self._later_use.named(self.nodes)
+        told = repr((given, shared, uses)).encode()
+        return b"|".join((self._taken.tobytes(), self._left.tobytes(), told))

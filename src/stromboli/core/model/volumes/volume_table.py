@@ -1,0 +1,112 @@
+"""The volumes and the storage that a cycle may give out, as columns over the nodes.
+
+Volumes are numbered by size, so that the first that will do is the smallest. Many of them are reached from the same
+nodes (all of a zone, all of one machine), so nodes are found per *place*, a set of nodes that several share: counting
+the free volumes of every node costs as much as there are pairs of place and node, and not of volume and node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.nodes.table import Index, Mask, NodeTable
+from stromboli.core.model.volumes.volumes import NO_LIMIT, FreeVolume, StorageRoom, Terms, WaitingClaim
+
+Count = NDArray[np.int64]
+
+
+def reachable(nodes: NodeTable, terms: Terms) -> Mask:
+    """The nodes for which any of the terms holds; found out once per table."""
+    if terms is None:
+        return np.ones(len(nodes), dtype=np.bool_)
+    known: Mask = nodes.remember(("volume terms", terms), lambda table: _reachable(table, terms))
+    return known
+
+
+def _reachable(nodes: NodeTable, terms: Sequence[object]) -> Mask:
+    mask = np.zeros(len(nodes), dtype=np.bool_)
+    for term in terms:
+        mask |= nodes.matching(term)  # type: ignore[arg-type]
+    return mask
+
+
+class Places:
+    """Where each of some things is to be had: pairs of place and node, and the place of each thing."""
+
+    def __init__(self, terms: Sequence[Terms], nodes: NodeTable) -> None:
+        numbers: dict[Terms, int] = {}
+        self.of = np.array([numbers.setdefault(each, len(numbers)) for each in terms], dtype=np.int64)
+        self.count = len(numbers)
+        inside = [np.flatnonzero(reachable(nodes, each)) for each in numbers]
+        self._nodes: Index = np.concatenate(inside) if inside else np.zeros(0, dtype=np.int64)
+        self._owners = np.repeat(np.arange(self.count), [len(each) for each in inside])
+        self._size = len(nodes)
+
+    def per_node(self, things: Index) -> Count:
+        """How many of these things each node has."""
+        at_place = np.bincount(self.of[things], minlength=self.count)
+        return np.bincount(self._nodes, weights=at_place[self._owners], minlength=self._size).astype(np.int64)
+
+    def at(self, row: int, things: Index) -> Index:
+        """Those of the things that the node has."""
+        here = np.zeros(self.count, dtype=np.bool_)
+        here[self._owners[self._nodes == row]] = True
+        return things[here[self.of[things]]]
+
+
+@dataclass(slots=True, eq=False)
+class VolumeTable:
+    """What there is to give out. It never changes; what a cycle takes of it is in its books."""
+
+    volumes: tuple[FreeVolume, ...] = ()
+    rooms: tuple[StorageRoom, ...] = ()
+    #: By driver and node, how many volumes may be attached.
+    limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    left: Count = field(init=False)
+    _largest: Count = field(init=False)
+    _suited: dict[WaitingClaim, Index] = field(default_factory=dict)
+    _rooms_of: dict[str, Index] = field(default_factory=dict)
+    _grounds: tuple[NodeTable, Places, Places] | None = None
+    _limit_columns: dict[str, Count] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.volumes = tuple(sorted(self.volumes, key=lambda volume: (volume.size, volume.name)))
+        self.left = np.array([room.left for room in self.rooms], dtype=np.int64)
+        self._largest = np.array([room.largest for room in self.rooms], dtype=np.int64)
+
+    def suited(self, claim: WaitingClaim) -> Index:
+        """The volumes that a claim can do with, the best first."""
+        if claim not in self._suited:
+            found = [place for place, volume in enumerate(self.volumes) if volume.suits(claim)]
+            self._suited[claim] = np.array(found, dtype=np.int64)
+        return self._suited[claim]
+
+    def roomy(self, claim: WaitingClaim, left: Count, size: int) -> Index:
+        """The rooms that can hold the claim, and `size` in all."""
+        rooms = self._rooms_of.get(claim.storage_class)
+        if rooms is None:
+            own = [place for place, room in enumerate(self.rooms) if room.storage_class == claim.storage_class]
+            rooms = self._rooms_of[claim.storage_class] = np.array(own, dtype=np.int64)
+        return rooms[(left[rooms] >= size) & (self._largest[rooms] >= claim.size)]
+
+    def places(self, nodes: NodeTable) -> tuple[Places, Places]:
+        """Of the volumes and of the rooms."""
+        if self._grounds is None or self._grounds[0] is not nodes:
+            of_volumes = Places([volume.terms for volume in self.volumes], nodes)
+            of_rooms = Places([room.terms for room in self.rooms], nodes)
+            self._grounds, self._limit_columns = (nodes, of_volumes, of_rooms), {}
+        return self._grounds[1], self._grounds[2]
+
+    def limit(self, driver: str, nodes: NodeTable) -> Count:
+        """How many volumes of a driver every node may have."""
+        self.places(nodes)
+        column = self._limit_columns.get(driver)
+        if column is None:
+            own = self.limits.get(driver, {})
+            stated = (own.get(name, NO_LIMIT) for name in nodes.names)
+            column = self._limit_columns[driver] = np.fromiter(stated, np.int64, len(nodes))
+        return column

@@ -1,0 +1,108 @@
+"""binpack: prefer nodes that are already full, so that others stay empty for what needs a whole node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.plugin import Plugin
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Amount, Rows
+from stromboli.core.model.nodes.table import Mask, Vector
+from stromboli.core.model.resources.resources import ResourceAxis
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.node_rules import Locality, NodeScorer
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+_HIGHEST = 100.0
+
+
+class Binpack(Plugin):
+    """The fuller a node would be in the resources a pod asks for, the better."""
+
+    name = "binpack"
+    arguments = (
+        Argument("binpack.weight", int, 1, "Weight of the score; 0 switches it off."),
+        Argument("binpack.cpu", int, 1, "Weight of cpu within the score."),
+        Argument("binpack.memory", int, 1, "Weight of memory within the score."),
+        Argument("binpack.resources", str, "", "Further resources that count, separated by commas."),
+        Argument("binpack.resources.<name>", int, 1, "Weight of a further resource within the score."),
+    )
+
+    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
+        super().__init__(given, hierarchy)
+        weight = _not_negative(given["binpack.weight"])
+        self._scorers = (Packing(weight, _resource_weights(given)),) if weight else ()
+
+    def open(self, session: Session) -> None:
+        for scorer in self._scorers:
+            scorer.open(session.axis)
+
+    def node_scorers(self) -> Sequence[NodeScorer]:
+        return self._scorers
+
+
+def _resource_weights(given: Arguments) -> dict[str, int]:
+    """The weight of every resource that counts, by name."""
+    named = given.with_prefix("binpack.resources.")
+    names = (name.strip() for name in given["binpack.resources"].split(","))
+    weights = {name: _not_negative(named.get(name, 1)) for name in names if name}
+    return weights | {"cpu": _not_negative(given["binpack.cpu"]), "memory": _not_negative(given["binpack.memory"])}
+
+
+def _not_negative(weight: int) -> int:
+    """Volcano reads a negative weight as 1."""
+    return weight if weight >= 0 else 1
+
+
+class _Part(NamedTuple):
+    """One resource that a class asks for and that counts."""
+
+    dimension: int
+    amount: Amount
+    #: What a node that would be full of it gets for it.
+    points: Vector
+
+
+class Packing(NodeScorer):
+    """The weighted mean of the fractions in use with the pod on the node; a resource that would not suffice
+    gives 0.
+    """
+
+    locality = Locality.ROW
+
+    def __init__(self, weight: int, resource_weights: Mapping[str, int]) -> None:
+        self._top = _HIGHEST * weight
+        self._resource_weights = resource_weights
+        self._weights: dict[int, int] = {}
+        self._parts = ClassMemory(self._parts_of)
+
+    def open(self, axis: ResourceAxis) -> None:
+        found = ((axis.find(name), weight) for name, weight in self._resource_weights.items())
+        self._weights = {dimension: weight for dimension, weight in found if dimension is not None and weight}
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(self._parts.of(task_class, ledger))
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        total: Vector | None = None
+        for dimension, amount, points in self._parts.of(task_class, ledger):
+            fraction = rows.fraction_with(dimension, amount) * points
+            if not rows.certain:
+                fraction *= rows.used(dimension) + amount <= rows.allocatable(dimension)
+            total = fraction if total is None else np.add(total, fraction, out=total)
+        return np.zeros(len(rows)) if total is None else total
+
+    def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_Part, ...]:
+        counting = [(d, amount, self._weights[d]) for d, amount in task_class.request if d in self._weights]
+        whole = sum(weight for _, _, weight in counting)
+        return tuple(
+            _Part(d, np.array(amount, dtype=np.int64), np.array(self._top * weight / whole))
+            for d, amount, weight in counting
+        )

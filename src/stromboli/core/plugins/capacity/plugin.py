@@ -1,0 +1,236 @@
+"""What queues deserve, may borrow and must give back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.combining import Vote
+from stromboli.core.config.plugin import Allowance, Event, EvictionContext, Key, Plugin, QueueFacts, Victims
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import PODS, add_request
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.capacity.device_quota import DEVICE_CLASS, DeviceQuota
+from stromboli.core.plugins.capacity.queue_share import Standing
+from stromboli.core.plugins.capacity.queue_shares import flat_standings, tree_standings
+from stromboli.core.plugins.capacity.reclaim import Reclaiming
+from stromboli.core.session.session import Session
+
+_RECLAIM_LEVEL = "ancestorReclaimLevel"
+_DEVICES, _PARTS = "capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable"
+
+
+class Capacity(Plugin):
+    name = "capacity"
+    #: What a queue deserves is safe, whatever is agreed on elsewhere.
+    objects_in_every_tier = True
+    arguments = (
+        Argument(_RECLAIM_LEVEL, int, 0, "How many levels above a queue take part when room is taken back."),
+        Argument(_DEVICES, bool, True, "Count devices of resource claims where a queue limits them."),
+        Argument(_PARTS, bool, False, "Count parts of devices, too."),
+    )
+
+    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
+        super().__init__(given, hierarchy)
+        self._level: int = max(given[_RECLAIM_LEVEL], 0) if hierarchy else 0
+        self._counts_devices, self._counts_parts = bool(given[_DEVICES]), bool(given[_PARTS])
+        self.queue_order_reaches_others = self.queue_order_only_grows = hierarchy
+
+    def unanswered(self) -> frozenset[str]:
+        """Queues that do not know each other lose in no particular order."""
+        return frozenset() if self.hierarchy else frozenset(("victim_queue_order",))
+
+    def open(self, session: Session) -> None:
+        self._session = session
+        self._axis = session.axis
+        self._jobs = session.jobs
+        self._standings = tree_standings(session) if self.hierarchy else flat_standings(session)
+        self._devices = None
+        if self._counts_devices:
+            self._devices = DeviceQuota.of(session, self._standings, counts_parts=self._counts_parts)
+        self._warn_of_device_classes(session)
+
+    def _warn_of_device_classes(self, session: Session) -> None:
+        """Promises of devices have no effect, and limits none if devices are not counted."""
+        classes = {d for d, name in enumerate(session.axis.names) if DEVICE_CLASS in name}
+        for queue in session.queues.values() if classes else ():
+            limits = () if self._counts_devices else [(*each, _DEVICES + " is off") for each in queue.capability]
+            promises = (*queue.deserved, *queue.guarantee)
+            for dimension, _, why in (*limits, *((*each, "devices are limited, not promised") for each in promises)):
+                if dimension in classes:
+                    name = session.axis.names[dimension]
+                    session.warnings.append(f"Queue {queue.name}: {name} has no effect: {why}")
+
+    def queue_facts(self, queue: Queue) -> QueueFacts | None:
+        standing = self._standings[queue.name]
+        return QueueFacts(standing.deserved, standing.share, by_weight=False)
+
+    def _standing_of(self, job: Job) -> Standing:
+        return self._standings[job.queue]
+
+    # -- what happened ------------------------------------------------------------------------------------------
+
+    def on_allocate(self, event: Event) -> None:
+        self._tell_reserves(event.tasks[0].job)
+        self._count_devices(event, 1)
+
+    def on_deallocate(self, event: Event) -> None:
+        self._tell_reserves(event.tasks[0].job)
+        self._count_devices(event, -1)
+
+    def job_enqueued(self, job: Job) -> None:
+        if self._devices is not None:
+            self._devices.promise(job)
+
+    def _count_devices(self, event: Event, sign: int) -> None:
+        if self._devices is not None and event.tasks[0].task_class.claims is not None:
+            for task in event.tasks:
+                self._devices.count(task, sign)
+
+    def _tell_reserves(self, job: str) -> None:
+        """Guarantees may be used more or less than before."""
+        standing = self._standings.get(self._jobs[job].queue)
+        if standing is not None:
+            for member, holder in standing.steps:
+                if holder.reserve is not None:
+                    holder.reserve.changed(member)
+
+    # -- order --------------------------------------------------------------------------------------------------
+
+    def queue_order(self, queue: Queue) -> Key:
+        """Where paths part, the subtree with the smaller share comes first; one that deserves nothing comes last."""
+        standing = self._standings[queue.name]
+        if len(standing.chain) == 1:
+            return -queue.priority, (standing.share, not standing.parts)
+        path = [(each.share, not each.parts, each.queue.created, each.name) for each in reversed(standing.chain[1:])]
+        return -queue.priority, *path, (standing.share, not standing.parts)
+
+    def victim_queue_order(self, queue: Queue, claimant: Queue) -> Key:
+        """Those nearest to the claimant in the tree lose first."""
+        above = {each.name for each in self._standings[claimant.name].chain[1:]}
+        return -sum(each.name in above for each in self._standings[queue.name].chain[1:])
+
+    # -- admission ----------------------------------------------------------------------------------------------
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        """Permits what fits below every ceiling. A queue that gets what it deserves may take it back from others,
+        however full the queues above it are.
+        """
+        standing = self._standing_of(job)
+        if standing.refusal is not None:
+            return standing.refusal
+        for _, each in standing.steps:
+            after = each.promised(job.min_resources or ())
+            short = [self._axis.names[d] for d, amount in after if amount > each.ceiling[d]]
+            if short:
+                words = ", ".join(f"insufficient {name}" for name in short)
+                return Reason(Code.QUEUE_CAPABILITY, f"queue {each.name} resource quota insufficient: {words}")
+            if all(amount <= each.deserved[d] for d, amount in after):
+                break
+        for title, short in self._devices.short_for(job) if self._devices is not None else ():
+            words = ", ".join(f"insufficient {name}" for name in short)
+            return Reason(Code.QUEUE_CAPABILITY, f"{title} resource quota insufficient: {words}")
+        return Vote.PERMIT
+
+    # -- use ----------------------------------------------------------------------------------------------------
+
+    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
+        standing = self._standings[queue.name]
+        if standing.refusal is not None:
+            return Allowance(0, standing.refusal)
+        number, tightest = wanted, None
+        for dimension, amount in task_class.request:
+            if dimension == PODS:
+                continue
+            for member, holder in standing.steps:
+                free = holder.free(dimension, member)
+                if free < number * amount:
+                    number, tightest = max(free // amount, 0), (dimension, holder, member)
+        if self._devices is not None and task_class.claims is not None:
+            most, words = self._devices.room(queue, task_class, number)
+            if most < number:
+                words += f": room for {most} of {wanted} pods" if most else ""
+                return Allowance(most, Reason(Code.QUEUE_CAPABILITY, words))
+        if tightest is None:
+            return None
+        return Allowance(number, self._no_more(*tightest, number, wanted))
+
+    def _no_more(self, dimension: int, holder: Standing, member: Standing, number: int, wanted: int) -> Reason:
+        kept = holder.kept_from(dimension, member)
+        limit, has = (
+            self._axis.format(dimension, amount)
+            for amount in (holder.limit[dimension], holder.books.allocated[dimension])
+        )
+        detail = f"{holder.title} may have {self._axis.names[dimension]} {limit} and has {has}"
+        if kept:
+            detail += f"; {self._axis.format(dimension, kept)} is kept for guarantees of others"
+        detail += f": room for {number} of {wanted} pods" if number else ""
+        return Reason(Code.QUEUE_CAPABILITY, detail)
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
+        """Whether the queue stays below its limit, and it or one of the nearest above it within what it deserves."""
+        standing = self._standings[queue.name]
+        if standing.refusal is not None:
+            return standing.refusal
+        request = [0] * self._session.snapshot.size
+        for task in tasks:
+            add_request(request, task.task_class.request)
+        wanted = tuple((d, amount) for d, amount in enumerate(request) if amount and d != PODS)
+        for dimension, amount in wanted:
+            if amount + standing.books.allocated[dimension] > standing.limit[dimension]:
+                return self._no_more(dimension, standing, standing, 0, len(tasks))
+        if any(each.still_deserves(wanted) for each in standing.chain[: self._level + 1]):
+            return None
+        detail = f"queue {queue.name} does not deserve {self._axis.describe(wanted)} more"
+        return Reason(Code.QUEUE_SHARE, detail)
+
+    # -- victims ------------------------------------------------------------------------------------------------
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        job = self._jobs[claimant.job]
+        reclaiming = Reclaiming(self._standing_of(job), claimant.task_class.request, self._level)
+        known = [task for task in candidates if self._jobs[task.job].queue in self._standings]
+        return self._accepted(reclaiming, self._session.victims_in_order(known, job))
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        """Within a queue everybody may go as far as queues are concerned; between queues those who have too much."""
+        if context.kind != "reclaim":
+            return candidates
+        return self._accepted(Reclaiming(self._standing_of(context.job), None, self._level), candidates)
+
+    def _accepted(self, reclaiming: Reclaiming, candidates: Sequence[Task]) -> list[Task]:
+        victims = []
+        for task in candidates:
+            standing = self._standings.get(self._jobs[task.job].queue)
+            if standing is not None and not standing.is_cut_off and reclaiming.accepts(task, standing):
+                victims.append(task)
+        return victims
+
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        standing, request = self._standings[self._jobs[victim.job].queue], victim.task_class.request
+        allocated, deserved = standing.books.allocated, standing.deserved
+        above = [d for d, _ in request if d != PODS and allocated[d] > deserved[d]]
+        return self._compared(standing, above[0]) if above else ""
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        standing = self._standings.get(self._jobs[victim.job].queue)
+        if standing is None or standing.is_cut_off:
+            return f"queue {self._jobs[victim.job].queue} has no place in the tree of queues"
+        mine = self._standing_of(self._jobs[claimant.job])
+        objection = Reclaiming(mine, claimant.task_class.request, self._level).objection_to(victim, standing)
+        compared = self._compared(standing, self._dimension_of(victim))
+        if objection is None:
+            return f"{compared}: others of the queue go first, and then it has no more than that"
+        return f"{objection.value}: {compared}"
+
+    @staticmethod
+    def _dimension_of(task: Task) -> int:
+        return next((dimension for dimension, _ in task.task_class.request if dimension != PODS), PODS)
+
+    def _compared(self, standing: Standing, dimension: int) -> str:
+        name, amount = self._axis.names[dimension], self._axis.format
+        has, deserved = standing.books.allocated[dimension], standing.deserved[dimension]
+        return f"{standing.title} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"

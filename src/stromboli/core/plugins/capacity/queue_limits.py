@@ -1,0 +1,159 @@
+"""What queues are promised and what they may have at most, for all of them at once: a row per queue.
+
+A promise that cannot be kept as it stands is kept as far as it can be, inside the subtree in which it was made:
+nobody else pays for it. Each such correction is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.resources.resources import UNLIMITED, Request, ResourceAxis
+from stromboli.core.plugins.capacity.queue_tree import QueueTree, Rows
+
+Table = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Promises:
+    """Tables with a row per queue and a column per resource."""
+
+    guarantee: Table
+    deserved: Table
+    #: The most it may hold now: its capability, and what the cluster has without the guarantees of others.
+    limit: Table
+    #: The most it may ever hold, however many nodes there are.
+    ceiling: Table
+    #: What was corrected, in words.
+    corrections: list[str] = field(default_factory=list)
+
+
+def flat_promises(queues: Sequence[Queue], total: Sequence[int], axis: ResourceAxis) -> Promises:
+    """Every queue for itself: all share the cluster, and none knows another but for its guarantee."""
+    size, room = len(total), np.array(total, dtype=np.int64)
+    capability = _table([queue.capability for queue in queues], size, UNLIMITED)
+    promised = _table([queue.guarantee for queue in queues], size)
+    guarantee = np.minimum(promised, capability)
+    limit = np.minimum(np.maximum(room - guarantee.sum(axis=0), 0) + guarantee, capability)
+    wanted = _table([queue.deserved for queue in queues], size)
+    deserved = np.maximum(np.minimum(wanted, limit), guarantee)
+    corrections = _unkept_guarantees(queues, promised, capability, axis)
+    return Promises(guarantee, deserved, limit, limit, corrections)
+
+
+def tree_promises(tree: QueueTree, total: Sequence[int], axis: ResourceAxis) -> Promises:
+    """Every queue within the one above it."""
+    return _TreeOfPromises(tree, total, axis).promises
+
+
+class _TreeOfPromises:
+    def __init__(self, tree: QueueTree, total: Sequence[int], axis: ResourceAxis) -> None:
+        self._tree = tree
+        self._axis = axis
+        self._corrections: list[str] = []
+        queues, size = tree.queues, len(total)
+        capability = _table([queue.capability for queue in queues], size, UNLIMITED)
+        own = self._inherited(capability)
+        promised = _table([queue.guarantee for queue in queues], size)
+        self._corrections += _unkept_guarantees(queues, promised, own, axis)
+        guarantee = self._shared_out("are guaranteed", promised, own, np.zeros_like(promised))
+        wanted = _table([queue.deserved for queue in queues], size)
+        deserved = self._shared_out("deserve", wanted, own, guarantee)
+        limit, ceiling = capability.copy(), capability.copy()
+        limit[0] = np.minimum(limit[0], np.array(total, dtype=np.int64))
+        self._restrict(limit, guarantee)
+        self._restrict(ceiling, guarantee)
+        self.promises = Promises(guarantee, deserved, limit, ceiling, self._corrections)
+
+    def _inherited(self, capability: Table) -> Table:
+        """Capabilities with those above applied: what a queue does not name, it has from its parent."""
+        tree, own = self._tree, capability.copy()
+        for level in tree.levels:
+            above = own[tree.parents[level]]
+            for place, dimension in np.argwhere((own[level] > above) & (own[level] < UNLIMITED)):
+                queue_row = level[place]
+                queue, parent = tree.queues[queue_row], tree.queues[tree.parents[queue_row]]
+                wanted, have = _amount(self._axis, dimension, own[queue_row, dimension]), above[place, dimension]
+                self._corrections.append(
+                    f"Queue {queue.name}: spec.capability: {wanted} is more than queue {parent.name} above it may "
+                    f"have; {_amount(self._axis, dimension, have)} counts"
+                )
+            own[level] = np.minimum(own[level], above)
+        return own
+
+    def _shared_out(self, what: str, named: Table, most: Table, least: Table) -> Table:
+        """The named amounts, within `least` and `most`, and such that children have no more together than their parent.
+
+        The root has what its children have, and so has a queue in every resource for which it names nothing. Where
+        children are promised more than there is, each keeps its part of it.
+        """
+        tree = self._tree
+        amounts = np.maximum(np.minimum(named, most), least)
+        sums = np.zeros_like(amounts)
+        for level in reversed(tree.levels):
+            filled = np.maximum(np.minimum(sums[level], most[level]), least[level])
+            amounts[level] = np.where(named[level] > 0, amounts[level], filled)
+            np.add.at(sums, tree.parents[level], amounts[level])
+        amounts[0] = np.maximum(np.minimum(sums[0], most[0]), least[0])
+        for row, dimension in np.argwhere(sums > amounts):
+            wanted, have = (_amount(self._axis, dimension, table[row, dimension]) for table in (sums, amounts))
+            self._corrections.append(
+                f"Queue {tree.queues[row].name}: the queues below it {what} {wanted} together, and it has only {have} "
+                "to share out; each counts in proportion"
+            )
+        for level in tree.levels:
+            self._fit_into_parents(level, amounts, least)
+        return amounts
+
+    def _fit_into_parents(self, level: Rows, amounts: Table, least: Table) -> None:
+        """Cut what children are promised above their least, where it is more than their parent has."""
+        parents = self._tree.parents[level]
+        sums, kept = np.zeros_like(amounts), np.zeros_like(amounts)
+        np.add.at(sums, parents, amounts[level])
+        np.add.at(kept, parents, least[level])
+        for row, dimension in np.argwhere(sums > amounts):
+            spare = int(amounts[row, dimension] - kept[row, dimension])
+            wanted = int(sums[row, dimension] - kept[row, dimension])
+            for child in level[parents == row]:
+                floor = int(least[child, dimension])
+                amounts[child, dimension] = floor + (int(amounts[child, dimension]) - floor) * spare // wanted
+
+    def _restrict(self, limit: Table, guarantee: Table) -> None:
+        """From the root down: at most what the parent has beside the guarantees of the other children."""
+        tree = self._tree
+        sums = np.zeros_like(guarantee)
+        for level in tree.levels:
+            np.add.at(sums, tree.parents[level], guarantee[level])
+        for level in tree.levels:
+            parents = tree.parents[level]
+            above = limit[parents]
+            room = np.maximum(above - sums[parents], 0) + guarantee[level]
+            room = np.where(above < UNLIMITED, np.minimum(room, above), above)
+            limit[level] = np.minimum(limit[level], room)
+
+
+def _unkept_guarantees(queues: Sequence[Queue], promised: Table, most: Table, axis: ResourceAxis) -> list[str]:
+    """Guarantees of more than a queue may have."""
+    return [
+        f"Queue {queues[row].name}: spec.guarantee.resource: {_amount(axis, d, promised[row, d])} is more than it may "
+        f"have; {_amount(axis, d, most[row, d])} counts"
+        for row, d in np.argwhere(promised > most)
+    ]
+
+
+def _amount(axis: ResourceAxis, dimension: np.int64, amount: np.int64) -> str:
+    return f"{axis.names[dimension]} {axis.format(int(dimension), int(amount))}"
+
+
+def _table(requests: Sequence[Request], size: int, missing: int = 0) -> Table:
+    table = np.full((len(requests), size), missing, dtype=np.int64)
+    for row, request in enumerate(requests):
+        for dimension, amount in request:
+            if dimension < size:
+                table[row, dimension] = amount
+    return table

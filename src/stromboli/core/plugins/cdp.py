@@ -1,0 +1,65 @@
+"""cdp: whoever has just got its place keeps it for a while.
+
+A pod that is evicted as soon as it has started has done nothing but cost. Its owner may say how long it is left alone
+after it got its node: its cool-down time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stromboli.core.config.plugin import EvictionContext, Plugin, Victims
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.session.session import Session
+
+COOLDOWN = "volcano.sh/cooldown-time"
+
+
+class Cdp(Plugin):
+    name = "cdp"
+    reads_labels = (COOLDOWN,)
+    reads_annotations = (COOLDOWN,)
+    guards_victims = True
+
+    def open(self, session: Session) -> None:
+        self._now = session.now
+        self._warnings = session.warnings
+        self._times: dict[str, float] = {}
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._cooled_down(candidates)
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._cooled_down(candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        return self._cooled_down(candidates)
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        has_run = self._now - (victim.placed_at or victim.created)
+        return f"it got its place {has_run:.0f} s ago and keeps it for {self._time_of(victim.task_class):.0f} s"
+
+    def _cooled_down(self, candidates: Sequence[Task]) -> list[Task]:
+        return [task for task in candidates if self._is_cooled_down(task)]
+
+    def _is_cooled_down(self, task: Task) -> bool:
+        """Of a pod that does not say when it got its node, its age is known."""
+        return (task.placed_at or task.created) + self._time_of(task.task_class) <= self._now
+
+    def _time_of(self, task_class: TaskClass) -> float:
+        """How long pods of a class are left alone; not at all where it is not said, or makes no sense."""
+        text = task_class.labels.get(COOLDOWN) or task_class.annotations.get(COOLDOWN)
+        if text is None:
+            return 0.0
+        if text not in self._times:
+            self._times[text] = self._read(text)
+        return self._times[text]
+
+    def _read(self, text: str) -> float:
+        try:
+            return parse_duration(text)
+        except ValueError as error:
+            self._warnings.append(f"label or annotation {COOLDOWN}: {error}; it is left out")
+            return 0.0

@@ -1,0 +1,213 @@
+"""Who holds which devices, on all nodes: as pods say when a cycle begins, and as the cycle goes on.
+
+The books of a node are never changed, only replaced, so they outlive a cycle for as long as node and pods say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from stromboli.core.config.plugin import Event
+from stromboli.core.model.devices.shared_devices import DeviceClaim, DeviceClaims
+from stromboli.core.model.ledger.ledger import BrokenBooks
+from stromboli.core.model.nodes.table import Node, NodeTable
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Wanted
+from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, NodeDevices, Pick
+from stromboli.core.plugins.deviceshare.vgpu import VirtualGpu
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+_NOBODY: Mapping[str, DeviceClaim] = {}
+
+
+class _Read(NamedTuple):
+    """The books of a node as they were last read, and what from."""
+
+    registered: Hashable
+    claims: Mapping[str, DeviceClaim]
+    books: NodeDevices | None
+    warnings: tuple[str, ...]
+
+
+class _Step(NamedTuple):
+    """What one task changed on its node, and whether it was to wait there."""
+
+    before: NodeDevices | None
+    after: NodeDevices
+    later: bool
+
+
+class DeviceBooks:
+    """The books of one back-end, node by node; None for nodes that have no devices."""
+
+    def __init__(self, backend: DeviceBackend) -> None:
+        self.backend = backend
+        self.rows: list[NodeDevices | None] = []
+        #: By name of the node.
+        self._read: dict[str, _Read] = {}
+        #: The nodes and claims that were last read.
+        self._nodes = NodeTable(())
+        self._claims: DeviceClaims = {}
+        self._wanted: dict[int, Wanted | None] = {}
+        #: By uid, the last step of a pod in this cycle.
+        self._steps: dict[str, _Step] = {}
+
+    # -- opening ------------------------------------------------------------------------------------------------
+
+    def open(self, session: Session) -> None:
+        """Read what has changed since the last cycle."""
+        nodes, claims = session.nodes, session.snapshot.device_claims
+        if nodes is not self._nodes or claims is not self._claims:
+            self._nodes, self._claims = nodes, claims
+            self._read = self._read_nodes(session)
+        self._ledger = session.ledger
+        self._wanted, self._steps = {}, {}
+        self.rows = [read.books if read is not None else None for read in self._by_row]
+        for read in self._read.values():
+            session.warnings.extend(read.warnings)
+
+    @property
+    def _by_row(self) -> Iterator[_Read | None]:
+        return (self._read.get(name) for name in self._nodes.names)
+
+    def _read_nodes(self, session: Session) -> dict[str, _Read]:
+        """By name, what nodes with devices say; those that say the same as before keep their books."""
+        offers, found = _Offers(session), dict[str, _Read]()
+        for row, node in enumerate(session.nodes.nodes):
+            offers.row = row
+            registered = self.backend.registered(node, offers.offered)
+            if registered is None:
+                continue
+            known, present = self._read.get(node.name), self._claims.get(node.name, _NOBODY)
+            if known is None or known.registered != registered or known.claims is not present:
+                known = self._read_node(node, registered, present)
+            found[node.name] = known
+        return found
+
+    def forget(self) -> None:
+        """What devices can be cut into has changed, and with it what pods have."""
+        self._read, self._nodes = {}, NodeTable(())
+
+    def _read_node(self, node: Node, registered: Hashable, claims: Mapping[str, DeviceClaim]) -> _Read:
+        try:
+            devices = self.backend.devices(registered)
+        except ValueError as error:
+            return _Read(registered, claims, None, (f"Node {node.name}: {error}; its devices are not used",))
+        holdings, warnings = {}, []
+        for uid, claim in sorted(claims.items()):
+            try:
+                holding = self._holding_of(claim, devices)
+            except ValueError as error:
+                warnings.append(f"Pod {claim.key}: {error}; its devices on node {node.name} are not known to be in use")
+                continue
+            if holding is not None:
+                holdings[uid] = holding
+        return _Read(registered, claims, NodeDevices(devices, holdings), tuple(warnings))
+
+    def _holding_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Holding | None:
+        shares = self.backend.shares_of(claim, devices)
+        if shares is None:
+            return None
+        backend = self.backend
+        is_exclusive = isinstance(backend, VirtualGpu) and backend.is_exclusive(claim.labels)
+        return Holding(shares, claim.job, is_exclusive, claim.leaving)
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def wanted(self, task_class: TaskClass) -> Wanted | None:
+        """What pods of a class want of this back-end; None for nothing."""
+        number = task_class.number
+        if number not in self._wanted:
+            self._wanted[number] = self.backend.wanted(task_class)
+        return self._wanted[number]
+
+    def pick(self, task_class: TaskClass, row: int, *, later: bool) -> Pick | None:
+        """What a pod of the class would get on a node; None for not enough."""
+        node, wanted = self.rows[row], self.wanted(task_class)
+        if node is None or wanted is None:
+            return None
+        is_known, pick = node.known_pick(task_class, later=later)
+        if not is_known:
+            pick = self.backend.pick(node, wanted, later=later)
+            node.keep_pick(task_class, pick, later=later)
+        return pick
+
+    def written(self, task: Task, now: float) -> dict[str, str]:
+        """What the device plugin has to read on a task that is being bound."""
+        row = self._ledger.row_of(task)
+        node = self.rows[row]
+        if node is None or task.uid not in node.holdings:
+            raise BrokenBooks(f"{task.key} is bound to node {self._nodes.names[row]} without the devices it asks for")
+        return self.backend.annotations(node.holdings[task.uid], self._nodes.names[row], node.devices, now)
+
+    # -- following ----------------------------------------------------------------------------------------------
+
+    def follow_placement(self, event: Event) -> None:
+        """Tasks were given a place, or stay where they were after all."""
+        for task, name in zip(event.tasks, event.nodes, strict=True):
+            row = self._nodes.index[name]
+            node = self.rows[row]
+            if node is not None and task.uid in node.holdings:
+                self._step(task, row, node.with_leaving(task.uid, is_leaving=False))
+            elif self.wanted(task.task_class) is not None:
+                later = self._ledger.status_of(task) is not TaskStatus.ALLOCATED
+                self._step(task, row, self._placed(task, row, later=later), later=later)
+
+    def follow_removal(self, event: Event) -> None:
+        """Tasks leave, or their placement was undone."""
+        for task, name in zip(event.tasks, event.nodes, strict=True):
+            row = self._nodes.index[name]
+            node = self.rows[row]
+            if node is None or task.uid not in node.holdings:
+                continue
+            if self._ledger.status_of(task) is TaskStatus.RELEASING:
+                self._step(task, row, node.with_leaving(task.uid, is_leaving=True))
+            else:
+                known = self._steps.get(task.uid)
+                self._step(task, row, node.without(task.uid), later=known.later if known else False)
+
+    def _step(self, task: Task, row: int, books: NodeDevices, *, later: bool = False) -> None:
+        """Replace the books of a node. A step that takes back the last one of the task puts back the very books that
+        there were, so that devices are the same again, whichever way they were chosen.
+        """
+        before, known = self.rows[row], self._steps.get(task.uid)
+        if known is not None and known.after is before and known.later == later and known.before is not None:
+            books = known.before
+        self._steps[task.uid] = _Step(before, books, later)
+        self.rows[row] = books
+
+    def _placed(self, task: Task, row: int, *, later: bool) -> NodeDevices:
+        node, wanted = self.rows[row], self.wanted(task.task_class)
+        pick = self.pick(task.task_class, row, later=later)
+        if pick is None or node is None or wanted is None:
+            name = self._nodes.names[row]
+            raise BrokenBooks(f"{task.key} was placed on node {name}, which has no devices left for it")
+        return node.with_holding(task.uid, Holding(pick.containers, task.job, wanted.is_exclusive))
+
+    # -- proofs -------------------------------------------------------------------------------------------------
+
+    def fingerprint(self) -> str:
+        """Everything that changes during a cycle."""
+        told = ((row, sorted(node.holdings.items())) for row, node in enumerate(self.rows) if node is not None)
+        return repr((self.backend.name, [entry for entry in told if entry[1]]))
+
+
+class _Offers:
+    """What a node offers, in whole units. One for all nodes: `row` says which is meant."""
+
+    def __init__(self, session: Session) -> None:
+        ledger = session.ledger
+        self._books, self._start = ledger.books, ledger.layout.allocatable
+        self._axis = session.axis
+        self._size = session.snapshot.size
+        self.row = 0
+
+    def offered(self, name: str) -> int:
+        dimension = self._axis.find(name)
+        if dimension is None or dimension >= self._size:
+            return 0
+        return int(self._books[self._start + dimension, self.row]) // 1000

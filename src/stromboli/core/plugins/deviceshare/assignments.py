@@ -1,0 +1,54 @@
+"""How pods write down what they were given, in the form that HAMi's device plugins read and write.
+
+A device is `id,type,memory,cores`, each followed by a colon; containers are separated by semicolons. An instance of a
+device stands in brackets behind its id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from stromboli.core.config.spelling import quoted
+from stromboli.core.plugins.deviceshare.node_devices import Device, Share, Shares
+
+_ENTRY = re.compile(r"([^,\[\]]+)(?:\[([^\[\],]*)\])?,([^,]*),(\d{1,15}),(\d{1,9})", re.ASCII)
+
+
+def assigned(text: str, devices: Sequence[Device], key: str) -> Shares:
+    """What an annotation says. Devices that the node does not have are left out: their node has lost them.
+
+    Raises ValueError for a text that cannot be read.
+    """
+    places = {device.id: place for place, device in enumerate(devices)}
+    containers = text.split(";")
+    return tuple(tuple(_shares_in(container, places, key)) for container in containers)
+
+
+def _shares_in(text: str, places: dict[str, int], key: str) -> list[Share]:
+    shares = []
+    for entry in text.split(":"):
+        if not entry.strip():
+            continue
+        found = _ENTRY.fullmatch(entry.strip())
+        if found is None:
+            raise ValueError(f"annotation {key}: expected id,type,memory,cores for each device, got {quoted(entry)}")
+        identity, part, _, memory, cores = found.groups()
+        if identity in places:
+            shares.append(Share(places[identity], int(memory), int(cores), part or ""))
+    return shares
+
+
+def in_writing(containers: Shares, devices: Sequence[Device], kind: Callable[[Device], str]) -> str:
+    """The same the other way round."""
+    return ";".join("".join(_written(share, devices[share.place], kind) for share in each) for each in containers)
+
+
+def _written(share: Share, device: Device, kind: Callable[[Device], str]) -> str:
+    instance = f"[{share.part}]" if share.part else ""
+    return f"{device.id}{instance},{kind(device)},{share.memory},{share.cores}:"
+
+
+def words_of(text: str) -> list[str]:
+    """What stands between commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]

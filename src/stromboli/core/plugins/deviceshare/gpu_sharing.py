@@ -1,0 +1,110 @@
+"""GPUs shared by memory, or handed out whole: the devices that Volcano's own device plugin serves.
+
+Nodes say in what they offer how many GPUs they have and how much memory these have together. A pod gets the first that
+has enough, and its annotation says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+
+from stromboli.core.config.spelling import quoted
+from stromboli.core.model.devices.shared_devices import (
+    GPU_INDEX,
+    GPU_MEMORY,
+    GPU_NUMBER,
+    Backend,
+    DeviceClaim,
+    DeviceWish,
+)
+from stromboli.core.model.nodes.table import Node
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, precise_moment
+from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, Share, Shares, Use
+
+UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
+_PREDICATE_TIME = "volcano.sh/predicate-time"
+#: More containers than could ever share a GPU.
+_MANY = 1 << 20
+#: More GPUs than any node has.
+_MOST_DEVICES = 1024
+
+
+class GpuSharing(DeviceBackend):
+    """A pod gets a part of the memory of one GPU."""
+
+    name = Backend.GPU_SHARING
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(Policy())  # the first GPU that has enough, and no node is better than another
+
+    def registered(self, node: Node, offered: Offered) -> Hashable | None:
+        number = offered(GPU_NUMBER)
+        return (number, offered(GPU_MEMORY), node.annotations.get(UNHEALTHY, "")) if number else None
+
+    def devices(self, registered: Hashable) -> list[Device]:
+        assert isinstance(registered, tuple)  # noqa: S101 - what `registered` gave
+        number, memory, unhealthy = registered
+        if number > _MOST_DEVICES:
+            raise ValueError(f"{GPU_NUMBER} of status.allocatable is {number}; correct the number")
+        broken = set(_indices(unhealthy, f"annotation {UNHEALTHY}"))
+        return [self._device(place, memory // number, place not in broken) for place in range(number)]
+
+    def _device(self, place: int, memory: int, is_healthy: bool) -> Device:
+        return Device(str(place), memory=memory, slots=_MANY, is_healthy=is_healthy)
+
+    def shares_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Shares | None:
+        text = claim.annotations.get(GPU_INDEX)
+        if text is None:
+            return None
+        places = _indices(text, f"annotation {GPU_INDEX}")
+        if any(place >= len(devices) for place in places):
+            raise ValueError(f"annotation {GPU_INDEX}: {quoted(text)} names a GPU that the node does not have")
+        wishes = claim.wishes.containers if claim.wishes else ()
+        memory = sum(wish.memory for container in wishes for wish in container if wish.backend is self.name)
+        return (tuple(Share(place, memory) for place in places),)
+
+    def annotations(self, pick: Holding, node: str, devices: Sequence[Device], now: float) -> dict[str, str]:
+        places = sorted({share.place for share in pick.shares()})
+        return {GPU_INDEX: ",".join(map(str, places)), _PREDICATE_TIME: precise_moment(now)}
+
+    def wanted(self, task_class: TaskClass) -> Wanted | None:
+        """All containers of a pod have the same GPUs."""
+        wanted = super().wanted(task_class)
+        if wanted is None:
+            return None
+        wishes = [wish for container in wanted.containers for wish in container]
+        together = DeviceWish(self.name, self.number_of(wishes), sum(wish.memory for wish in wishes))
+        return replace(wanted, containers=((together,),))
+
+    def number_of(self, wishes: Sequence[DeviceWish]) -> int:
+        return 1
+
+    def order(self, uses: Sequence[Use]) -> Iterable[int]:
+        return range(len(uses))
+
+    def offer(self, place: int, device: Device, use: Use, wish: DeviceWish, wanted: Wanted) -> Share | None:
+        if not device.is_healthy or use.memory + wish.memory > device.memory:
+            return None
+        return Share(place, wish.memory)
+
+
+class GpuNumber(GpuSharing):
+    """A pod gets whole GPUs, which nobody else gets."""
+
+    name = Backend.GPU_NUMBER
+
+    def number_of(self, wishes: Sequence[DeviceWish]) -> int:
+        return sum(wish.number for wish in wishes)
+
+    def offer(self, place: int, device: Device, use: Use, wish: DeviceWish, wanted: Wanted) -> Share | None:
+        return Share(place) if device.is_healthy and not use.users else None
+
+
+def _indices(text: str, where: str) -> list[int]:
+    """Numbers with commas between them."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not all(word.isdecimal() and len(word) < 10 for word in words):
+        raise ValueError(f"{where}: expected numbers such as 0,1, got {quoted(text)}")
+    return [int(word) for word in words]

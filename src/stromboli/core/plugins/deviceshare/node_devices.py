@@ -1,0 +1,138 @@
+"""The devices of one node, and who holds how much of each.
+
+Nothing here changes: whoever takes or leaves a device makes new books of the node, so undoing is putting back the old
+ones. What was found out about a node is kept with its books and stays true as long as they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from stromboli.core.model.tasks.task_class import TaskClass
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device as its node registered it."""
+
+    id: str
+    #: Its model, or the family of chips that it belongs to.
+    kind: str = ""
+    memory: int = 0
+    #: How many containers may share it.
+    slots: int = 1
+    #: Percent of a GPU, cores of a chip.
+    cores: int = 100
+    is_healthy: bool = True
+    #: How it is divided: by software, or into instances of its own.
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one container has of one device."""
+
+    #: The device's place among those of its node.
+    place: int
+    memory: int = 0
+    cores: int = 0
+    #: Which instance of the device it is, or after which template it was cut; empty where there are none.
+    part: str = ""
+    #: Helpers of the cores, where a template has some.
+    helpers: int = 0
+
+
+Shares = tuple[tuple[Share, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a pod has on its node, container by container."""
+
+    containers: Shares
+    job: str = ""
+    #: Whether it shares no device with another of its like.
+    is_exclusive: bool = False
+    is_leaving: bool = False
+
+    def shares(self) -> list[Share]:
+        return [share for container in self.containers for share in container]
+
+
+@dataclass(slots=True)
+class Use:
+    """What is used of one device. Made to be written to while devices are chosen."""
+
+    users: int = 0
+    memory: int = 0
+    cores: int = 0
+    helpers: int = 0
+    jobs: set[str] = field(default_factory=set)
+    parts: list[str] = field(default_factory=list)
+    has_exclusive: bool = False
+
+    def add(self, share: Share) -> None:
+        self.users += 1
+        self.memory += share.memory
+        self.cores += share.cores
+        self.helpers += share.helpers
+        if share.part:
+            self.parts.append(share.part)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Devices for a pod, and how good they are."""
+
+    containers: Shares
+    score: float = 0.0
+
+
+class NodeDevices:
+    """The devices of a node and the pods that hold them."""
+
+    __slots__ = ("_picks", "devices", "holdings")
+
+    def __init__(self, devices: Sequence[Device], holdings: Mapping[str, Holding] | None = None) -> None:
+        self.devices = tuple(devices)
+        self.holdings: Mapping[str, Holding] = holdings or {}
+        #: By class and time, what a pod of the class would get.
+        self._picks: dict[tuple[TaskClass, bool], Pick | None] = {}
+
+    def uses(self, *, later: bool) -> list[Use]:
+        """What is used of each device; later, those that are leaving are gone."""
+        uses = [Use() for _ in self.devices]
+        for holding in self.holdings.values():
+            if later and holding.is_leaving:
+                continue
+            for share in holding.shares():
+                use = uses[share.place]
+                use.add(share)
+                use.has_exclusive = use.has_exclusive or holding.is_exclusive
+                if holding.job:
+                    use.jobs.add(holding.job)
+        return uses
+
+    def with_holding(self, uid: str, holding: Holding) -> NodeDevices:
+        return NodeDevices(self.devices, {**self.holdings, uid: holding})
+
+    def without(self, uid: str) -> NodeDevices:
+        return NodeDevices(self.devices, {other: held for other, held in self.holdings.items() if other != uid})
+
+    def with_leaving(self, uid: str, *, is_leaving: bool) -> NodeDevices:
+        return self.with_holding(uid, replace(self.holdings[uid], is_leaving=is_leaving))
+
+    def known_pick(self, task_class: TaskClass, *, later: bool) -> tuple[bool, Pick | None]:
+        """Whether it is known what a class would get, and what that is."""
+        key = task_class, later
+        return key in self._picks, self._picks.get(key)
+
+    def keep_pick(self, task_class: TaskClass, pick: Pick | None, *, later: bool) -> None:
+        if len(self._picks) >= _MOST_PICKS:
+            self._picks.clear()
+        self._picks[task_class, later] = pick
+
+
+#: Classes of pods come and go, and books of a node that nobody uses live for long.
+_MOST_PICKS = 64

@@ -1,0 +1,107 @@
+"""Which nodes have devices left for pods of a class, and which are better: a column each, kept fresh row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Index, Mask, Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.deviceshare.accounting import DeviceBooks
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+
+
+class _Column:
+    """The answers for one class, now or later."""
+
+    __slots__ = ("fits", "fresh", "points")
+
+    def __init__(self, size: int) -> None:
+        self.fits: Mask = np.zeros(size, dtype=np.bool_)
+        self.points: Vector = np.zeros(size)
+        #: How far in the ledger's log the answers are true; before the first answer nothing is.
+        self.fresh = -1
+
+
+class Columns:
+    """What all back-ends together say about nodes."""
+
+    def __init__(self, books: Sequence[DeviceBooks]) -> None:
+        self._books = books
+        self._columns: dict[tuple[int, bool], _Column] = {}
+
+    def open(self) -> None:
+        """A cycle begins."""
+        self._columns = {}
+
+    def concerned(self, task_class: TaskClass) -> list[DeviceBooks]:
+        if task_class.devices is None:
+            return []
+        return [each for each in self._books if each.wanted(task_class) is not None]
+
+    def column(self, task_class: TaskClass, ledger: Ledger, *, later: bool) -> _Column:
+        key, log = (task_class.number, later), ledger.log
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = _Column(len(ledger.nodes))
+        if column.fresh != log.position:
+            rows = range(len(ledger.nodes)) if column.fresh < 0 else set(log.since(column.fresh).tolist())
+            self._answer(column, task_class, rows, later=later)
+            column.fresh = log.position
+        return column
+
+    def _answer(self, column: _Column, task_class: TaskClass, rows: Iterable[int], *, later: bool) -> None:
+        books = self.concerned(task_class)
+        for row in rows:
+            picks = [each.pick(task_class, row, later=later) for each in books]
+            column.fits[row] = None not in picks
+            column.points[row] = round(sum(pick.score for pick in picks if pick is not None))
+
+
+class HasDevices(NodeFilter):
+    """Each placement changes what is left, in a way that no amount of a row can tell: pods are placed one by one."""
+
+    locality = Locality.CLUSTER
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(self._columns.concerned(task_class))
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        fits = self._columns.column(task_class, ledger, later=rows.later).fits
+        return fits.copy() if rows.index is None else fits[rows.index]
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        left = refused.copy()
+        for each in self._columns.concerned(task_class):
+            words = each.backend.devices_in_words
+            without = left & np.array([node is None for node in each.rows], dtype=np.bool_)
+            if without.any():
+                yield Reason(Code.NO_DEVICES, f"node(s) had no {words} to share"), np.flatnonzero(without)
+            left &= ~without
+        if left.any():
+            words = self._columns.concerned(task_class)[0].backend.devices_in_words
+            yield Reason(Code.DEVICES_TAKEN, f"node(s) didn't have enough left of their {words}"), np.flatnonzero(left)
+
+
+class PreferredDevices(NodeScorer):
+    """Nodes on which a pod would get fuller devices, or emptier ones."""
+
+    locality = Locality.CLUSTER
+
+    def __init__(self, columns: Columns, weight: float) -> None:
+        self._columns = columns
+        self._weight = weight
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(self._weight and self._columns.concerned(task_class))
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        points = self._columns.column(task_class, ledger, later=rows.later).points * self._weight
+        return points if rows.index is None else points[rows.index]

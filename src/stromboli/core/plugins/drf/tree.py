@@ -1,0 +1,144 @@
+"""The tree of queues for hierarchical shares.
+
+Queues say where they stand (`volcano.sh/hierarchy: root/science/physics`) and what each level weighs
+(`volcano.sh/hierarchy-weights: 1/2/4`); the leaves are jobs. A node's use is the sum of its children's, each
+scaled down to the smallest share among those that still want more, so that one greedy child does not make its
+siblings pay. Shares are derived from the ledger when they are asked for, and only where something changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.session.session import Session
+
+Key = tuple[tuple[bool, float], ...]
+
+
+class _Node:
+    __slots__ = ("allocated", "children", "job", "saturated", "share", "stale", "weight")
+
+    def __init__(self, weight: float, job: Job | None = None) -> None:
+        self.weight = weight
+        self.job = job
+        self.children: dict[str, _Node] = {}
+        self.allocated: list[float] = []
+        self.share = 0.0
+        self.saturated = False
+        self.stale = True
+
+
+class ShareTree:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._total = session.total
+        self._root = _Node(1.0)
+        self._paths: dict[str, list[_Node]] = {}
+        self._supposed: dict[str, list[int]] = {}
+        self._exhausted: frozenset[int] = frozenset()
+        for queue in session.queues.values():
+            self._paths[queue.name] = self._plant(queue)
+        for job in session.jobs.values():
+            if job.queue in self._paths:
+                self._paths[job.queue][-1].children[f"job {job.key}"] = _Node(1.0, job)
+
+    def _plant(self, queue: Queue) -> list[_Node]:
+        """The nodes from below the root down to the queue's own."""
+        names = [name for name in queue.annotations.get(HIERARCHY, "").split("/") if name]
+        weights = queue.annotations.get(HIERARCHY_WEIGHTS, "").split("/")
+        if not names:
+            names, weights = [ROOT, queue.name], ["1", str(queue.weight)]
+        node, path = self._root, []
+        for level, name in enumerate(names[1:], start=1):
+            weight = _weight(weights[level] if level < len(weights) else "1")
+            node = node.children.setdefault(f"queue {name}", _Node(weight))
+            path.append(node)
+        return path or [self._root]
+
+    def changed(self, job: str) -> None:
+        """The job holds something else than before: nothing above it is known any more."""
+        queue = self._session.jobs[job].queue
+        self._root.stale = True
+        for node in self._paths.get(queue, ()):
+            node.stale = True
+        leaf = self._paths[queue][-1].children.get(f"job {job}") if queue in self._paths else None
+        if leaf is not None:
+            leaf.job, leaf.stale = self._session.jobs[job], True
+
+    @contextmanager
+    def supposing(self, task: Task, sign: int) -> Iterator[None]:
+        """As if the task were placed (1) or gone (-1)."""
+        change = self._supposed.setdefault(task.job, [0] * len(self._total))
+        for dimension, amount in task.task_class.request:
+            change[dimension] += sign * amount
+        self.changed(task.job)
+        try:
+            yield
+        finally:
+            for dimension, amount in task.task_class.request:
+                change[dimension] -= sign * amount
+            self.changed(task.job)
+
+    def key(self, queue: Queue) -> Key:
+        """Unsaturated before saturated, then the smaller weighted share, level by level."""
+        self._refresh()
+        return tuple((node.saturated, node.share / node.weight) for node in self._paths[queue.name])
+
+    # -- deriving -----------------------------------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        if not self._root.stale:
+            return
+        allocated = self._session.ledger.queues[ROOT].allocated
+        exhausted = frozenset(d for d, total in enumerate(self._total) if allocated[d] >= total)
+        if exhausted != self._exhausted:
+            self._exhausted = exhausted
+            self._forget(self._root)
+        self._derive(self._root)
+
+    def _forget(self, node: _Node) -> None:
+        node.stale = True
+        for child in node.children.values():
+            self._forget(child)
+
+    def _derive(self, node: _Node) -> None:
+        if not node.stale:
+            return
+        node.stale = False
+        if node.job is not None:
+            self._derive_leaf(node, node.job)
+        else:
+            for child in node.children.values():
+                self._derive(child)
+            self._combine(node)
+        node.share = max((a / t for a, t in zip(node.allocated, self._total, strict=True) if t and a), default=0.0)
+
+    def _derive_leaf(self, node: _Node, job: Job) -> None:
+        change = self._supposed.get(job.key)
+        held = job.allocated if change is None else [a + b for a, b in zip(job.allocated, change, strict=True)]
+        node.allocated = [float(amount) for amount in held]
+        node.saturated = any(
+            asked and (d in self._exhausted or (held[d] and held[d] >= asked)) for d, asked in enumerate(job.requested)
+        )
+
+    def _combine(self, node: _Node) -> None:
+        children = node.children.values()
+        level = min((child.share for child in children if child.share and not child.saturated), default=1.0)
+        node.saturated = all(child.saturated for child in children)
+        node.allocated = [0.0] * len(self._total)
+        for child in children:
+            if child.share:
+                scale = 1.0 if child.saturated else min(level, 1.0) / child.share
+                for dimension, amount in enumerate(child.allocated):
+                    node.allocated[dimension] += amount * scale
+
+
+def _weight(text: str) -> float:
+    try:
+        return max(float(text), 1.0)
+    except ValueError:
+        return 1.0

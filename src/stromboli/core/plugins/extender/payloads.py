@@ -1,0 +1,100 @@
+"""What an extender is told: jobs, tasks, classes, queues and nodes as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.resources.resources import Request
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.session.session import Session
+
+Plain = dict[str, Any]
+
+
+class Documents:
+    """The words of one cycle."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        #: All nodes, in the order in which masks and scores are.
+        self.nodes = list(session.nodes.names)
+
+    def of_session(self) -> Plain:
+        session = self._session
+        return {
+            "now": session.now,
+            "nodes": self._all_nodes(),
+            "queues": [self.of_queue(queue) for _, queue in sorted(session.queues.items())],
+            "jobs": [self.of_job(session.jobs[key]) for key in session.snapshot.waiting],
+        }
+
+    def _all_nodes(self) -> list[Plain]:
+        session, rows = self._session, self._session.ledger.all_rows
+        dimensions = range(session.snapshot.size)
+        allocatable = zip(*(rows.allocatable(dimension).tolist() for dimension in dimensions), strict=True)
+        idle = zip(*(rows.idle(dimension).tolist() for dimension in dimensions), strict=True)
+        return [
+            {
+                "name": node.name,
+                "labels": dict(node.labels),
+                "unschedulable": node.unschedulable or not node.ready,
+                "allocatable": session.axis.as_quantities(has),
+                "idle": session.axis.as_quantities(left),
+            }
+            for node, has, left in zip(session.nodes.nodes, allocatable, idle, strict=True)
+        ]
+
+    def of_queue(self, queue: Queue) -> Plain:
+        books = self._session.ledger.queues[queue.name]
+        return {
+            "name": queue.name,
+            "weight": queue.weight,
+            "parent": queue.parent,
+            "allocated": self._session.axis.as_quantities(books.allocated),
+        }
+
+    def of_job(self, job: Job) -> Plain:
+        return {
+            "namespace": job.spec.namespace,
+            "name": job.spec.name,
+            "uid": job.spec.uid,
+            "queue": job.queue,
+            "priority": job.priority,
+            "phase": job.phase,
+            "minAvailable": job.min_available,
+            "minResources": self._quantities(job.min_resources or ()),
+            "ready": job.ready_count,
+            "pending": job.pending_count,
+            "pipelined": job.pipelined_count,
+        }
+
+    def of_task(self, task: Task) -> Plain:
+        return {
+            "namespace": task.namespace,
+            "name": task.name,
+            "uid": task.uid,
+            "job": task.job,
+            "priority": task.priority,
+            "node": self._session.ledger.node_name(task),
+            "preemptable": task.preemptable,
+            **self.of_class(task.task_class),
+        }
+
+    def of_tasks(self, tasks: Iterable[Task]) -> list[Plain]:
+        return [self.of_task(task) for task in tasks]
+
+    def of_class(self, task_class: TaskClass) -> Plain:
+        """What pods have in common that no rule can tell apart."""
+        return {
+            "role": task_class.role,
+            "request": self._quantities(task_class.request),
+            "nodeSelector": dict(task_class.node_selector),
+        }
+
+    def _quantities(self, request: Request) -> dict[str, str]:
+        axis = self._session.axis
+        return {axis.names[dimension]: axis.format(dimension, amount) for dimension, amount in request}

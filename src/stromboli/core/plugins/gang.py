@@ -1,0 +1,90 @@
+"""gang: a job runs with at least its minimum of tasks, or not at all."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from stromboli.core.config.combining import Vote
+from stromboli.core.config.plugin import EvictionContext, Key, Plugin, Victims
+from stromboli.core.model.jobs.job import Job, SubJob, role_pipelined, role_ready, valid_in
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.session.session import Session
+
+_TORN, _WAITING, _READY = range(3)
+
+
+class Gang(Plugin):
+    name = "gang"
+
+    def open(self, session: Session) -> None:
+        self._jobs = session.jobs
+
+    def job_valid(self, job: Job) -> Reason | None:
+        if not job.tasks and job.min_available > 0:
+            return Reason(Code.NO_PODS, f"no pods exist yet, {job.min_available} must start together")
+        roles = job.roles_short(valid_in)
+        if roles:
+            detail = f"Not enough valid pods of each task for gang-scheduling: {', '.join(sorted(roles))}"
+            return Reason(Code.NOT_ENOUGH_PODS_OF_ROLE, detail)
+        groups = job.groups_short(lambda _: True)
+        if groups:
+            detail = f"Not enough valid subGroups of each task for gang-scheduling: {', '.join(sorted(groups))}"
+            return Reason(Code.NOT_ENOUGH_SUB_GROUPS, detail)
+        if job.valid_count < job.min_available:
+            counts = f"valid: {job.valid_count}, min: {job.min_available}"
+            return Reason(Code.NOT_ENOUGH_TASKS, f"Not enough valid tasks for gang-scheduling, {counts}")
+        return None
+
+    def job_order(self, job: Job) -> Key:
+        """A gang with some of its minimum comes first: what it holds is of no use to anybody until it has the rest."""
+        return _READY if job.is_ready else _TORN if job.ready_count else _WAITING
+
+    def sub_job_order(self, sub_job: SubJob) -> Key:
+        return sub_job.is_ready
+
+    def job_ready(self, job: Job) -> bool:
+        return job.has_minimum(role_ready)
+
+    def tasks_until_ready(self, job: Job) -> int:
+        return job.tasks_missing
+
+    def sub_job_ready(self, sub_job: SubJob) -> bool:
+        return sub_job.is_ready
+
+    def job_pipelined(self, job: Job) -> Vote | Reason:
+        short = job.roles_short(role_pipelined) or job.groups_short(lambda s: s.is_pipelined)
+        return Vote.PERMIT if job.is_pipelined and not short else _NOT_YET
+
+    def sub_job_pipelined(self, sub_job: SubJob) -> Vote | Reason:
+        return Vote.PERMIT if sub_job.is_pipelined else _NOT_YET
+
+    def job_starving(self, job: Job) -> bool:
+        return job.is_starving
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._above_minimum(candidates)
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._above_minimum(candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        return candidates
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        job = self._jobs[victim.job]
+        detail = f"PodGroup {job.key} has {job.ready_count} pods and needs {job.min_available}"
+        return f"{detail}: others of it go first" if job.ready_count > job.min_available else detail
+
+    def _above_minimum(self, candidates: Sequence[Task]) -> list[Task]:
+        """Victims that leave every job its minimum."""
+        taken: dict[str, int] = defaultdict(int)
+        victims = []
+        for task in candidates:
+            job = self._jobs[task.job]
+            if job.ready_count - taken[task.job] > job.min_available:
+                taken[task.job] += 1
+                victims.append(task)
+        return victims
+
+
+_NOT_YET = Reason(Code.GANG_SHORT, "fewer tasks have a place than must start together")

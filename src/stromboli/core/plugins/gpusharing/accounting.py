@@ -1,0 +1,273 @@
+"""Who shares which GPUs, on all nodes: as pods say when a cycle begins, and as the cycle goes on.
+
+The books of a node are never changed, only replaced, so they outlive a cycle for as long as node and pods say the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.config.plugin import Event
+from stromboli.core.model.devices.gpu_fractions import (
+    GPU,
+    WHOLE,
+    Received,
+    charge_of,
+    device_memory,
+    groups_in,
+    known_memory,
+    new_groups,
+    portion_of,
+)
+from stromboli.core.model.devices.shared_devices import Backend, DeviceClaim, DeviceClaims, DeviceWish, DeviceWishes
+from stromboli.core.model.ledger.ledger import BrokenBooks
+from stromboli.core.model.nodes.table import Mask, NodeTable
+from stromboli.core.model.resources.resources import PODS
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.gpusharing.node_shares import Holding, NodeShares, Stay
+from stromboli.core.plugins.gpusharing.selection import Pick, Room, need_of, pick
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+Slack = NDArray[np.int64]
+_NOBODY: Mapping[str, DeviceClaim] = {}
+
+
+class _Read(NamedTuple):
+    """The books of a node as they were last read, and what from."""
+
+    memory: int
+    largest: int
+    claims: Mapping[str, DeviceClaim]
+    books: NodeShares
+
+
+class _Step(NamedTuple):
+    """What one task changed on its node."""
+
+    before: NodeShares
+    after: NodeShares
+
+
+class ShareBooks:
+    def __init__(self, policy: str, namespace: str) -> None:
+        self._policy = policy
+        self._prefix = f"{namespace}/"
+        self.rows: list[NodeShares] = []
+        #: What is gone of each node's GPUs beside what its amounts say, now and later.
+        self.slack: Slack = np.zeros(0, dtype=np.int64)
+        self.later_slack: Slack = np.zeros(0, dtype=np.int64)
+        #: Of each node's GPUs, in MiB; 0 for not known.
+        self.memories: Slack = np.zeros(0, dtype=np.int64)
+        self.dimension = -1
+        self._read: dict[str, _Read] = {}
+        self._nodes = NodeTable(())
+        self._claims: DeviceClaims = {}
+        self._largest = 0
+        self._warnings: tuple[str, ...] = ()
+        self._wishes: dict[int, DeviceWish | None] = {}
+        #: By uid, the last step of a pod in this cycle.
+        self._steps: dict[str, _Step] = {}
+
+    # -- opening ------------------------------------------------------------------------------------------------
+
+    def open(self, session: Session) -> None:
+        """Read what has changed since the last cycle."""
+        nodes, claims = session.nodes, session.snapshot.device_claims
+        self._ledger = session.ledger
+        found = session.axis.find(GPU)
+        self.dimension = found if found is not None and found < session.snapshot.size else -1
+        if nodes is not self._nodes or claims is not self._claims:
+            self._read_nodes(nodes, claims)
+        self._wishes, self._steps = {}, {}
+        self.rows = [self._read[name].books for name in nodes.names]
+        self.memories = np.fromiter((books.memory for books in self.rows), np.int64, len(nodes))
+        self.slack = np.fromiter((books.slack for books in self.rows), np.int64, len(nodes))
+        self.later_slack = np.fromiter((books.later_slack for books in self.rows), np.int64, len(nodes))
+        session.warnings.extend(self._warnings)
+
+    def _read_nodes(self, nodes: NodeTable, claims: DeviceClaims) -> None:
+        """Nodes that say the same as before keep their books."""
+        memories, warnings = nodes.remember("gpusharing memory", _memories)
+        largest, before, read = max(memories, default=0), self._read, dict[str, _Read]()
+        empty: dict[int, NodeShares] = {}
+        for name, memory in zip(nodes.names, memories, strict=True):
+            present, known = claims.get(name, _NOBODY), before.get(name)
+            if known is None or known.claims is not present or (known.memory, known.largest) != (memory, largest):
+                books = empty.setdefault(memory, NodeShares(memory))
+                known = _Read(memory, largest, present, self._books_of(memory, largest, present) if present else books)
+            read[name] = known
+        self._nodes, self._claims, self._read = nodes, claims, read
+        self._largest, self._warnings = largest, warnings
+
+    def _books_of(self, memory: int, largest: int, claims: Mapping[str, DeviceClaim]) -> NodeShares:
+        node, holdings, reservations = NodeShares(memory), dict[str, Holding](), dict[str, bool]()
+        for uid, claim in sorted(claims.items()):
+            groups = groups_in(claim.annotations)
+            if not groups:
+                continue
+            if claim.key.startswith(self._prefix):
+                reservations.update(dict.fromkeys(groups, claim.leaving))
+            else:
+                stay = Stay.LEAVING if claim.leaving else Stay.PRESENT
+                holdings[uid] = _holding(groups, wish_in(claim.wishes), node, largest, stay)
+        return NodeShares(memory, holdings, reservations)
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def wish_of(self, task_class: TaskClass) -> DeviceWish | None:
+        """The shares that pods of a class want; None for none."""
+        if task_class.devices is None:
+            return None
+        number = task_class.number
+        if number not in self._wishes:
+            self._wishes[number] = wish_in(task_class.devices)
+        return self._wishes[number]
+
+    def wants_whole(self, task_class: TaskClass) -> int:
+        """How much of whole GPUs pods of a class want, in thousandths."""
+        return 0 if self.wish_of(task_class) else dict(task_class.request).get(self.dimension, 0)
+
+    def pick(self, wish: DeviceWish, row: int, *, later: bool, own: int = 0, pods: int = 0) -> Pick | None:
+        """What a pod would get on a node; None for not enough. `own` is what the amounts of the node have of pods that
+        are not in these books yet, and `pods` how many these are.
+        """
+        return pick(self.rows[row], wish, self._room(row, later, own, pods), self._policy, later=later)
+
+    def _room(self, row: int, later: bool, own: int, pods: int) -> Room:
+        """Whole GPUs that nobody shares, and places for the pods that would hold them."""
+        node, is_promised = self.rows[row], self._ledger.holds_rooms
+        if self.dimension < 0:
+            return Room(0, 0)
+        gpus = self._left(self.dimension, row, later=later) + own - (node.later_slack if later else node.slack)
+        places = self._left(PODS, row, later=later) + pods - 1 - node.unreserved[later]
+        if is_promised and not later:
+            then = self._room(row, True, own, pods)
+            return Room(min(gpus // WHOLE, then.gpus), min(places, then.places), is_promised)
+        return Room(gpus // WHOLE, places, is_promised)
+
+    def shared_rows(self) -> list[int]:
+        """The nodes on which GPUs are shared, or will be."""
+        return [row for row, node in enumerate(self.rows) if node.holdings or node.reservations]
+
+    def takes_unshared(self, wish: DeviceWish, *, later: bool) -> Mask:
+        """The nodes that could take a pod if nobody shared a GPU there: one answer for all of them."""
+        number = wish.number
+        able: Mask = self.memories >= wish.memory if wish.memory else np.ones(len(self.rows), dtype=np.bool_)
+        if self.dimension < 0:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        times = (True,) if later else (False, True) if self._ledger.holds_rooms else (False,)
+        rows = self._ledger.all_rows
+        for then in times:
+            left = rows.future_idle if then else rows.idle
+            able = able & (left(self.dimension) >= number * WHOLE) & (left(PODS) - 1 >= number)
+        return able
+
+    def _left(self, dimension: int, row: int, *, later: bool) -> int:
+        books, layout = self._ledger.books, self._ledger.layout
+        left = books.item(dimension, row)
+        if later:
+            left += books.item(layout.releasing + dimension, row) - books.item(layout.pipelined + dimension, row)
+        return int(left)
+
+    def received(self, task: Task) -> Received:
+        """What a task that is being bound was given."""
+        row, wish = self._ledger.row_of(task), self.wish_of(task.task_class)
+        node = self.rows[row]
+        holding = node.holdings.get(task.uid)
+        if holding is None or wish is None:
+            raise BrokenBooks(f"{task.key} is bound to node {self._nodes.names[row]} without its share of a GPU")
+        return Received(holding.groups, wish.portion or portion_of(wish.memory, node.memory))
+
+    # -- following ----------------------------------------------------------------------------------------------
+
+    def follow_placement(self, event: Event) -> None:
+        """Tasks were given a place, or stay where they were after all."""
+        rows = [self._nodes.index[name] for name in event.nodes]
+        entered = Counter[int]()
+        for task, row in zip(event.tasks, rows, strict=True):
+            wish = self.wish_of(task.task_class)
+            if task.uid in self.rows[row].holdings:
+                self._replace(task, row, self.rows[row].with_stay(task.uid, Stay.PRESENT))
+            elif wish is not None:
+                self._enter(task, wish, row, rows.count(row) - entered[row])
+                entered[row] += 1
+
+    def follow_removal(self, event: Event) -> None:
+        """Tasks leave, or their placement was undone."""
+        for task, name in zip(event.tasks, event.nodes, strict=True):
+            row = self._nodes.index[name]
+            node = self.rows[row]
+            if task.uid not in node.holdings:
+                continue
+            if self._ledger.status_of(task) is TaskStatus.RELEASING:
+                self._replace(task, row, node.with_stay(task.uid, Stay.LEAVING))
+            else:
+                before = self._before_last_step(task, row)
+                is_undone = before is not None and task.uid not in before.holdings
+                self._replace(task, row, before if before is not None and is_undone else node.without(task.uid))
+
+    def _enter(self, task: Task, wish: DeviceWish, row: int, pods: int) -> None:
+        """A task has its place. Who waits again where nothing has changed since gets back what was kept for him."""
+        later = self._ledger.status_of(task) is not TaskStatus.ALLOCATED
+        before = self._before_last_step(task, row) if later else None
+        held = before.holdings.get(task.uid) if before is not None else None
+        if before is not None and held is not None and held.stay is Stay.WAITING:
+            self._replace(task, row, before)
+            return
+        node, charge = self.rows[row], dict(task.task_class.request).get(self.dimension, 0)
+        found, need = self.pick(wish, row, later=later, own=charge * pods, pods=pods), need_of(wish, node)
+        if found is None or need is None:
+            name = self._nodes.names[row]
+            raise BrokenBooks(f"{task.key} was placed on node {name}, which has no GPU left to share with it")
+        groups = (*found.joined, *new_groups(task.uid, found.fresh, node.now_groups | node.later_groups))
+        stay = Stay.WAITING if later else Stay.PRESENT
+        self._replace(task, row, node.with_holding(task.uid, Holding(groups, need, charge, stay)))
+
+    def _before_last_step(self, task: Task, row: int) -> NodeShares | None:
+        """The books of the node before the last step of a task, if nobody else has changed them since."""
+        known = self._steps.get(task.uid)
+        return known.before if known is not None and known.after is self.rows[row] else None
+
+    def _replace(self, task: Task, row: int, books: NodeShares) -> None:
+        self._steps[task.uid] = _Step(self.rows[row], books)
+        self.rows[row] = books
+        self.slack[row], self.later_slack[row] = books.slack, books.later_slack
+
+    # -- proofs -------------------------------------------------------------------------------------------------
+
+    def fingerprint(self) -> str:
+        """Everything that changes during a cycle."""
+        held = [(row, sorted(node.holdings.items(), key=repr)) for row, node in enumerate(self.rows) if node.holdings]
+        return repr((held, self.slack.tolist(), self.later_slack.tolist()))
+
+
+def wish_in(wishes: DeviceWishes | None) -> DeviceWish | None:
+    """The shares of GPUs among what a pod asks for."""
+    every = (wish for container in (wishes.containers if wishes else ()) for wish in container)
+    return next((wish for wish in every if wish.backend is Backend.GPU_FRACTIONS), None)
+
+
+def _holding(groups: tuple[str, ...], wish: DeviceWish | None, node: NodeShares, largest: int, stay: Stay) -> Holding:
+    """Who does not say any more how much he was given has all of it."""
+    need = need_of(wish, node) if wish is not None else None
+    charge = charge_of(wish.portion, wish.memory, wish.number, largest) if wish is not None else 0
+    return Holding(groups, node.size if need is None else need, charge, stay)
+
+
+def _memories(nodes: NodeTable) -> tuple[list[int], tuple[str, ...]]:
+    """The memory of the GPUs of each node, and which nodes say nonsense about it."""
+    warnings = []
+    for node in nodes.nodes:
+        try:
+            device_memory(node.labels)
+        except ValueError as error:
+            warnings.append(f"Node {node.name}: {error}; its GPUs are not shared by memory")
+    return [known_memory(node.labels) for node in nodes.nodes], tuple(warnings)

@@ -1,0 +1,138 @@
+"""Which nodes have shares of GPUs, or whole ones, left for pods of a class: columns, kept fresh row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stromboli.core.model.devices.shared_devices import DeviceWish
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Index, Mask, Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.gpusharing.accounting import ShareBooks
+from stromboli.core.plugins.gpusharing.selection import Pick
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+
+_POINTS = 100.0
+
+
+class _Column:
+    """The answers for one class, now or later."""
+
+    __slots__ = ("fits", "fresh", "joins")
+
+    def __init__(self, size: int) -> None:
+        self.fits: Mask = np.zeros(size, dtype=np.bool_)
+        #: Where the pod would only join others.
+        self.joins: Mask = np.zeros(size, dtype=np.bool_)
+        #: How far in the ledger's log the answers are true; before the first answer nothing is.
+        self.fresh = -1
+
+
+class Columns:
+    def __init__(self, books: ShareBooks) -> None:
+        self.books = books
+        self._columns: dict[tuple[int, bool], _Column] = {}
+
+    def open(self) -> None:
+        """A cycle begins."""
+        self._columns = {}
+
+    def column(self, task_class: TaskClass, ledger: Ledger, *, later: bool) -> _Column:
+        key, log, wish = (task_class.number, later), ledger.log, self.books.wish_of(task_class)
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = _Column(len(ledger.nodes))
+        if column.fresh != log.position and wish is not None:
+            rows: Iterable[int] = set(log.since(column.fresh).tolist()) if column.fresh >= 0 else ()
+            if column.fresh < 0:
+                column.fits, rows = self.books.takes_unshared(wish, later=later), self.books.shared_rows()
+            self._answer(column, wish, rows, later=later)
+            column.fresh = log.position
+        return column
+
+    def _answer(self, column: _Column, wish: DeviceWish, rows: Iterable[int], *, later: bool) -> None:
+        for row in rows:
+            found: Pick | None = self.books.pick(wish, row, later=later)
+            column.fits[row] = found is not None
+            column.joins[row] = found is not None and not found.fresh
+
+
+class HasShares(NodeFilter):
+    """Each placement changes what is left, in a way that no amount of a row can tell: pods are placed one by one."""
+
+    locality = Locality.CLUSTER
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return self._columns.books.wish_of(task_class) is not None
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        fits = self._columns.column(task_class, ledger, later=rows.later).fits
+        return fits.copy() if rows.index is None else fits[rows.index]
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        books, wish, left = self._columns.books, self._columns.books.wish_of(task_class), refused.copy()
+        if wish is not None and wish.memory:
+            silent = left & np.array([not node.memory for node in books.rows], dtype=np.bool_)
+            if silent.any():
+                words = "node(s) do not say how much memory their GPUs have"
+                yield Reason(Code.NO_DEVICES, words), np.flatnonzero(silent)
+            left &= ~silent
+            small = left & np.array([node.memory < wish.memory for node in books.rows], dtype=np.bool_)
+            if small.any():
+                yield Reason(Code.NO_DEVICES, "node(s) had no GPUs with so much memory"), np.flatnonzero(small)
+            left &= ~small
+        if left.any():
+            yield Reason(Code.DEVICES_TAKEN, "node(s) didn't have enough left of their GPUs"), np.flatnonzero(left)
+
+
+class HasWholeGpus(NodeFilter):
+    """Who wants whole GPUs gets none that others share: what these do not use of them is not to be had."""
+
+    locality = Locality.ROW
+
+    def __init__(self, books: ShareBooks) -> None:
+        self._books = books
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return self._books.wants_whole(task_class) > 0
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        dimension, wanted = self._books.dimension, self._books.wants_whole(task_class)
+        admitted: Mask = np.ones(len(rows), dtype=np.bool_)
+        if not rows.later:
+            admitted &= rows.idle(dimension) - self._of(self._books.slack, rows) >= wanted
+        if rows.later or ledger.holds_rooms:
+            admitted &= rows.future_idle(dimension) - self._of(self._books.later_slack, rows) >= wanted
+        return admitted
+
+    @staticmethod
+    def _of(slack: Index, rows: Rows) -> Index:
+        return slack if rows.index is None else slack[rows.index]
+
+    def refusal(self, task_class: TaskClass) -> Reason:
+        return Reason(Code.DEVICES_TAKEN, "node(s) had only parts of GPUs left that others share")
+
+
+class SharedFirst(NodeScorer):
+    """Nodes on which a pod would join others are better: so whole GPUs stay whole."""
+
+    locality = Locality.CLUSTER
+
+    def __init__(self, columns: Columns, weight: float) -> None:
+        self._columns = columns
+        self._weight = weight
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return self._columns.books.wish_of(task_class) is not None
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        joins = self._columns.column(task_class, ledger, later=rows.later).joins
+        shown = joins if rows.index is None else joins[rows.index]
+        return np.where(shown, _POINTS * self._weight, 0.0)

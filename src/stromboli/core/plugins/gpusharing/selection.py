@@ -1,0 +1,55 @@
+"""Which GPUs of a node a pod gets its shares of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stromboli.core.model.devices.gpu_fractions import WHOLE
+from stromboli.core.model.devices.shared_devices import DeviceWish
+from stromboli.core.plugins.gpusharing.node_shares import NodeShares
+
+PACK, SPREAD = "gpupack", "gpuspread"
+
+
+class Room(NamedTuple):
+    """What a node has beside its groups: whole GPUs and places for reservation pods, now or later."""
+
+    gpus: int
+    places: int
+    #: Whether somebody was promised room: a group that will be gone then may not be kept alive now.
+    is_promised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Groups to join, and how many GPUs are shared from now on that were not before."""
+
+    joined: tuple[str, ...]
+    fresh: int = 0
+
+
+def need_of(wish: DeviceWish, node: NodeShares) -> int | None:
+    """What a pod needs of each device in the unit of the node; None where that cannot be told."""
+    if wish.portion:
+        return wish.portion * node.size // WHOLE
+    return wish.memory * WHOLE if node.memory else None
+
+
+def pick(node: NodeShares, wish: DeviceWish, room: Room, policy: str, *, later: bool) -> Pick | None:
+    """As many different devices as a pod wants, fuller ones first or emptier ones; None for not enough."""
+    need = need_of(wish, node)
+    if need is None or need > node.size:
+        return None
+    joinable = node.joinable(need, later=later)
+    if room.is_promised and not later:
+        joinable = {group: used for group, used in joinable.items() if group in node.later_groups}
+    sign = -1 if policy == PACK else 1
+    #: A GPU that nobody shares is as empty as can be, and comes after one that is held already.
+    fresh = max(min(room.gpus, room.places, wish.number), 0)
+    order = [(sign * used, False, group) for group, used in joinable.items()] + [(0, True, "")] * fresh
+    chosen = sorted(order)[: wish.number]
+    if len(chosen) < wish.number:
+        return None
+    joined = tuple(group for _, is_fresh, group in chosen if not is_fresh)
+    return Pick(joined, wish.number - len(joined))

@@ -1,0 +1,173 @@
+"""minruntime: whoever has started may work for a while before others take its place.
+
+Work that is evicted as soon as it has started was done for nothing. Queues say how long their jobs are left alone, and
+what a queue does not say the one above it does. Only what a job needs is protected: members above its minimum may go at
+any time, so that an elastic job can grow without becoming untouchable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stromboli.core.config.arguments import Argument
+from stromboli.core.config.plugin import EvictionContext, Plugin, Victims
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import ROOT, Queue
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.values.durations import duration_or_nothing
+from stromboli.core.preemption.units import Spare
+from stromboli.core.session.session import Session
+
+PREEMPT_ANNOTATION = "scheduling.stromboli.dev/preempt-min-runtime"
+RECLAIM_ANNOTATION = "scheduling.stromboli.dev/reclaim-min-runtime"
+_DEFAULTS = {PREEMPT_ANNOTATION: "defaultPreemptMinRuntime", RECLAIM_ANNOTATION: "defaultReclaimMinRuntime"}
+_STANDING = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
+_BY_COMMON_ANCESTOR, _BY_OWN_QUEUE = "lca", "queue"
+
+
+class MinRuntime(Plugin):
+    name = "minruntime"
+    arguments = (
+        Argument(
+            "defaultPreemptMinRuntime",
+            str,
+            "0s",
+            "For queues that say nothing, within a queue.",
+            form=duration_or_nothing,
+        ),
+        Argument(
+            "defaultReclaimMinRuntime",
+            str,
+            "0s",
+            "For queues that say nothing, between them.",
+            form=duration_or_nothing,
+        ),
+        Argument(
+            "reclaimResolveMethod",
+            str,
+            _BY_COMMON_ANCESTOR,
+            "Which queue of the victim is asked first when another queue reclaims.",
+            choices=(_BY_COMMON_ANCESTOR, _BY_OWN_QUEUE),
+        ),
+    )
+    guards_victims = True
+
+    def open(self, session: Session) -> None:
+        self._session = session
+        self._began: dict[str, float] = {}
+        self._runtimes: dict[tuple[str, str], float] = {}
+        self._told: set[str] = set()
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._unprotected(self._session.jobs[claimant.job], candidates)
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._unprotected(self._session.jobs[claimant.job], candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        return self._unprotected(context.job, candidates)
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        job, asking = self._session.jobs[victim.job], self._session.jobs[claimant.job]
+        has_run = self._session.now - self._began_at(job)
+        runtime = self._runtime_of(job.queue, asking.queue)
+        return f"PodGroup {job.key} has run for {has_run:.0f} s and is left alone for {runtime:.0f} s"
+
+    def _unprotected(self, claimant: Job, candidates: Sequence[Task]) -> list[Task]:
+        jobs = self._session.jobs
+        protected: dict[str, _Surplus | None] = {}
+        victims = []
+        for task in candidates:
+            if task.job not in protected:
+                job = jobs[task.job]
+                protected[task.job] = _Surplus(job) if self._is_protected(job, claimant) else None
+            surplus = protected[task.job]
+            if surplus is None or surplus.take(task):
+                victims.append(task)
+        return victims
+
+    def _is_protected(self, job: Job, claimant: Job) -> bool:
+        """A member may always take the place of another one of its own job."""
+        if job.key == claimant.key:
+            return False
+        runtime = self._runtime_of(job.queue, claimant.queue)
+        return runtime > 0 and self._session.now < self._began_at(job) + runtime
+
+    def _began_at(self, job: Job) -> float:
+        """When the first of those members got its node that have one now; of one that does not say it, its age."""
+        known = self._began.get(job.key)
+        if known is None:
+            codes = self._session.ledger.codes
+            standing = (task for task in job.tasks.values() if codes[task.row] in _STANDING)
+            known = min((task.placed_at or task.created for task in standing), default=0.0)
+            self._began[job.key] = known
+        return known
+
+    # -- what queues say ----------------------------------------------------------------------------------------
+
+    def _runtime_of(self, victim: str, claimant: str) -> float:
+        """How long jobs of a queue are left alone by those of another, or of the same."""
+        known = self._runtimes.get((victim, claimant))
+        if known is None:
+            known = self._runtimes[victim, claimant] = self._look_up(victim, claimant)
+        return known
+
+    def _look_up(self, victim: str, claimant: str) -> float:
+        annotation = PREEMPT_ANNOTATION if victim == claimant else RECLAIM_ANNOTATION
+        line = self._line(victim)
+        if annotation is RECLAIM_ANNOTATION and self.given["reclaimResolveMethod"] == _BY_COMMON_ANCESTOR:
+            line = _from_divergence(line, self._line(claimant))
+        for queue in line:
+            runtime = self._said(queue, annotation)
+            if runtime is not None:
+                return runtime
+        return duration_or_nothing(self.given[_DEFAULTS[annotation]])
+
+    def _line(self, name: str) -> Sequence[Queue]:
+        """A queue and those above it, the root last."""
+        queues, line = self._session.queues, dict[str, Queue]()
+        while name in queues and name not in line:
+            line[name] = queues[name]
+            name = queues[name].parent
+        if ROOT in queues:
+            line.setdefault(ROOT, queues[ROOT])
+        return list(line.values())
+
+    def _said(self, queue: Queue, annotation: str) -> float | None:
+        """What a queue says itself. What makes no sense is not said."""
+        text = queue.annotations.get(annotation)
+        if text is None:
+            return None
+        try:
+            return duration_or_nothing(text)
+        except ValueError as error:
+            warning = f"Queue {queue.name}: annotation {annotation}: {error}; it is left out"
+            if warning not in self._told:
+                self._told.add(warning)
+                self._session.warnings.append(warning)
+            return None
+
+
+class _Surplus:
+    """What a job can do without; it keeps one member in any case."""
+
+    def __init__(self, job: Job) -> None:
+        self._spare = Spare(job)
+        self._left = job.ready_count - 1
+
+    def take(self, task: Task) -> bool:
+        if self._left <= 0 or not self._spare.take(task):
+            return False
+        self._left -= 1
+        return True
+
+
+def _from_divergence(line: Sequence[Queue], other: Sequence[Queue]) -> Sequence[Queue]:
+    """The line of a victim's queue from where it and the claimant's part, upwards: what the one below the queue that
+    both have in common says is between the two.
+    """
+    shared = {queue.name for queue in other}
+    common = next((place for place, queue in enumerate(line) if queue.name in shared), len(line))
+    return line[max(common - 1, 0) :]

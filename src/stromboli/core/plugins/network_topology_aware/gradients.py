@@ -1,0 +1,87 @@
+"""Which domains are tried for a job or a sub-job, and in what order: the closest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import and_
+
+import numpy as np
+
+from stromboli.core.config.plugin import Domain
+from stromboli.core.model.nodes.amounts import Amount
+from stromboli.core.model.nodes.table import Index, Mask
+from stromboli.core.model.resources.resources import Request
+from stromboli.core.model.topology.hypernodes import HyperNodeTree
+from stromboli.core.plugins.network_topology_aware.constraints import Reach
+from stromboli.core.plugins.network_topology_aware.domain_amounts import DomainAmounts
+from stromboli.core.topology.domain_group import DomainGroup, group_of
+
+
+class Gradients:
+    """Groups of domains of one tier each, for one cycle."""
+
+    def __init__(self, tree: HyperNodeTree, amounts: DomainAmounts) -> None:
+        self._tree = tree
+        self._amounts = amounts
+        self._domains: dict[int, Domain] = {}
+        self._groups: dict[tuple[int, int, int], list[DomainGroup]] = {}
+
+    def domain(self, place: int) -> Domain:
+        known = self._domains.get(place)
+        if known is None:
+            tree = self._tree
+            inside = None if place == tree.top else tree.inside(place)
+            known = self._domains[place] = Domain(tree.name(place), tree.tiers[place], inside, place, tree)
+        return known
+
+    def place_of(self, domain: Domain) -> int:
+        return self._tree.top if domain.place is None else domain.place
+
+    def places_of(self, domains: Iterable[Domain]) -> Index:
+        return np.array([self.place_of(domain) for domain in domains], dtype=np.int64)
+
+    def groups(self, root: Domain, reach: Reach, home: int | None, minimum: Request | None) -> Sequence[DomainGroup]:
+        """The domains inside `root` within reach. Who has a home stays as near to it as allowed; who has none
+        looks at domains that have as much as it needs at least.
+        """
+        start = self._start(self.place_of(root), reach.highest, home)
+        if start is None:
+            return []
+        groups = self._by_tier(start, min(reach.first, self._tree.tiers[start]), reach.highest)
+        if home is not None or not minimum or root.may_be_emptied:
+            return groups
+        enough = self._have(minimum)
+        return groups if enough.all() else [left for group in groups if (left := group.where(enough))]
+
+    def _start(self, root: int, allowed: int, home: int | None) -> int | None:
+        """Where to begin: at the root, or at the highest domain around the home that is allowed, if it is inside."""
+        if home is None:
+            return root
+        tree = self._tree
+        permitted = [place for place in tree.around[home] if tree.tiers[place] <= allowed]
+        if not permitted:
+            return None
+        highest = permitted[-1]
+        if root in tree.around[highest]:
+            return highest
+        return root if highest in tree.around[root] else None
+
+    def _by_tier(self, start: int, first: int, highest: int) -> list[DomainGroup]:
+        known = self._groups.get((start, first, highest))
+        if known is None:
+            tiers: dict[int, list[Domain]] = {}
+            for place in self._tree.within(start):
+                if first <= self._tree.tiers[place] <= highest and len(self._tree.rows(place)):
+                    tiers.setdefault(self._tree.tiers[place], []).append(self.domain(place))
+            known = self._groups[start, first, highest] = [group_of(tiers[tier]) for tier in sorted(tiers)]
+        return known
+
+    def _have(self, minimum: Request) -> Mask:
+        """Which domains have this much in sum, now or once everything that is being released is gone."""
+        now = _have_enough(minimum, self._amounts.idle)
+        return now if now.all() else now | _have_enough(minimum, self._amounts.later)
+
+
+def _have_enough(minimum: Request, sums: Callable[[int], Amount]) -> Mask:
+    return reduce(and_, (sums(dimension) >= amount for dimension, amount in minimum))

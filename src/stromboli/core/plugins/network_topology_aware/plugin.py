@@ -1,0 +1,158 @@
+"""The plugin: domains for jobs with a network topology, and a score for nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.plugin import Domain, Plugin
+from stromboli.core.model.jobs.job import Job, SubJob
+from stromboli.core.model.nodes.table import Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.plugins.network_topology_aware.constraints import UnknownTier
+from stromboli.core.plugins.network_topology_aware.distance import Nearness, near_home
+from stromboli.core.plugins.network_topology_aware.networks import Networks
+from stromboli.core.plugins.network_topology_aware.packing import PREFIX, sum_of, weights_of
+from stromboli.core.search.node_rules import NodeScorer
+from stromboli.core.topology.domain_group import DomainGroup, DomainScores
+from stromboli.core.topology.previous_domains import home_of
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+_HIGHEST = 100.0
+
+
+class NetworkTopologyAware(Plugin):
+    name = "network-topology-aware"
+    arguments = (
+        Argument("weight", int, 1, "Weight of the scores of domains and nodes; 0 switches them off.", minimum=0),
+        Argument(f"{PREFIX}.cpu", int, 1, "Weight of cpu in how full a domain is.", minimum=0),
+        Argument(f"{PREFIX}.memory", int, 1, "Weight of memory in how full a domain is.", minimum=0),
+        Argument(f"{PREFIX}.resources", str, "", "Further resources that count, separated by commas."),
+        Argument(f"{PREFIX}.resources.<name>", int, 1, "Weight of a further resource.", minimum=0),
+        Argument(f"{PREFIX}.normal-pod.enable", bool, True, "Whether pods without a topology fill up domains, too."),
+        Argument(f"{PREFIX}.normal-pod.fading", float, 0.8, "What a tier counts for them, after the one below it.", 0),
+        Argument(
+            "hypernode.gradient.evict.max-hypernodes",
+            int,
+            8,
+            "Domains to look at for evictions.",
+            ignored="the actions that evict say how many domains they look at, by maxDomains",
+        ),
+    )
+
+    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
+        super().__init__(given, hierarchy)
+        self._top = _HIGHEST * given["weight"]
+        self._weights = weights_of(given)
+        self._near = Nearness(self._top, self._score_of_mates)
+        self._normal = Nearness(self._top, self._score_of_normal)
+        wanted = [self._near, *([self._normal] if given[f"{PREFIX}.normal-pod.enable"] else [])]
+        self._scorers: Sequence[NodeScorer] = wanted if self._top else ()
+
+    def open(self, session: Session) -> None:
+        self._session = session
+        self._networks = Networks(session, self._weights)
+        self._homes: dict[str, int | None] = {}
+        near, normal = self._classes() if self._networks and self._scorers else (set(), set())
+        self._near.open(session, near)
+        self._normal.open(session, normal if self._networks.of_hyper_nodes.tree else set())
+
+    def _classes(self) -> tuple[set[int], set[int]]:
+        """The classes of tasks that should be near their mates, and of those that have no such wish."""
+        near: set[int] = set()
+        normal: set[int] = set()
+        for key in self._session.snapshot.waiting:
+            job = self._session.jobs[key]
+            wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
+            if not job.pending_count or (wishes and not job.ready_count):
+                continue
+            classes = near if wishes else normal
+            classes.update(task.task_class.number for task in job.tasks.values())
+        return near, normal
+
+    def node_scorers(self) -> Sequence[NodeScorer]:
+        return self._scorers
+
+    def job_valid(self, job: Job) -> Reason | None:
+        try:
+            self._networks.of_job(job).wishes.check(job)
+        except UnknownTier as error:
+            return Reason(Code.UNKNOWN_TIER, str(error))
+        return None
+
+    # -- domains ------------------------------------------------------------------------------------------------
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        network = self._networks.of_job(job)
+        reach = network.wishes.of_job(job)
+        if reach is None:
+            return None
+        tasks, last = job.tasks.values(), job.spec.homes.get(job.key, "")
+        return network.staying.groups(root, reach, tasks, last, job.spec.min_resources)
+
+    def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        job = self._session.jobs[sub_job.job]
+        network = self._networks.of_job(job)
+        reach = network.wishes.of_sub_job(job, sub_job)
+        if reach is None:
+            return None
+        return network.staying.groups(root, reach, sub_job.tasks, job.spec.homes.get(sub_job.key, ""))
+
+    def hyper_node_order(self, sub_job: Job | SubJob, domains: Sequence[Domain]) -> Mapping[str, float]:
+        """The fuller with the tasks that wait, the better; among the fullest, the one with more of the others in it."""
+        job = sub_job if isinstance(sub_job, Job) else self._session.jobs[sub_job.job]
+        network = self._networks.of_job(job)
+        tasks = list(sub_job.tasks.values()) if isinstance(sub_job, Job) else sub_job.tasks
+        waiting = [task for task in tasks if self._session.ledger.is_pending(task)]
+        scores = network.packing.scores(sum_of(waiting))
+        places = domains.places if isinstance(domains, DomainGroup) else network.gradients.places_of(domains)
+        points = scores[places]
+        if len(waiting) < len(tasks):
+            mates = self._mates(tasks)
+            best = points.max(initial=0.0)
+            for number, place in enumerate(places.tolist()):
+                if points[number] == best:
+                    points[number] += float(mates[network.tree.rows(place)].sum()) / len(tasks)
+        return DomainScores(domains, points * self._top)
+
+    def _mates(self, tasks: Sequence[Task]) -> Vector:
+        """How many of these tasks stand on each node."""
+        rows = [row for task in tasks if (row := self._session.ledger.row_of(task)) >= 0]
+        return np.bincount(rows, minlength=len(self._session.nodes)).astype(np.float64)
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def _score_of_mates(self, task: Task) -> Vector | None:
+        """Near what the job has: its home is what it had when the cycle began."""
+        job = self._session.jobs[task.job]
+        network = self._networks.of_job(job)
+        if job.key not in self._homes:
+            self._homes[job.key] = home_of(network.tree, self._session.ledger, job.tasks.values())
+        home = self._homes[job.key]
+        if home is None or not (job.spec.topology or any(policy.topology for policy in job.spec.policies)):
+            return None
+        mates = job.sub_jobs[task.sub_job].tasks if task.sub_job in job.sub_jobs else list(job.tasks.values())
+        by_domain = np.zeros(network.tree.top + 1)
+        np.add.at(by_domain, network.tree.lowest, self._mates(mates))
+        return near_home(network.tree, home, by_domain, len(mates))
+
+    def _score_of_normal(self, task: Task) -> Vector | None:
+        """In domains that are filling up, the closer ones first of all."""
+        job = self._session.jobs[task.job]
+        if job.spec.topology or job.spec.policies:
+            return None
+        network = self._networks.of_hyper_nodes
+        packed = network.packing.scores(task.task_class.request)
+        total, whole = np.zeros(len(self._session.nodes)), 0.0
+        for tier in sorted(set(network.tree.tiers[: network.tree.top])):
+            weight = self.given[f"{PREFIX}.normal-pod.fading"] ** (tier - 1)
+            domains = network.tree.at_tier(tier)
+            total += weight * np.where(domains >= 0, packed[domains], 1.0)
+            whole += weight
+        return total / whole if whole else None

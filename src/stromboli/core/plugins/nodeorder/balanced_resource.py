@@ -1,0 +1,118 @@
+"""Prefer nodes whose resources would be used evenly: memory that has no cpu left beside it is wasted.
+
+The deviation is that of the used fractions of cpu, memory and, for classes that ask for one, GPUs. With two
+fractions it is half their distance. With three it comes from the distances of all pairs, which needs no mean: their
+squares sum up to n² times the variance.
+
+A resource that a node does not have is left out. Only resources that the class does not ask for need that care:
+a node without one that it asks for is refused, whatever its score.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Amount, Rows
+from stromboli.core.model.nodes.table import Mask, Vector
+from stromboli.core.model.resources.resources import CPU, MEMORY
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
+from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.node_rules import Locality
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+GPU = "nvidia.com/gpu"
+
+
+class _Part(NamedTuple):
+    """One of the resources that are compared, and what the class asks for of it."""
+
+    dimension: int
+    amount: Amount
+    is_requested: bool
+
+
+class BalancedResource(WeightedScorer):
+    """100 where all fractions are equal, less the further they are apart. Pods that ask for nothing do not care."""
+
+    locality = Locality.ROW
+
+    def __init__(self, weight: int) -> None:
+        super().__init__(weight)
+        self._top = np.array(self.top)
+        self._half = np.array(self.top / 2)
+        self._gpu: int | None = None
+        self._parts = ClassMemory(self._parts_of)
+
+    def open(self, session: Session) -> None:
+        self._gpu = session.axis.find(GPU)
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return any(part.is_requested for part in self._parts.of(task_class, ledger))
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        parts = self._parts.of(task_class, ledger)
+        if len(parts) == 2:
+            loss = _distance(rows, *parts)
+            loss *= self._half
+        else:
+            loss = _deviation(rows, *parts)
+            loss *= self._top
+        return np.subtract(self._top, loss, out=loss)
+
+    def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_Part, ...]:
+        """By the real request: a pod that asks for no memory leaves the fraction of memory as it is."""
+        amounts = dict(task_class.request)
+        compared = [CPU, MEMORY]
+        if self._gpu is not None and self._gpu in amounts:
+            compared.append(self._gpu)
+        return tuple(_Part(d, np.array(amounts.get(d, 0), dtype=np.int64), d in amounts) for d in compared)
+
+
+def _distance(rows: Rows, one: _Part, other: _Part) -> Vector:
+    """How far two fractions are apart; 0 where the node has only one of the resources."""
+    distance = _fraction(rows, one) - _fraction(rows, other)
+    np.abs(distance, out=distance)
+    return _where_present(rows, distance, one, other)
+
+
+def _deviation(rows: Rows, one: _Part, two: _Part, three: _Part) -> Vector:
+    """The standard deviation of three fractions, or of those of the resources that the node has."""
+    first, second, third = _fraction(rows, one), _fraction(rows, two), _fraction(rows, three)
+    total = _where_present(rows, _square(first, second), one, two)
+    total += _where_present(rows, _square(second, third), two, three)
+    total += _where_present(rows, _square(third, first), three, one)
+    np.sqrt(total, out=total)
+    total /= _count(rows, one, two, three)
+    return total
+
+
+def _fraction(rows: Rows, part: _Part) -> Vector:
+    return rows.fraction_with(part.dimension, part.amount)
+
+
+def _square(one: Vector, other: Vector) -> Vector:
+    distance = one - other
+    distance *= distance
+    return distance
+
+
+def _where_present(rows: Rows, distance: Vector, *parts: _Part) -> Vector:
+    for part in parts:
+        if not part.is_requested:
+            distance *= rows.allocatable(part.dimension) > 0
+    return distance
+
+
+def _count(rows: Rows, *parts: _Part) -> Vector | float:
+    """How many of the resources each node has."""
+    count: Vector | float = float(len(parts))
+    for part in parts:
+        if not part.is_requested:
+            count = count - (rows.allocatable(part.dimension) == 0)
+    return count

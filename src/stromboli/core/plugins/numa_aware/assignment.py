@@ -1,0 +1,126 @@
+"""Who gets which processors during a cycle: given when a task is placed, given back when that is undone.
+
+Like the amounts of a node, its processors are free, being released, or promised to somebody who waits for them. Each
+step is the exact opposite of another, so that whatever is undone leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stromboli.core.model.nodes.cpu_assignment import Allotment, Demand
+from stromboli.core.model.nodes.numa import CpuSet, Holdings
+from stromboli.core.model.nodes.table import NodeTable
+from stromboli.core.plugins.numa_aware.states import NOTHING, States
+
+
+@dataclass(slots=True)
+class _Room:
+    """The processors of one node."""
+
+    free: CpuSet
+    leaving: CpuSet
+    promised: CpuSet = 0
+
+    @property
+    def now(self) -> CpuSet:
+        return self.free & ~self.promised
+
+    @property
+    def later(self) -> CpuSet:
+        return (self.free | self.leaving) & ~self.promised
+
+
+@dataclass(frozen=True, slots=True)
+class Gift:
+    """What a task was given on a node, at once or as a promise."""
+
+    row: int
+    allotment: Allotment
+    is_promise: bool
+
+
+class Giving:
+    """The processors of all nodes that look at cells, in one cycle."""
+
+    def __init__(self, states: States, nodes: NodeTable, holdings: Mapping[str, Holdings]) -> None:
+        self._states = states
+        self._names = nodes.names
+        self._holdings = holdings
+        #: The states of all nodes: as they are, and as they will be once everybody has left who is leaving.
+        self.now, self.later = states.begin(holdings)
+        self._rooms: dict[int, _Room] = {}
+        self._gifts: dict[str, Gift] = {}
+        #: By task, node and whether it waited: what was taken back. Whoever returns gets the same again.
+        self._former: dict[tuple[str, int, bool], Allotment] = {}
+        self._evicted: set[str] = set()
+
+    def of(self, uid: str) -> Gift | None:
+        """What a task was given in this cycle."""
+        return self._gifts.get(uid)
+
+    # -- tasks come and go --------------------------------------------------------------------------------------
+
+    def place(self, uid: str, row: int, demand: Demand, *, waits: bool) -> None:
+        """A task was placed on a node, where it waits for others to leave or does not; or its eviction was undone."""
+        if row not in self._states:
+            return
+        if uid in self._evicted:
+            self._evicted.discard(uid)
+            self._room(row).leaving &= ~self._held(uid, row)
+            self._note(row)
+        elif demand:
+            allotment = self._former_of(uid, row, waits) or self._states.allotment(self._state(row, waits), demand)
+            if isinstance(allotment, Allotment):
+                self._gifts[uid] = Gift(row, allotment, waits)
+                self._change(self._gifts[uid], taken=True)
+
+    def take_back(self, uid: str) -> None:
+        """A placement was undone."""
+        gift = self._gifts.pop(uid, None)
+        if gift is not None:
+            self._former[uid, gift.row, gift.is_promise] = gift.allotment
+            self._change(gift, taken=False)
+
+    def evict(self, uid: str, row: int) -> None:
+        """A task is leaving its node."""
+        if row in self._states:
+            self._evicted.add(uid)
+            self._room(row).leaving |= self._held(uid, row)
+            self._note(row)
+
+    # -- books --------------------------------------------------------------------------------------------------
+
+    def _room(self, row: int) -> _Room:
+        if row not in self._rooms:
+            known = self._holdings.get(self._names[row], NOTHING)
+            self._rooms[row] = _Room(known.free, known.leaving)
+        return self._rooms[row]
+
+    def _held(self, uid: str, row: int) -> CpuSet:
+        """What a task had when the cycle began."""
+        return self._holdings.get(self._names[row], NOTHING).held.get(uid, 0)
+
+    def _state(self, row: int, waits: bool) -> int:
+        return int((self.later if waits else self.now)[row])
+
+    def _former_of(self, uid: str, row: int, waits: bool) -> Allotment | None:
+        """What the task had here before, if it is still to be had."""
+        former, room = self._former.get((uid, row, waits)), self._room(row)
+        if former is None or former.cpus & ~(room.later if waits else room.now):
+            return None
+        return former
+
+    def _change(self, gift: Gift, *, taken: bool) -> None:
+        room, cpus = self._room(gift.row), gift.allotment.cpus
+        if gift.is_promise:
+            room.promised = room.promised | cpus if taken else room.promised & ~cpus
+        else:
+            room.free = room.free & ~cpus if taken else room.free | cpus
+        self._note(gift.row)
+
+    def _note(self, row: int) -> None:
+        room = self._rooms[row]
+        self.now[row] = self._states.number(row, room.now)
+        self.later[row] = self._states.number(row, room.later)

@@ -1,0 +1,101 @@
+"""The plugin: processors for containers that want some for themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.plugin import Event, Plugin
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.numa import DECISION, POLICY, PROCESSORS, WANTED, format_cpus
+from stromboli.core.model.reasons import Reason
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.numa_aware.assignment import Giving
+from stromboli.core.plugins.numa_aware.preferences import Wish, wish_of
+from stromboli.core.plugins.numa_aware.rules import Alignment, FewCells, SamePolicy
+from stromboli.core.plugins.numa_aware.states import States
+from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.node_rules import NodeFilter, NodeScorer
+from stromboli.core.session.session import Session
+
+_WEIGHT = "weight"
+_KEPT = "states of the processors of nodes"
+
+
+class NumaAware(Plugin):
+    name = "numa-aware"
+    arguments = (Argument(_WEIGHT, int, 1, "Weight of the score; 0 switches it off.", minimum=0),)
+    reads_annotations = (POLICY, WANTED)
+
+    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
+        super().__init__(given, hierarchy)
+        self._wishes = ClassMemory(_wish_of)
+        self._alignment = Alignment(self._wish)
+        self._filters = (SamePolicy(self._wish), self._alignment)
+        self._scorers = (FewCells(self._wish, given[_WEIGHT]),) if given[_WEIGHT] else ()
+
+    def open(self, session: Session) -> None:
+        self._ledger, self._nodes = session.ledger, session.nodes
+        states: States = session.nodes.remember(_KEPT, States)
+        if states.are_too_many:
+            states = session.nodes.answers[_KEPT] = States(session.nodes)
+        self._giving = Giving(states, session.nodes, session.snapshot.processors)
+        for rule in (self._alignment, *self._scorers):
+            rule.open(states, self._giving)
+        self._states = states
+
+    def _wish(self, task_class: TaskClass) -> Wish:
+        return self._wishes.of(task_class, self._ledger)
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def pre_predicate(self, task_class: TaskClass) -> Reason | None:
+        return self._wish(task_class).fault
+
+    def node_filters(self) -> Sequence[NodeFilter]:
+        return self._filters
+
+    def node_scorers(self) -> Sequence[NodeScorer]:
+        return self._scorers
+
+    # -- what happened ------------------------------------------------------------------------------------------
+
+    def on_allocate(self, event: Event) -> None:
+        demand = self._wish(event.tasks[0].task_class).demand
+        for task, node in zip(event.tasks, event.nodes, strict=True):
+            waits = self._ledger.status_of(task) is not TaskStatus.ALLOCATED
+            self._giving.place(task.uid, self._nodes.index[node], demand, waits=waits)
+
+    def on_deallocate(self, event: Event) -> None:
+        for task, node in zip(event.tasks, event.nodes, strict=True):
+            if self._ledger.status_of(task) is TaskStatus.RELEASING:
+                self._giving.evict(task.uid, self._nodes.index[node])
+            else:
+                self._giving.take_back(task.uid)
+
+    def on_hold(self, task: Task, node: str) -> None:
+        """Who was promised a room keeps the processors that it will need there."""
+        demand = self._wish(task.task_class).demand
+        self._giving.place(task.uid, self._nodes.index[node], demand, waits=True)
+
+    def on_let_go(self, task: Task, node: str) -> None:
+        self._giving.take_back(task.uid)
+
+    def bind_context(self, task: Task, context: dict[str, str]) -> None:
+        """Which processors were meant travels with the binding: nobody else may get them until the node says more."""
+        gift = self._giving.of(task.uid)
+        if gift is not None and gift.allotment.cpus:
+            given = {name: format_cpus(cpus) for name, cpus in gift.allotment.containers if cpus}
+            context[PROCESSORS] = json.dumps(given)
+            context[DECISION] = json.dumps({"numa": self._by_cell(gift.row, gift.allotment.cpus)})
+
+    def _by_cell(self, row: int, cpus: int) -> Mapping[str, Mapping[str, str]]:
+        """How many processors of each cell, in Volcano's form."""
+        cells = self._states.processors_of(row).cells.items()
+        return {str(cell): {"cpu": str((own & cpus).bit_count())} for cell, own in cells if own & cpus}
+
+
+def _wish_of(task_class: TaskClass, _: Ledger) -> Wish:
+    return wish_of(task_class)

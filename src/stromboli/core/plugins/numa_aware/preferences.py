@@ -1,0 +1,37 @@
+"""What a pod wants of the processors of its node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stromboli.core.config.spelling import quoted
+from stromboli.core.model.nodes.cpu_assignment import Demand
+from stromboli.core.model.nodes.numa import NONE, POLICIES, POLICY, WANTED
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task_class import TaskClass
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The policy that the pod names, empty for none, and the processors that its containers want for themselves."""
+
+    policy: str = ""
+    demand: Demand = ()
+    #: What is wrong with the policy.
+    fault: Reason | None = None
+
+
+_NO_WISH = Wish()
+
+
+def wish_of(task_class: TaskClass) -> Wish:
+    """Only guaranteed pods get processors of their own."""
+    wanted, policy = task_class.annotations.get(WANTED), task_class.annotations.get(POLICY, "")
+    if wanted is None:
+        return _NO_WISH
+    pairs = (part.partition("=") for part in wanted.split(",") if part)
+    demand = tuple((container, int(number)) for container, _, number in pairs)
+    if policy and policy not in POLICIES:
+        detail = f"annotation {POLICY}: {quoted(policy)} is not known; write {' or '.join(POLICIES)}"
+        return Wish(demand=demand, fault=Reason(Code.INVALID_OBJECT, detail))
+    return Wish("" if policy == NONE else policy, demand)

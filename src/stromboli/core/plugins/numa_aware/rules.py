@@ -1,0 +1,140 @@
+"""Which nodes take pods that want processors of their own, and which of them keep these together best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+
+import numpy as np
+
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.numa import POLICIES, Processors
+from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.numa_aware.assignment import Giving
+from stromboli.core.plugins.numa_aware.preferences import Wish
+from stromboli.core.plugins.numa_aware.states import States
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+
+Wishes = Callable[[TaskClass], Wish]
+
+
+class _Offer(IntEnum):
+    """What a node offers to pods with a policy; from POLICY on, the place of its own policy."""
+
+    NO_DATA = 0
+    NOT_STATIC = 1
+    NO_PROCESSORS = 2
+    POLICY = 3
+
+
+_REFUSALS: dict[int, str] = {
+    _Offer.NO_DATA: "numa info is empty",
+    _Offer.NOT_STATIC: "cpu manager policy isn't static",
+    _Offer.NO_PROCESSORS: "no topo information",
+}
+
+
+class SamePolicy(NodeFilter):
+    """A pod that names a policy runs where the kubelet has the same one."""
+
+    locality = Locality.STATIC
+
+    def __init__(self, wishes: Wishes) -> None:
+        self._wishes = wishes
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(self._wishes(task_class).policy)
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        return _offers_of(ledger.nodes) == _Offer.POLICY + POLICIES.index(self._wishes(task_class).policy)
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        policy, offers = self._wishes(task_class).policy, _offers_of(ledger.nodes)
+        words = dict(_REFUSALS)
+        for place, other in enumerate(POLICIES):
+            words[_Offer.POLICY + place] = f"task topology policy[{policy}] is different with node[{other}]"
+        for offer, detail in words.items():
+            rows = np.flatnonzero(refused & (offers == offer))
+            if len(rows):
+                yield Reason(Code.NUMA_POLICY, detail), rows
+
+
+def _offers_of(nodes: NodeTable) -> Index:
+    offers: Index = nodes.remember("what nodes offer to pods with a NUMA policy", _offers)
+    return offers
+
+
+def _offers(nodes: NodeTable) -> Index:
+    return np.array([_offer(node.processors) for node in nodes.nodes], dtype=np.int64)
+
+
+def _offer(processors: Processors | None) -> int:
+    if processors is None:
+        return _Offer.NO_DATA
+    if processors.manager != "static":
+        return _Offer.NOT_STATIC
+    if not processors.gives:
+        return _Offer.NO_PROCESSORS
+    return _Offer.POLICY + POLICIES.index(processors.policy)
+
+
+class _OverStates:
+    """What rules share that look up the states of nodes."""
+
+    locality = Locality.CLUSTER
+
+    def __init__(self, wishes: Wishes) -> None:
+        self._wishes = wishes
+
+    def open(self, states: States, giving: Giving) -> None:
+        self._states, self._giving = states, giving
+
+    def _states_of(self, rows: Rows) -> Index:
+        states = self._giving.later if rows.later else self._giving.now
+        return states if rows.index is None else states[rows.index]
+
+
+class Alignment(_OverStates, NodeFilter):
+    """The free processors of a node must suffice for every container, in as few cells as the node's policy demands.
+
+    Processors are given to one pod at a time: whoever comes next sees what is left.
+    """
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(self._wishes(task_class).demand and self._states)
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        return self._states.fits(self._wishes(task_class).demand).admits(self._states_of(rows))
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        demand, giving = self._wishes(task_class).demand, self._giving
+        states = np.where(self._states.fits(demand).admits(giving.now), giving.later, giving.now)
+        by_words: dict[str, list[int]] = {}
+        for row in np.flatnonzero(refused).tolist():
+            number = int(states[row])
+            words = "cpu allocatable map is empty"
+            if self._states.has_free(number):
+                words = f"container {self._states.allotment(number, demand)} cannot be assigned by numa"
+            by_words.setdefault(words, []).append(row)
+        for words, nodes in by_words.items():
+            yield Reason(Code.NUMA_ALIGNMENT, words), np.array(nodes, dtype=np.int64)
+
+
+class FewCells(_OverStates, NodeScorer):
+    """The fewer cells the processors of a pod come from, the better; the worst node left to choose from gets 0."""
+
+    def __init__(self, wishes: Wishes, weight: int) -> None:
+        super().__init__(wishes)
+        self._top = 100.0 * weight
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        wish = self._wishes(task_class)
+        return bool(wish.policy and wish.demand)
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        cells = self._states.fits(self._wishes(task_class).demand).cells(self._states_of(rows))
+        most = cells[candidates].max(initial=0)
+        return (1 - cells / most) * self._top if most else np.zeros(len(cells))

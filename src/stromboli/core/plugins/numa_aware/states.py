@@ -1,0 +1,123 @@
+"""The states that nodes are in: how their processors lie, and which of them are free.
+
+Many nodes are in the same state, and a node returns to states that it was in before. What a pod would get is worked out
+once for a state, and looked up for all nodes at once by the numbers of their states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from stromboli.core.model.nodes.cpu_assignment import Allotment, Demand, allot, count_cells
+from stromboli.core.model.nodes.numa import CpuSet, Holdings, Processors
+from stromboli.core.model.nodes.table import Index, Mask, NodeTable
+
+#: The state of nodes whose kubelet does not look at cells.
+INDIFFERENT = 0
+#: So many states may be known beside four for each node before it is better to begin anew.
+_SLACK = 4096
+NOTHING = Holdings(0, 0, {})
+
+
+class Fits:
+    """What one demand would get in every state."""
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self._known = 1
+        self._cells: Index = np.zeros(64, dtype=np.int64)
+        #: Of states in which somebody was placed or refused.
+        self.allotments: dict[int, Allotment | str] = {}
+
+    def extend(self, states: list[tuple[Processors, CpuSet]]) -> None:
+        """Work out the states that are new."""
+        for processors, free in states[self._known - 1 :]:
+            if self._known == len(self._cells):
+                self._cells = np.concatenate((self._cells, np.zeros_like(self._cells)))
+            self._cells[self._known] = count_cells(processors, free, self._demand)
+            self._known += 1
+
+    def admits(self, states: Index) -> Mask:
+        return (self._cells[states] > 0) | (states == INDIFFERENT)
+
+    def cells(self, states: Index) -> Index:
+        """In how many cells the processors would lie."""
+        return self._cells[states]
+
+
+class States:
+    """All states that nodes of one table were seen in, by number."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        shapes: dict[Processors, int] = {}
+        #: By node row, how its processors lie; nodes that do not look at cells are left out.
+        self._shapes: dict[int, int] = {}
+        for row, node in enumerate(nodes.nodes):
+            if node.processors is not None and node.processors.aligns:
+                self._shapes[row] = shapes.setdefault(node.processors, len(shapes))
+        self._processors = list(shapes)
+        self._numbers: dict[tuple[int, CpuSet], int] = {}
+        self._states: list[tuple[Processors, CpuSet]] = []
+        self._fits: dict[Demand, Fits] = {}
+        self._names = [(row, nodes.names[row]) for row in self._shapes]
+        #: Who had what when the last cycle began, and the states that followed.
+        self._seen: dict[int, Holdings] = {}
+        self._now: Index = np.full(len(nodes), INDIFFERENT, dtype=np.int64)
+        self._later: Index = self._now.copy()
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether it is better to begin anew, as most of them will not come back."""
+        return len(self._states) * max(1, len(self._fits)) > 64 * (4 * len(self._now) + _SLACK)
+
+    def __bool__(self) -> bool:
+        """Whether any node looks at cells."""
+        return bool(self._shapes)
+
+    def __contains__(self, row: int) -> bool:
+        """Whether a node looks at cells."""
+        return row in self._shapes
+
+    def begin(self, holdings: Mapping[str, Holdings]) -> tuple[Index, Index]:
+        """The states of all nodes as a cycle begins: as they are, and as they will be once everybody has left who is
+        leaving. Only nodes of which something has changed are looked at.
+        """
+        for row, name in self._names:
+            known = holdings.get(name, NOTHING)
+            if self._seen.get(row) is not known:
+                self._seen[row] = known
+                self._now[row] = self.number(row, known.free)
+                self._later[row] = self.number(row, known.free | known.leaving)
+        return self._now.copy(), self._later.copy()
+
+    def number(self, row: int, free: CpuSet) -> int:
+        """The state of a node with these free processors."""
+        key = self._shapes[row], free
+        known = self._numbers.get(key)
+        if known is None:
+            self._states.append((self._processors[key[0]], free))
+            known = self._numbers[key] = len(self._states)
+        return known
+
+    def processors_of(self, row: int) -> Processors:
+        return self._processors[self._shapes[row]]
+
+    def allotment(self, number: int, demand: Demand) -> Allotment | str:
+        """The processors that containers get in a state, or the one for which there are none."""
+        known = self.fits(demand).allotments
+        if number not in known:
+            known[number] = allot(*self._states[number - 1], demand)
+        return known[number]
+
+    def has_free(self, number: int) -> bool:
+        return bool(self._states[number - 1][1])
+
+    def fits(self, demand: Demand) -> Fits:
+        """What a demand gets in all states that are known by now."""
+        fits = self._fits.get(demand)
+        if fits is None:
+            fits = self._fits[demand] = Fits(demand)
+        fits.extend(self._states)
+        return fits

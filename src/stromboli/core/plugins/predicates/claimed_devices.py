@@ -1,0 +1,82 @@
+"""Devices for resource claims: those that claims have already, and those that they would get on a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stromboli.core.model.devices.claims import NO_CLAIMS, ClaimDemand, Wish
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Index, Mask
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.node_rules import Locality, NodeFilter
+
+_ELSEWHERE = Reason(Code.RESOURCE_CLAIM_ELSEWHERE, "node(s) cannot use the devices of a resourceclaim of the pod")
+_TOGETHER = "the devices that are free do not satisfy all requests together"
+
+
+class ClaimReach(NodeFilter):
+    """Claims that have their devices can be used from the node."""
+
+    locality = Locality.STATIC
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool((task_class.claims or NO_CLAIMS).bound)
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        return ledger.claims.usable(task_class.claims or NO_CLAIMS)
+
+    def refusal(self, task_class: TaskClass) -> Reason:
+        return _ELSEWHERE
+
+
+class ClaimedDevices(NodeFilter):
+    """Every claim that waits gets its devices on the node, all of them together."""
+
+    locality = Locality.CLUSTER
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool((task_class.claims or NO_CLAIMS).waiting)
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        return ledger.claims.satisfiable(task_class.claims or NO_CLAIMS, later=rows.later)
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        """Where a request finds too few devices by itself it is named; elsewhere they do not fit together."""
+        needs, claims = task_class.claims or NO_CLAIMS, ledger.claims
+        left = refused.copy()
+        for demand in needs.waiting:
+            for wishes in demand.requests:
+                there = np.zeros(len(left), dtype=np.bool_)
+                free = np.zeros(len(left), dtype=np.bool_)
+                for wish in wishes:
+                    there |= claims.present(wish) >= claims.least(wish)
+                    free |= claims.free(wish) >= claims.least(wish)
+                missing, taken = left & ~there, left & there & ~free
+                left &= there & free
+                for code, mask in ((Code.NO_CLAIMED_DEVICE, missing), (Code.CLAIMED_DEVICES_TAKEN, taken)):
+                    if mask.any():
+                        yield _short_of(code, demand, wishes), np.flatnonzero(mask)
+        grouped: dict[str, list[int]] = {}
+        for row in np.flatnonzero(left).tolist():
+            grouped.setdefault(claims.problem(needs, row), []).append(row)
+        for problem, rows in sorted(grouped.items()):
+            code = Code.DEVICES_UNDECIDED if problem else Code.DEVICES_DO_NOT_FIT
+            yield Reason(code, f"cannot allocate all claims: {problem or _TOGETHER}"), np.array(rows, dtype=np.int64)
+
+
+def _short_of(code: Code, demand: ClaimDemand, wishes: tuple[Wish, ...]) -> Reason:
+    ways = " or ".join(_described(wish) for wish in wishes)
+    state = "too few there" if code is Code.NO_CLAIMED_DEVICE else "too few free"
+    name = wishes[0].name.partition("/")[0]
+    return Reason(code, f'cannot allocate all claims: claim "{demand.name}", request "{name}": {ways}: {state}')
+
+
+def _described(wish: Wish) -> str:
+    """What is asked for, in words: how many, of which class, with which own expressions."""
+    number = "all devices" if wish.takes_all else "1 device" if wish.count == 1 else f"{wish.count} devices"
+    own = wish.suit.selectors[len(wish.suit.selectors) - wish.own_selectors :]
+    return f"{number} of class {wish.device_class}" + "".join(f" with {expression}" for expression in own)

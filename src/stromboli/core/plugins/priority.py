@@ -1,0 +1,63 @@
+"""priority: what is more important comes first, and may take room from what is less."""
+
+from collections.abc import Sequence
+
+from stromboli.core.config.plugin import EvictionContext, Key, Plugin, Victims
+from stromboli.core.model.jobs.job import Job, SubJob
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.session.session import Session
+
+#: What tasks have that name no priority.
+_STANDARD = 1
+
+
+class Priority(Plugin):
+    name = "priority"
+
+    def open(self, session: Session) -> None:
+        self._jobs = session.jobs
+
+    def job_order(self, job: Job) -> Key:
+        return -job.priority
+
+    def sub_job_order(self, sub_job: SubJob) -> Key:
+        return -sub_job.priority
+
+    def task_order(self, task: Task) -> Key:
+        return -task.priority
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        """Jobs of lower priority, without members that are as important as the claimant themselves; within the
+        claimant's own job, tasks of lower priority.
+        """
+        return [task for task in candidates if self._is_lower(task, claimant)]
+
+    def _is_lower(self, task: Task, claimant: Task) -> bool:
+        if task.job == claimant.job:
+            return task.priority < claimant.priority
+        own = self._jobs[claimant.job].priority
+        return self._jobs[task.job].priority < own and not _STANDARD < task.priority >= max(own, claimant.priority)
+
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        if victim.job == claimant.job:
+            return f"priority of the pod {victim.priority} < {claimant.priority}"
+        return f"priority {self._jobs[victim.job].priority} < {self._jobs[claimant.job].priority}"
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        if victim.job == claimant.job:
+            return f"priority of the pod {victim.priority} is not below {claimant.priority}"
+        own, theirs = self._jobs[claimant.job].priority, self._jobs[victim.job].priority
+        if theirs >= own:
+            return f"priority {theirs} is not below {own}"
+        return f"priority of the pod {victim.priority} is not below {max(own, claimant.priority)}"
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        if context.kind == "reclaim":
+            return candidates
+        own = context.job.priority
+        return [
+            task for task in candidates if self._jobs[task.job].priority < own and not _STANDARD < task.priority >= own
+        ]
+
+    def job_starving(self, job: Job) -> bool:
+        return job.ready_count + job.pipelined_count < len(job.tasks)

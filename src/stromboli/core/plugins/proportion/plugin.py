@@ -1,0 +1,198 @@
+"""What a queue deserves, and what follows: order, admission, and how much it may take."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stromboli.core.config.combining import Vote
+from stromboli.core.config.plugin import Allowance, EvictionContext, Key, Plugin, QueueFacts, Victims
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import Queue, QueueBooks
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense, exceeding
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.proportion.division import divide
+from stromboli.core.session.session import Session
+
+
+@dataclass(slots=True)
+class Standing:
+    """How a queue stands in this cycle. What it uses is read from the ledger."""
+
+    books: QueueBooks
+    deserved: Amounts
+    #: The most it may ever use: its capability, and what the guarantees of others leave.
+    limit: Amounts
+    #: What it deserves, without what it deserves nothing of.
+    parts: Request = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parts = tuple((d, amount) for d, amount in enumerate(self.deserved) if amount)
+
+    @property
+    def share(self) -> float:
+        """The largest part of what it deserves that it has already."""
+        allocated, share = self.books.allocated, 0.0
+        for dimension, amount in self.parts:
+            share = max(share, allocated[dimension] / amount)
+        return share
+
+
+class Proportion(Plugin):
+    name = "proportion"
+    #: What a queue deserves is safe, whatever is agreed on elsewhere.
+    objects_in_every_tier = True
+
+    def open(self, session: Session) -> None:
+        self._axis = session.axis
+        self._jobs = session.jobs
+        self._queues = session.queues
+        books = session.ledger.queues
+        queues = [queue for queue in session.queues.values() if books[queue.name].jobs]
+        limits = [self._limit(session, queue) for queue in queues]
+        self._standings = {
+            queue.name: Standing(books[queue.name], deserved, limit)
+            for queue, deserved, limit in zip(queues, self._deserved(session, queues, limits), limits, strict=True)
+        }
+
+    def _deserved(self, session: Session, queues: list[Queue], limits: list[Amounts]) -> list[Amounts]:
+        if not queues:
+            return []
+        size = session.snapshot.size
+        return divide(
+            np.array(session.total, dtype=np.float64),
+            np.array([queue.weight for queue in queues], dtype=np.float64),
+            np.array([session.ledger.queues[queue.name].request for queue in queues], dtype=np.float64),
+            np.array(limits, dtype=np.float64),
+            np.array([dense(queue.guarantee, size) for queue in queues], dtype=np.float64),
+        ).tolist()  # fmt: skip
+
+    def _limit(self, session: Session, queue: Queue) -> Amounts:
+        size = session.snapshot.size
+        unclaimed = exceeding(session.total, session.total_guarantee)
+        room = [a + b for a, b in zip(unclaimed, dense(queue.guarantee, size), strict=True)]
+        capability = dict(queue.capability)
+        return [min(room[d], capability.get(d, UNLIMITED)) for d in range(size)]
+
+    def queue_facts(self, queue: Queue) -> QueueFacts | None:
+        standing = self._standings.get(queue.name)
+        return QueueFacts(standing.deserved, standing.share) if standing else None
+
+    # -- order --------------------------------------------------------------------------------------------------
+
+    def queue_order(self, queue: Queue) -> Key:
+        standing = self._standings.get(queue.name)
+        return -queue.priority, standing.share if standing else 0.0
+
+    # -- admission ----------------------------------------------------------------------------------------------
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        standing, queue = self._standings.get(job.queue), self._queues[job.queue]
+        if not queue.is_open:
+            return Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open")
+        if standing is None or job.min_resources is None:
+            return Vote.PERMIT
+        short = self._beyond(standing, job.min_resources)
+        if not short:
+            return Vote.PERMIT
+        words = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
+        return Reason(Code.QUEUE_CAPABILITY, f"queue resource quota insufficient: {words}")
+
+    @staticmethod
+    def _beyond(standing: Standing, minimum: Request) -> list[int]:
+        """Dimensions in which letting in so much more would go over the queue's limit."""
+        books = standing.books
+        return [
+            d
+            for d, amount in minimum
+            if d != PODS and amount + books.allocated[d] + books.inqueue[d] - books.elastic[d] > standing.limit[d]
+        ]
+
+    # -- use ----------------------------------------------------------------------------------------------------
+
+    def overused(self, queue: Queue) -> Reason | None:
+        standing = self._standings.get(queue.name)
+        if standing is None:
+            return None
+        allocated = standing.books.allocated
+        for dimension, amount in standing.parts:
+            if amount > allocated[dimension]:
+                return None
+        have = self._axis.describe(standing.parts)
+        return Reason(Code.QUEUE_OVERUSED, f"queue {queue.name} already has all it deserves ({have})")
+
+    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
+        standing = self._standings.get(queue.name)
+        if not queue.is_open:
+            return Allowance(0, Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open"))
+        if standing is None:
+            return None
+        allocated, deserved, number, tightest = standing.books.allocated, standing.deserved, wanted, PODS
+        for dimension, amount in task_class.request:
+            if dimension != PODS:
+                room = (deserved[dimension] - allocated[dimension]) // amount
+                if room < number:
+                    number, tightest = max(room, 0), dimension
+        if number >= wanted:
+            return None
+        return Allowance(number, self._no_more(queue, standing, tightest, number, wanted))
+
+    def _no_more(self, queue: Queue, standing: Standing, dimension: int, number: int, wanted: int) -> Reason:
+        name, amount = self._axis.names[dimension], self._axis.format
+        deserved, has = amount(dimension, standing.deserved[dimension]), standing.books.allocated[dimension]
+        detail = f"queue {queue.name} deserves {name} {deserved} and has {amount(dimension, has)}"
+        return Reason(Code.QUEUE_SHARE, f"{detail}: room for {number} of {wanted} pods" if number else detail)
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
+        for task in tasks:
+            allowance = self.allocatable(queue, task.task_class, 1)
+            if allowance is not None:
+                return allowance.reason
+        return None
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return self._above_deserved(candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        """Within a queue everybody may go as far as queues are concerned; between queues those who have too much."""
+        return self._above_deserved(candidates) if context.kind == "reclaim" else candidates
+
+    def _above_deserved(self, candidates: Sequence[Task]) -> list[Task]:
+        """Victims whose queue has more than it deserves, also after those before them are gone."""
+        left: dict[str, Amounts] = {}
+        victims = []
+        for task in candidates:
+            standing = self._standings.get(self._jobs[task.job].queue)
+            if standing is None:
+                continue
+            allocated = left.setdefault(standing.books.name, standing.books.allocated[:])
+            if any(allocated[d] > deserved for d, deserved in enumerate(standing.deserved)):
+                victims.append(task)
+                for dimension, amount in task.task_class.request:
+                    allocated[dimension] -= amount
+        return victims
+
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        standing = self._standings[self._jobs[victim.job].queue]
+        allocated = standing.books.allocated
+        above = [d for d, deserved in enumerate(standing.deserved) if allocated[d] > deserved]
+        asked = {dimension for dimension, _ in claimant.task_class.request if dimension != PODS}
+        return self._compared(standing, next((d for d in above if d in asked), above[0])) if above else ""
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        standing = self._standings.get(self._jobs[victim.job].queue)
+        if standing is None:
+            return f"what queue {self._jobs[victim.job].queue} deserves is not known"
+        right = self.right_to(claimant, victim)
+        if right:
+            return f"{right}: others of the queue go first, and then it has no more than that"
+        return self._compared(standing, victim.task_class.request[0][0])
+
+    def _compared(self, standing: Standing, dimension: int) -> str:
+        name, amount = self._axis.names[dimension], self._axis.format
+        has, deserved = standing.books.allocated[dimension], standing.deserved[dimension]
+        return (
+            f"queue {standing.books.name} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"
+        )

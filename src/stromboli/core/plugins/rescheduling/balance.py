@@ -1,0 +1,101 @@
+"""Which nodes are busy and which have little to do, and how much may move from the ones to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Mask, Vector
+from stromboli.core.model.nodes.usage import UsageTable
+from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
+from stromboli.core.model.tasks.task_class import TaskClass
+
+#: What is measured, in the order of its columns.
+MEASURED = (CPU, MEMORY, PODS)
+NAMES = ("cpu", "memory", "pods")
+#: Of what nothing is said: no node is above it.
+UNSAID = 100.0
+
+Percent = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """In per cent: below all of `low` a node has little to do, above one of `high` it is busy."""
+
+    low: Sequence[float]
+    high: Sequence[float]
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, object]) -> Marks:
+        nested = parameters.get("nodeResourceUtilizationThresholds", {})
+        said = {**nested, **parameters} if isinstance(nested, Mapping) else parameters
+        return cls(_marks(said.get("thresholds")), _marks(said.get("targetThresholds")))
+
+
+def _marks(said: object) -> list[float]:
+    given = said if isinstance(said, Mapping) else {}
+    return [float(given.get(name, UNSAID)) for name in NAMES]
+
+
+class Balance:
+    """The nodes as they were measured, and what moves between them."""
+
+    def __init__(self, marks: Marks, usage: UsageTable, rows: Rows, known: Mask, open_to_pods: Mask) -> None:
+        self._marks = marks
+        self._whole = np.array([rows.allocatable(dimension) for dimension in MEASURED], dtype=np.float64)
+        #: A column per node: how much it uses, in the units of the resources.
+        self._used = np.array([usage.cpu * self._whole[0], usage.memory * self._whole[1], rows.used(PODS)])
+        percent = self.percent
+        with np.errstate(invalid="ignore"):
+            self.low: Mask = known & open_to_pods & (percent < np.array([marks.low]).T).all(axis=0)
+            self.high: Mask = known & (percent > np.array([marks.high]).T).any(axis=0)
+        self.high &= ~self.low
+        self._room = self._room_below_marks()
+
+    @property
+    def percent(self) -> Percent:
+        return self._used * 100.0 / np.maximum(self._whole, 1.0)
+
+    def _room_below_marks(self) -> list[float]:
+        """How much the nodes with little to do may take before one of them would be busy."""
+        mark = np.array([self._marks.high]).T / 100.0
+        room = np.maximum(mark * self._whole - self._used, 0.0)[:, self.low]
+        return [float(amount) for amount in room.sum(axis=1)]
+
+    @property
+    def is_uneven(self) -> bool:
+        return bool(self.low.any() and self.high.any())
+
+    def busiest_first(self) -> list[int]:
+        """The rows of busy nodes."""
+        load: Vector = self.percent[0] + self.percent[1]
+        return sorted(np.flatnonzero(self.high).tolist(), key=lambda row: (-load[row], row))
+
+    def is_busy(self, row: int) -> bool:
+        return bool((self.percent[:, row] > self._marks.high).any())
+
+    def has_room_for(self, task_class: TaskClass) -> bool:
+        return all(amount <= room for amount, room in zip(_assumed_use(task_class), self._room, strict=True))
+
+    def move(self, task_class: TaskClass, row: int) -> None:
+        """A pod leaves a node."""
+        for place, amount in enumerate(_assumed_use(task_class)):
+            self._used[place, row] -= amount
+            self._room[place] -= amount
+
+    def why(self, row: int) -> str:
+        """In words, what makes a node busy."""
+        over = zip(NAMES, self.percent[:, row], self._marks.high, strict=True)
+        return ", ".join(f"{used:.0f}% of its {name} (above {mark:g}%)" for name, used, mark in over if used > mark)
+
+
+def _assumed_use(task_class: TaskClass) -> tuple[int, int, int]:
+    """How much a single pod uses is not measured. What it asks for stands for it, or what scorers assume of a container
+    that asks for nothing.
+    """
+    return *task_class.scored_request, 1

@@ -1,0 +1,87 @@
+"""Proportions: idle devices keep the cpu and memory that whoever uses them will need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stromboli.core.config.arguments import Arguments
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Index, Mask
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import CPU, MEMORY, counts_in_milli
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.resource_strategy_fit.scarcity import names_in
+from stromboli.core.search.node_rules import Locality, NodeFilter
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+_MILLI_CPU = 1_000
+_GIGABYTE = 1_000_000_000
+
+
+class _Companions(NamedTuple):
+    """What goes with the smallest amount of a resource: milli-cpu, and bytes of memory."""
+
+    name: str
+    dimension: int
+    cpu: float
+    memory: float
+
+
+class Proportions(NodeFilter):
+    """A pod that does not ask for a device must leave enough cpu and memory for all that are idle."""
+
+    locality = Locality.ROW
+
+    def __init__(self, given: Arguments) -> None:
+        rates = given["resourceProportion"]
+        self._rates = {
+            name: (float(rates.get(f"{name}.cpu", 1)), float(rates.get(f"{name}.memory", 1)))
+            for name in names_in(given["resources"])
+        }
+        self._companions: list[_Companions] = []
+
+    def open(self, session: Session) -> None:
+        found = ((name, session.axis.find(name)) for name in self._rates)
+        self._companions = [self._companions_of(name, d) for name, d in found if d is not None]
+
+    def _companions_of(self, name: str, dimension: int) -> _Companions:
+        cpu, memory = self._rates[name]
+        parts = 1_000 if counts_in_milli(name) else 1
+        return _Companions(name, dimension, cpu * _MILLI_CPU / parts, memory * _GIGABYTE / parts)
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(self._kept_from(task_class))
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        mask = np.ones(len(rows), dtype=np.bool_)
+        for companions in self._kept_from(task_class):
+            mask &= _leaves_enough(companions, task_class, rows)
+        return mask
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        left = refused.copy()
+        for companions in self._kept_from(task_class):
+            short = left & ~_leaves_enough(companions, task_class, ledger.all_rows)
+            if short.any():
+                detail = f"proportional of resource {companions.name} check failed"
+                yield Reason(Code.KEPT_FOR_DEVICES, detail), np.flatnonzero(short)
+                left &= ~short
+
+    def _kept_from(self, task_class: TaskClass) -> list[_Companions]:
+        """The resources that the class does not ask for itself."""
+        asked = {dimension for dimension, _ in task_class.request}
+        return [companions for companions in self._companions if companions.dimension not in asked]
+
+
+def _leaves_enough(companions: _Companions, task_class: TaskClass, rows: Rows) -> Mask:
+    """What counts is what will be idle: who waits for room that is being released is judged by that room."""
+    asked, idle = dict(task_class.request), np.maximum(rows.future_idle(companions.dimension), 0)
+    enough: Mask = rows.future_idle(CPU) - asked.get(CPU, 0) >= idle * companions.cpu
+    enough &= rows.future_idle(MEMORY) - asked.get(MEMORY, 0) >= idle * companions.memory
+    return enough | (idle == 0)

@@ -1,0 +1,93 @@
+"""Which resources are packed and which are spread: by the configuration, and by what a pod says of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from stromboli.core.config.spelling import quoted
+from stromboli.core.model.tasks.task_class import TaskClass
+
+SCORING_TYPE = "volcano.sh/resource-strategy-scoring-type"
+WEIGHTS = "volcano.sh/resource-strategy-weight"
+
+LEAST, MOST = TYPES = ("LeastAllocated", "MostAllocated")
+
+#: The largest weight that a pod may ask for: more would drown everybody else's scores.
+_LARGEST_WEIGHT = 10_000
+
+
+class Strategy(NamedTuple):
+    packs: bool
+    weight: int
+
+
+class Strategies:
+    """The strategy of every resource. A name may end in `*`; of several that match, the longest counts."""
+
+    def __init__(self, given: Mapping[str, Mapping[str, Any]]) -> None:
+        spread = {"type": LEAST, "weight": 1}
+        chosen = given or {"cpu": spread, "memory": spread}
+        self._exact: dict[str, Strategy] = {}
+        self._beginnings: list[tuple[str, Strategy]] = []
+        for name, entry in chosen.items():
+            strategy = Strategy(entry["type"] == MOST, entry["weight"])
+            if name.endswith("*"):
+                self._beginnings.append((name[:-1], strategy))
+            else:
+                self._exact[name] = strategy
+        self._beginnings.sort(key=lambda pair: -len(pair[0]))
+
+    def of(self, name: str) -> Strategy | None:
+        """What the configuration says about a resource. Everybody needs a place for a pod, so that only a rule for
+        just that counts it.
+        """
+        if name in self._exact:
+            return self._exact[name]
+        if name == "pods":
+            return None
+        return next((strategy for beginning, strategy in self._beginnings if name.startswith(beginning)), None)
+
+
+class Wish(NamedTuple):
+    """What a pod says of itself; None for what it leaves to the configuration."""
+
+    packs: bool | None
+    weights: Mapping[str, int] | None
+    #: What makes no sense in it, in words.
+    faults: tuple[str, ...] = ()
+
+    def applied(self, name: str, configured: Strategy | None) -> Strategy | None:
+        """The strategy of a resource for this pod."""
+        if self.weights is not None:
+            packs = configured is not None and configured.packs
+            configured = Strategy(packs, self.weights.get(name, 0))
+        if configured is not None and self.packs is not None:
+            return configured._replace(packs=self.packs)
+        return configured
+
+
+def wish_of(task_class: TaskClass) -> Wish:
+    faults = []
+    kind, text = task_class.annotations.get(SCORING_TYPE), task_class.annotations.get(WEIGHTS)
+    if kind is not None and kind not in TYPES:
+        faults.append(f"annotation {SCORING_TYPE}: write {' or '.join(TYPES)}, not {quoted(kind)}; it is left out")
+        kind = None
+    weights = _weights(text) if text is not None else None
+    if text is not None and weights is None:
+        example = '{"cpu": 2, "memory": 1}'
+        faults.append(f"annotation {WEIGHTS}: write weights like {example}, not {quoted(text)}; it is left out")
+    return Wish(None if kind is None else kind == MOST, weights, tuple(faults))
+
+
+def _weights(text: str) -> Mapping[str, int] | None:
+    """The weights that a text gives; None when it makes no sense."""
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(read, dict):
+        return None
+    sound = all(type(weight) is int and 0 <= weight <= _LARGEST_WEIGHT for weight in read.values())
+    return read if sound else None

@@ -1,0 +1,74 @@
+"""resourcequota: a job is let in when the quotas of its namespace leave room for it.
+
+Pods beyond a quota cannot be created. A job that is let in all the same would have some of its pods and wait for the
+others, while its promised room is of no use to anybody.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from stromboli.core.config.combining import Vote
+from stromboli.core.config.plugin import Plugin
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.quota import LIMITS, Quota, in_words
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import PODS
+from stromboli.core.session.session import Session
+
+
+class ResourceQuota(Plugin):
+    name = "resourcequota"
+
+    def open(self, session: Session) -> None:
+        self._axis = session.axis
+        self._quotas = session.snapshot.quotas
+        #: By namespace, what jobs that were let in will still ask for.
+        self._promised: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for key in session.snapshot.waiting:
+            if session.jobs[key].phase == "Inqueue":
+                self._promise(session.jobs[key])
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        for quota in self._quotas.get(job.spec.namespace, ()):
+            refusal = self._refusal(job, quota)
+            if refusal is not None:
+                return refusal
+        return Vote.PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        self._promise(job)
+
+    def _refusal(self, job: Job, quota: Quota) -> Reason | None:
+        promised = self._promised[job.spec.namespace]
+        wanted = {name: amount for name in quota.hard if (amount := self._wanted(job, name))}
+        taken = {name: quota.used.get(name, 0) + promised[name] for name in wanted}
+        short = [name for name, amount in wanted.items() if taken[name] + amount > quota.hard[name]]
+        if not short:
+            return None
+        told = (in_words({name: amounts[name] for name in short}) for amounts in (wanted, taken, quota.hard))
+        detail = "resource quota insufficient, requested: {}, used: {}, limited: {}".format(*told)
+        return Reason(Code.NAMESPACE_QUOTA, f"{detail} (ResourceQuota {quota.name})")
+
+    def _promise(self, job: Job) -> None:
+        """Keep what a job will ask for, once for all quotas that know a name."""
+        if job.min_resources is None:
+            return
+        promised = self._promised[job.spec.namespace]
+        names = {name for quota in self._quotas.get(job.spec.namespace, ()) for name in quota.hard}
+        for name in names:
+            promised[name] += self._wanted(job, name)
+
+    def _wanted(self, job: Job, name: str) -> int:
+        """What the pods of a job's minimum will ask for that do not exist yet; quotas know the others already."""
+        stated, existing = job.spec.min_quotas.get(name, 0), job.requested[PODS]
+        if name.startswith(LIMITS):
+            pods = max(job.min_available, 1)
+            return -(-stated * max(pods - existing, 0) // pods)
+        dimension = self._axis.find(name)
+        if dimension is None:
+            return stated
+        stated = max(stated, dict(job.min_resources or ()).get(dimension, 0))
+        if dimension == PODS:
+            stated = max(stated, job.min_available)
+        return max(stated - job.requested[dimension], 0)

@@ -1,0 +1,137 @@
+"""The plugin: who may use nodes that are lent out, who makes room elsewhere, and who leaves when the time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.combining import Vote
+from stromboli.core.config.plugin import Key, Plugin, Victims
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.plugins.tdm.eviction_budget import evictions_allowed
+from stromboli.core.plugins.tdm.zones import (
+    PREEMPTABLE,
+    ZONE,
+    Hours,
+    Lending,
+    Opening,
+    Zones,
+    hours_of,
+    is_marked,
+    may_be_lent,
+)
+from stromboli.core.search.node_rules import NodeFilter, NodeScorer
+from stromboli.core.session.session import Session
+
+_HOURS = "tdm.revocable-zone."
+_PERIOD = "tdm.evict.period"
+
+
+def _hours(text: str) -> Hours | None:
+    """A zone without hours is not known."""
+    return hours_of(text) if text else None
+
+
+class Tdm(Plugin):
+    name = "tdm"
+    arguments = (
+        Argument(f"{_HOURS}<zone>", str, "", "The hours in which nodes of the zone are lent out.", form=_hours),
+        Argument(_PERIOD, str, "1m", "How much time lies between two rounds of evictions.", form=parse_duration),
+    )
+    reads_annotations = (ZONE, PREEMPTABLE)
+    reads_labels = (PREEMPTABLE,)
+
+    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
+        super().__init__(given, hierarchy)
+        self._zones = Zones({zone: hours_of(text) for zone, text in given.with_prefix(_HOURS).items() if text})
+        self._filters = (Opening(self._zones),)
+        self._scorers = (Lending(self._zones),)
+        self._period = parse_duration(given[_PERIOD])
+        #: When pods were last told to leave.
+        self._evicted_at: float | None = None
+
+    def open(self, session: Session) -> None:
+        self._zones.now = session.now
+        self._jobs = session.jobs
+        self._ledger = session.ledger
+        self._nodes = session.nodes
+        self._warnings = session.warnings
+
+    def node_filters(self) -> Sequence[NodeFilter]:
+        return self._filters
+
+    def node_scorers(self) -> Sequence[NodeScorer]:
+        return self._scorers
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def job_order(self, job: Job) -> Key:
+        """Who may not be preempted comes first: it has fewer nodes to choose from."""
+        return job.spec.preemptable
+
+    def job_pipelined(self, job: Job) -> Vote | Reason:
+        return Vote.PERMIT if job.is_pipelined else _NOT_YET
+
+    def job_starving(self, job: Job) -> bool:
+        return not job.spec.preemptable and job.pending_count > 0
+
+    # -- victims ------------------------------------------------------------------------------------------------
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        """Whoever could run on nodes that are lent out makes room on the others for those who could not."""
+        if self._may_be_preempted(claimant) or may_be_lent(claimant.task_class):
+            return []
+        return self._as_allowed(task for task in candidates if not self._zone_of(task) and self._may_leave(task))
+
+    def right_to(self, claimant: Task, victim: Task) -> str:
+        return "it may run on nodes that are lent out, and the claimant may not"
+
+    def objection_to(self, claimant: Task, victim: Task) -> str:
+        if self._may_be_preempted(claimant) or may_be_lent(claimant.task_class):
+            return "the claimant may run on nodes that are lent out itself"
+        if self._zone_of(victim):
+            return "its node is lent out"
+        if not self._may_leave(victim):
+            return "it is not running, or not marked as preemptable"
+        return f"PodGroup {victim.job} allows no more evictions at a time"
+
+    def victim_tasks(self, candidates: Sequence[Task]) -> Sequence[Task]:
+        """Nodes whose time is over are given back, a few pods of each job at a time."""
+        now = self._zones.now
+        if self._evicted_at is not None and self._evicted_at <= now < self._evicted_at + self._period:
+            return ()
+        over = (task for task in candidates if self._zones.is_over(self._zone_of(task)) and self._may_leave(task))
+        victims = self._as_allowed(over)
+        if victims:
+            self._evicted_at = now
+        return victims
+
+    def _as_allowed(self, candidates: Iterable[Task]) -> list[Task]:
+        """Of each job as many as its owner allows."""
+        left: dict[str, int] = {}
+        victims = []
+        for task in candidates:
+            if task.job not in left:
+                left[task.job] = evictions_allowed(self._jobs[task.job], self._warnings)
+            if left[task.job] > 0:
+                left[task.job] -= 1
+                victims.append(task)
+        return victims
+
+    def _may_leave(self, task: Task) -> bool:
+        return self._ledger.status_of(task) is TaskStatus.RUNNING and self._may_be_preempted(task)
+
+    def _may_be_preempted(self, task: Task) -> bool:
+        """What the pod says of itself counts first, then what its job says; who says nothing may not."""
+        marked = is_marked(task.task_class)
+        return self._jobs[task.job].spec.preemptable if marked is None else marked
+
+    def _zone_of(self, task: Task) -> str:
+        row = self._ledger.row_of(task)
+        return self._nodes.nodes[row].revocable_zone if row >= 0 else ""
+
+
+_NOT_YET = Reason(Code.GANG_SHORT, "fewer tasks have a place than must start together")

@@ -1,0 +1,76 @@
+"""The rules about nodes: none that is loaded beyond its limits, and rather those with little load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Amount, Rows
+from stromboli.core.model.nodes.table import Index, Mask, Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+
+if TYPE_CHECKING:
+    from stromboli.core.plugins.usage.plugin import UsagePlugin
+
+_CPU_LOAD = Reason(Code.NODE_LOAD, "the CPU load of the node exceeds the upper limit")
+_MEMORY_LOAD = Reason(Code.NODE_LOAD, "the memory load of the node exceeds the upper limit")
+_POINTS = 100.0
+
+
+class Limits(NodeFilter):
+    """A node that is measured above a limit takes nobody."""
+
+    locality = Locality.ROW  # not static: what is measured changes from cycle to cycle
+
+    def __init__(self, plugin: UsagePlugin) -> None:
+        self._plugin = plugin
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return self._plugin.is_informed
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        calm = ~(self._plugin.cpu_exceeded | self._plugin.memory_exceeded)
+        return calm if rows.index is None else calm[rows.index]
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        by_cpu = refused & self._plugin.cpu_exceeded
+        if by_cpu.any():
+            yield _CPU_LOAD, np.flatnonzero(by_cpu)
+        if (refused & ~by_cpu).any():
+            yield _MEMORY_LOAD, np.flatnonzero(refused & ~by_cpu)
+
+
+class Load(NodeScorer):
+    """The less of a node will be used, the better it is. Nodes of which nothing is known get no points."""
+
+    locality = Locality.ROW
+
+    def __init__(self, plugin: UsagePlugin) -> None:
+        self._plugin = plugin
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return self._plugin.is_informed and self._plugin.weighs_anything
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        plugin, shadow = self._plugin, self._plugin.shadow
+        own_cpu, own_memory = shadow.of(task_class)
+        at = slice(None) if rows.index is None else rows.index
+        # rows may show nodes as they would be after more copies of the class: each has taken a slot
+        copies = rows.used(PODS) - ledger.all_rows.used(PODS)[at]
+        cpu = _expected(plugin.cpu[at], shadow.cpu[at] + own_cpu[at] * copies, rows.capacity(CPU))
+        memory = _expected(plugin.memory[at], shadow.memory[at] + own_memory[at] * copies, rows.capacity(MEMORY))
+        calm = (1.0 - cpu) * plugin.cpu_weight + (1.0 - memory) * plugin.memory_weight
+        points: Vector = calm / (plugin.cpu_weight + plugin.memory_weight) * _POINTS * plugin.weight
+        return np.where(plugin.known[at], points, 0.0)
+
+
+def _expected(measured: Vector, unseen: Amount, capacity: Vector) -> Vector:
+    """The part of a node that will be used once everybody on it is at work."""
+    part: Vector = np.clip(measured + unseen / capacity, 0.0, 1.0)
+    return part

@@ -1,0 +1,80 @@
+"""The shadow: what the pods of a node use that its last measurement does not show, summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stromboli.core.config.plugin import Event
+from stromboli.core.model.nodes.amounts import Amount
+from stromboli.core.model.nodes.table import Mask, Vector
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.plugins.usage.estimate import Estimator
+from stromboli.core.session.session import Session
+
+#: A pod that has run for less than this, in seconds, is hardly in any average.
+SETTLING = 30.0
+_ON_THE_WAY = frozenset(
+    status.value for status in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING, TaskStatus.BOUND)
+)
+_RUNNING = TaskStatus.RUNNING.value
+
+
+class Shadow:
+    """Made when the first score is asked for, and then kept true by every operation of the cycle."""
+
+    def __init__(self, session: Session, estimator: Estimator, known: Mask, measured_at: Vector, at_risk: Mask) -> None:
+        self._session = session
+        self._estimator = estimator
+        self._at_risk = at_risk
+        #: Whoever runs since before this is in the figures of its node; without figures nobody is missing in them.
+        self._seen_since = np.where(known, np.minimum(measured_at, session.now - SETTLING), np.inf)
+        self._estimates: dict[TaskClass, tuple[Amount, Amount]] = {}
+        self._counted: set[str] = set()
+        self.cpu: Amount = np.zeros(len(session.nodes), dtype=np.int64)
+        self.memory: Amount = np.zeros(len(session.nodes), dtype=np.int64)
+        self._count_all()
+
+    def _count_all(self) -> None:
+        """Every pod is looked at, so that it is first asked what tells most of them apart at little cost."""
+        ledger, oldest = self._session.ledger, float(self._seen_since.min(initial=np.inf))
+        codes = ledger.codes
+        for job in self._session.jobs.values():
+            for task in job.tasks.values():
+                if (task.placed_at > oldest or codes[task.row] in _ON_THE_WAY) and self._is_unseen(task):
+                    self._count(task, ledger.row_of(task), 1)
+
+    def of(self, task_class: TaskClass) -> tuple[Amount, Amount]:
+        """What a pod of the class would use of cpu and memory on each node."""
+        known = self._estimates.get(task_class)
+        if known is None:
+            known = self._estimates[task_class] = self._estimator.of(task_class).columns(self._at_risk)
+        return known
+
+    def _is_unseen(self, task: Task) -> bool:
+        ledger = self._session.ledger
+        code, row = ledger.codes[task.row], ledger.row_of(task)
+        if row < 0:
+            return False
+        return code in _ON_THE_WAY or (code == _RUNNING and task.placed_at > self._seen_since[row])
+
+    def add(self, event: Event) -> None:
+        self._update([task for task in event.tasks if self._is_unseen(task)], event, 1)
+
+    def take_away(self, event: Event) -> None:
+        self._update([task for task in event.tasks if task.uid in self._counted], event, -1)
+
+    def _update(self, tasks: Sequence[Task], event: Event, sign: int) -> None:
+        if tasks:
+            index = self._session.nodes.index
+            rows = {task.uid: index[node] for task, node in zip(event.tasks, event.nodes, strict=True)}
+            for task in tasks:
+                self._count(task, rows[task.uid], sign)
+
+    def _count(self, task: Task, row: int, sign: int) -> None:
+        cpu, memory = self.of(task.task_class)
+        self.cpu[row] += sign * cpu[row]
+        self.memory[row] += sign * memory[row]
+        (self._counted.add if sign > 0 else self._counted.discard)(task.uid)

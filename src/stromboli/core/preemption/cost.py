@@ -1,0 +1,72 @@
+"""How ways of making room are compared: what they cost, and how many are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.session.session import Session
+
+#: Smaller goes first: the place of the queue, the priorities of job and task, and whether its job cannot spare it.
+Grade = tuple[Any, ...]
+#: The most important victim, their number, and the age of their work: none of them can be less. Among equals, members
+#: with higher numbers go first.
+Bound = tuple[Grade, int, float, int]
+#: Smaller is cheaper.
+Cost = tuple[Any, ...]
+
+#: So many more nodes are looked at after the first that will do, if they could be cheaper.
+_COMPARED = 32
+#: As kube-scheduler does, so that the number of victims counts more than priorities, which may be negative.
+_ABOVE_PRIORITIES = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """By the most important victim, their number, the sum of their priorities, and the age of their work."""
+
+    def most(self, nodes: int) -> int:
+        """How many nodes that will do are compared, if room could be made on so many."""
+        return 1 + _COMPARED
+
+    def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:
+        importance = sum(session.jobs[task.job].priority + task.priority for task in victims)
+        return top, len(victims), importance, -sum(task.created for task in victims)
+
+    def could_beat(self, bound: Bound, best: Cost) -> bool:
+        """Whether a node that costs so much at least could be cheaper than the best so far."""
+        return bound[:2] < best[:2]
+
+
+BY_COST = Comparison()
+
+
+@dataclass(frozen=True, slots=True)
+class KubeComparison(Comparison):
+    """As kube-scheduler chooses: by the highest priority among the victims, the sum of their priorities, their number,
+    and the latest start among the most important. Only some of the nodes are compared.
+    """
+
+    percentage: int
+    least_nodes: int
+    most_nodes: int
+
+    def most(self, nodes: int) -> int:
+        number = min(max(nodes * self.percentage // 100, self.least_nodes), self.most_nodes)
+        return max(1, number)
+
+    def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:
+        priorities = [max(session.jobs[task.job].priority, task.priority) for task in victims]
+        highest = max(priorities, default=0)
+        starts = [
+            task.placed_at or task.created
+            for task, priority in zip(victims, priorities, strict=True)
+            if priority == highest
+        ]
+        total = sum(priority + _ABOVE_PRIORITIES for priority in priorities)
+        return highest, total, len(victims), -min(starts, default=0.0)
+
+    def could_beat(self, bound: Bound, best: Cost) -> bool:
+        return True

@@ -1,0 +1,93 @@
+"""What room costs at least on every node at once: the same as `NodeRanking.bound`, over columns.
+
+On a node candidates go grade by grade until there is enough; then all of the last grade may be among the victims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.nodes.table import Index, Mask, Vector
+
+Amounts = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Candidates:
+    """Entry i of every column belongs to candidate i."""
+
+    rows: Index
+    #: By grade, smaller ones first.
+    ranks: Index
+    created: Vector
+    numbers: Index
+    #: What they hold of each resource that is asked for.
+    amounts: Sequence[Amounts]
+
+    def on(self, nodes: Mask) -> Candidates:
+        """Those who stand on some of the nodes."""
+        there = nodes[self.rows]
+        amounts = [amount[there] for amount in self.amounts]
+        return Candidates(self.rows[there], self.ranks[there], self.created[there], self.numbers[there], amounts)
+
+
+@dataclass(slots=True)
+class LeastCosts:
+    """Entry i of every column belongs to node `rows[i]`."""
+
+    rows: Index
+    ranks: Index
+    victims: Index
+    ages: Vector
+    numbers: Index
+
+
+def least_costs(candidates: Candidates, missing: Sequence[Amounts]) -> LeastCosts:
+    """The bounds of all nodes that can be given what they are short of: one row of `missing` for each resource."""
+    nodes = len(missing[0])
+    order = np.lexsort((candidates.ranks, candidates.rows))
+    rows, ranks = candidates.rows[order], candidates.ranks[order]
+    amounts = [amount[order] for amount in candidates.amounts]
+    enough = np.ones(len(rows), dtype=np.bool_)
+    for amount, short in zip(amounts, missing, strict=True):
+        enough &= _within_rows(rows, amount) >= short[rows]
+    found, firsts = np.unique(rows[enough], return_index=True)
+    grades = np.full(nodes, -1, dtype=np.int64)
+    grades[found] = ranks[enough][firsts]
+    taken = ranks <= grades[rows]
+    victims = np.ones(nodes, dtype=np.int64)
+    for amount, short in zip(amounts, missing, strict=True):
+        largest = np.ones(nodes, dtype=np.int64)
+        np.maximum.at(largest, rows[taken], amount[taken])
+        np.maximum(victims, -(-short // largest), out=victims)
+    ages = _ages(rows[taken], candidates.created[order][taken], victims)
+    numbers = np.full(nodes, np.iinfo(np.int64).min)
+    np.maximum.at(numbers, rows[taken], candidates.numbers[order][taken])
+    return LeastCosts(found, grades[found], victims[found], ages[found], numbers[found])
+
+
+def _within_rows(rows: Index, amounts: Amounts) -> Amounts:
+    """Running sums that begin anew with every row."""
+    sums = amounts.cumsum()
+    starts = _starts(rows)
+    before: Amounts = (sums - amounts)[starts]
+    return sums - before
+
+
+def _starts(rows: Index) -> Index:
+    """For each entry, the first one of its row."""
+    return rows.searchsorted(rows)
+
+
+def _ages(rows: Index, created: Vector, victims: Index) -> Vector:
+    """For each node, the age of the youngest candidates, as many as there are victims."""
+    order = np.lexsort((-created, rows))
+    rows, created = rows[order], created[order]
+    is_victim: Mask = np.arange(len(rows)) - _starts(rows) < victims[rows]
+    ages: Vector = np.zeros(len(victims))
+    np.add.at(ages, rows[is_victim], -created[is_victim])
+    return ages

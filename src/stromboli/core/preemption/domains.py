@@ -1,0 +1,132 @@
+"""Room inside a domain: a job that wants its nodes close together gets them where that costs least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.config.plugin import CLUSTER, Domain
+from stromboli.core.model.jobs.job import Job, SubJob
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.preemption.attempt import Attempt, Part
+from stromboli.core.preemption.candidates import Pool
+from stromboli.core.preemption.cost import Comparison, Cost
+from stromboli.core.session.session import Session
+from stromboli.core.session.statement import Kind
+from stromboli.core.topology.sub_jobs import needed_by
+
+#: So many domains that will do are compared for a job or a sub-job.
+MOST_DOMAINS = 8
+#: For each of them so many may be tried in vain.
+_TRIES = 8
+#: What is free in it now does not matter.
+_ROOT = replace(CLUSTER, may_be_emptied=True)
+
+
+class Ranked(NamedTuple):
+    """A domain, and where it stands among those that cost the same."""
+
+    domain: Domain
+    place: tuple[int, float, str]
+
+
+def has_domains(job: Job) -> bool:
+    """Whether plugins are asked where the job may be. As in allocate: one that wants no topology may be anywhere."""
+    return bool(job.spec.topology or job.spec.policies)
+
+
+class Domains:
+    """Where jobs may be, as far as they would have the room there if everybody left who could be asked to."""
+
+    def __init__(self, session: Session, pool: Pool, most: int = MOST_DOMAINS) -> None:
+        self._session = session
+        self._pool = pool
+        self.most = most
+
+    def of_job(self, job: Job, tasks: Sequence[Task]) -> list[Ranked]:
+        if not has_domains(job):
+            return [Ranked(CLUSTER, (0, 0.0, ""))]
+        groups = self._session.gradient_for_job(job, _ROOT)
+        return self._ranked(job, groups, job, tasks, self._session.tasks_until_ready(job))
+
+    def of_sub_job(self, sub_job: SubJob, root: Domain, tasks: Sequence[Task]) -> list[Ranked]:
+        groups = self._session.gradient_for_sub_job(sub_job, root)
+        job = self._session.jobs[sub_job.job]
+        return self._ranked(sub_job, groups, job, tasks, needed_by(self._session, sub_job))
+
+    def _ranked(
+        self, subject: Job | SubJob, groups: Sequence[Sequence[Domain]], job: Job, tasks: Sequence[Task], needed: int
+    ) -> list[Ranked]:
+        """The widest domains come first, as they offer most. Of those that cost the same the closest is preferred."""
+        places, needed = self._places(job, tasks), min(needed, len(tasks))
+        ranked: list[Ranked] = []
+        for number in range(len(groups) - 1, -1, -1):
+            roomy = [each for each in groups[number] if _inside(places, each).sum() >= needed]
+            self._session.measurements.domains_passed_over += len(groups[number]) - len(roomy)
+            scores = self._session.domain_scores(subject, roomy) if roomy else {}
+            ordered = sorted(roomy, key=lambda domain: (-scores[domain.name], domain.name))
+            ranked += [Ranked(domain, (number, -scores[domain.name], domain.name)) for domain in ordered]
+        return ranked[: self.most * _TRIES]
+
+    def _places(self, job: Job, tasks: Sequence[Task]) -> NDArray[np.int64]:
+        """How many tasks that ask for no more than the smallest of these each node would take, at most."""
+        session, classes = self._session, {task.task_class.number: task.task_class for task in tasks}.values()
+        requests = [dict(task_class.request) for task_class in classes]
+        smallest = {d: min(each[d] for each in requests) for d in requests[0] if all(d in each for each in requests)}
+        admitted = np.zeros(len(session.nodes), dtype=np.bool_)
+        for task_class in classes:
+            admitted |= session.search.view(task_class).static.admitted
+        places = np.where(admitted, np.int64(len(tasks)), 0)
+        releasable = self._pool.releasable(job, list(smallest))
+        for held, (dimension, amount) in zip(releasable, smallest.items(), strict=True):
+            room = session.ledger.all_rows.future_idle(dimension) + held
+            places = np.minimum(places, np.maximum(room, 0) // amount)
+        return places
+
+
+def _inside(places: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
+    return places if domain.inside is None else places[domain.inside]
+
+
+def serve_in_cheapest(
+    session: Session,
+    attempt: Attempt,
+    domains: Sequence[Ranked],
+    most: int,
+    comparison: Comparison,
+    serve: Callable[[], bool],
+    forget: Callable[[], None],
+) -> bool:
+    """Serve in each domain until so many will do, and keep what costs least; where none will do, nothing remains.
+
+    `serve` says whether it got there, and `forget` is called whenever what it did was undone.
+    """
+    home, mark = attempt.domain, attempt.mark
+    best: tuple[Cost, tuple[int, float, str], Part] | None = None
+    for domain, place in domains:
+        if not most:
+            break
+        attempt.domain = domain
+        session.measurements.domains_tried += 1
+        if serve():
+            most -= 1
+            part = attempt.since(mark)
+            cost = _cost(session, part, comparison)
+            if best is None or (cost, place) < best[:2]:
+                best = cost, place, part
+        attempt.return_to(mark)
+        forget()
+    attempt.domain = home
+    if best is not None:
+        attempt.redo(best[2])
+    return best is not None
+
+
+def _cost(session: Session, part: Part, comparison: Comparison) -> Cost:
+    victims = {each.tasks[0].uid: each.tasks[0] for each in part.plan.operations if each.kind is Kind.EVICT}
+    top = max((unit.grade for unit in part.units if unit.tasks[0].uid in victims), default=())
+    return comparison.cost(session, top, list(victims.values()))

@@ -1,0 +1,338 @@
+"""Claims: room for the tasks of jobs, one job after the other, each on a statement of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.config.plugin import Domain
+from stromboli.core.model.jobs.job import Job, SubJob
+from stromboli.core.model.nodes.table import Mask
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.preemption.attempt import Attempt
+from stromboli.core.preemption.candidates import Pool
+from stromboli.core.preemption.cost import Bound
+from stromboli.core.preemption.domains import Domains, Ranked, has_domains, serve_in_cheapest
+from stromboli.core.preemption.failure_report import Failures
+from stromboli.core.preemption.node_ranking import NodeRanking
+from stromboli.core.preemption.pruning import prune
+from stromboli.core.preemption.report import Narrator
+from stromboli.core.preemption.rules import Terms
+from stromboli.core.preemption.selection import Choice, NodePlan
+from stromboli.core.preemption.units import Unit, UnitMaker
+from stromboli.core.session.decision_records import Accounts, ClaimRefusal, EvictionAccount, Objection
+from stromboli.core.session.session import Session
+from stromboli.core.session.statement import Statement
+from stromboli.core.topology.sub_jobs import sub_jobs_by_need
+
+Kind = tuple[object, ...]
+
+
+class Claims:
+    """Makes room by the terms of one action, for as long as the action lasts."""
+
+    def __init__(self, session: Session, terms: Terms, jobs: Iterable[Job] | None = None) -> None:
+        """Victims are looked for in these jobs, or in all of them."""
+        self._session = session
+        self._terms = terms
+        self._pool = Pool(session, terms, session.jobs.values() if jobs is None else jobs)
+        self._maker = UnitMaker(session, terms, self._pool)
+        self._domains = Domains(session, self._pool)
+        self._failures = Failures(session, terms, self._pool, self._maker)
+        self._narrator = self._narrator_of(session.accounts)
+        self._rankings: dict[Kind, NodeRanking] = {}
+        self._used: set[Kind] = set()
+        #: By what a job asks for, how many tasks were too many.
+        self._too_many: dict[Kind, tuple[int, ClaimRefusal | None]] = {}
+
+    def _narrator_of(self, accounts: Accounts | None) -> Narrator | None:
+        if accounts is None:
+            return None
+        return Narrator(self._session, self._terms, self._pool, self._maker, self._failures, accounts)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def claim(self, job: Job, tasks: Sequence[Task]) -> bool:
+        """Make room for tasks of a job until it has enough. If it does not get there, nobody is evicted."""
+        session = self._session
+        need, number = self._need(job, tasks), session.tasks_until_ready(job)
+        known = self._too_many.get(need)
+        if known is not None and number >= known[0]:
+            self._refuse(job, known[1])
+            return False
+        with session.turn_of(job), session.statement() as statement:
+            attempt = self.begin(job, statement)
+            if self._in_a_domain(attempt, tasks, partial(self._serve_job, attempt, tasks)):
+                return self.conclude(attempt)
+        self.give_up(attempt)
+        self._too_many[need] = number, attempt.refusal
+        return False
+
+    def claim_one(self, job: Job, task: Task) -> bool:
+        """Make room for one task of a job that runs without it."""
+        with self._session.turn_of(job), self._session.statement() as statement:
+            attempt = self.begin(job, statement)
+            if self._in_a_domain(attempt, [task], partial(self._serve_alone, attempt, task)):
+                return self.conclude(attempt)
+        self.give_up(attempt)
+        return False
+
+    def accounts_of(self, claimant: Task, gang: Unit) -> dict[str, EvictionAccount]:
+        """The account of a gang that is about to go, where accounts are wanted."""
+        return {} if self._narrator is None else self._narrator.gang(claimant, gang)
+
+    def releasable(self, job: Job, dimensions: list[int]) -> NDArray[np.int64]:
+        """What could leave each node for the sake of a job at most, one row per dimension."""
+        return self._pool.releasable(job, dimensions)
+
+    def begin(self, job: Job, statement: Statement) -> Attempt:
+        return Attempt(job, statement, Choice(self._session, self._terms, self._maker, statement))
+
+    def _has_enough(self, job: Job) -> bool:
+        return not self._session.job_starving(job) and self._session.job_pipelined(job)
+
+    def _need(self, job: Job, tasks: Sequence[Task]) -> Kind:
+        classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
+        own = job.key if self._terms.truce or has_domains(job) else ""
+        return job.queue, job.priority, tuple(job.allocated), classes, own
+
+    def conclude(self, attempt: Attempt) -> bool:
+        """Everybody has a place. Where nobody has to go for it, there is nothing to claim: the room is free, or others
+        are leaving already, and it is for allocate to give it.
+        """
+        if attempt.places:
+            self._commit(attempt)
+        else:
+            self.forget()
+        return bool(attempt.places)
+
+    def _commit(self, attempt: Attempt) -> None:
+        if attempt.places > 1:
+            prune(self._session, attempt.statement, attempt.choice, attempt.units)
+        evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
+        if self._narrator is not None:
+            accounts = {uid: account for uid, account in attempt.accounts.items() if uid in evicted}
+            self._narrator.accounts.evictions.update(accounts)
+        attempt.statement.commit()
+        for kind in self._used:
+            self._rankings[kind].settle()
+        self._used.clear()
+
+    def forget(self) -> None:
+        """What was learned about nodes was true of a plan that is not carried out."""
+        for kind in self._used:
+            self._rankings[kind].forget()
+        self._used.clear()
+
+    def _find_reason(self, attempt: Attempt) -> None:
+        """Why it does not get there, while everything it could have is still held for it."""
+        if attempt.refusal is None and attempt.stuck is not None:
+            attempt.refusal = self._failures.refusal(attempt.stuck, attempt.places)
+
+    def give_up(self, attempt: Attempt) -> None:
+        self.forget()
+        self._refuse(attempt.job, attempt.refusal)
+
+    def _refuse(self, job: Job, refusal: ClaimRefusal | None) -> None:
+        if refusal is not None:
+            self._session.refuse(job, refusal.reason)
+            if self._narrator is not None:
+                self._narrator.accounts.refuse(job.key, refusal)
+
+    # -- domains and sub-jobs -----------------------------------------------------------------------------------
+
+    def _in_a_domain(self, attempt: Attempt, tasks: Sequence[Task], serve: Callable[[], bool]) -> bool:
+        """Serve the job in the domain where that costs least."""
+        if not has_domains(attempt.job):
+            return serve()
+        domains = self._domains.of_job(attempt.job, tasks)
+        if not domains:
+            attempt.refusal = self._failures.no_domain(tasks[0])
+        return self._in_cheapest(attempt, domains, serve)
+
+    def _in_cheapest(self, attempt: Attempt, domains: Sequence[Ranked], serve: Callable[[], bool]) -> bool:
+        most, comparison = self._domains.most, self._terms.comparison
+        return serve_in_cheapest(self._session, attempt, domains, most, comparison, serve, self.forget)
+
+    def _serve_job(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
+        if self.serve(attempt, tasks):
+            return True
+        self._find_reason(attempt)
+        return False
+
+    def serve(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
+        """Give tasks room until their job has enough; whether it has."""
+        job = attempt.job
+        if job.spec.policies:
+            self._serve_sub_jobs(attempt, tasks)
+        else:
+            for task in tasks:
+                if self._has_enough(job):
+                    break
+                self._serve(attempt, task)
+        return self._session.job_pipelined(job) and bool(attempt.statement.operations)
+
+    def _serve_sub_jobs(self, attempt: Attempt, tasks: Sequence[Task]) -> None:
+        """Sub-job by sub-job, those first that are needed, for as long as one of them gets something."""
+        session, job, done = self._session, attempt.job, -1
+        while len(attempt.statement.operations) > done:
+            done = len(attempt.statement.operations)
+            for sub_job in sub_jobs_by_need(session, job, session.sub_job_pipelined):
+                if self._has_enough(job):
+                    return
+                waiting = [each for each in tasks if each.sub_job == sub_job.key and session.ledger.is_pending(each)]
+                if waiting:
+                    serve = partial(self._serve_sub_job, attempt, sub_job, waiting)
+                    self._in_a_domain_of(sub_job, attempt, waiting, serve)
+
+    def _in_a_domain_of(
+        self, sub_job: SubJob, attempt: Attempt, tasks: Sequence[Task], serve: Callable[[], bool]
+    ) -> bool:
+        domains = self._domains.of_sub_job(sub_job, attempt.domain, tasks)
+        if not domains:
+            attempt.refusal = attempt.refusal or self._failures.no_domain(tasks[0])
+        return self._in_cheapest(attempt, domains, serve)
+
+    def _serve_sub_job(self, attempt: Attempt, sub_job: SubJob, tasks: Sequence[Task]) -> bool:
+        """Whether the sub-job got something, and has enough with it."""
+        return any(
+            self._get_room(attempt, task) and self._session.sub_job_pipelined(attempt.job, sub_job) for task in tasks
+        )
+
+    def _serve_alone(self, attempt: Attempt, task: Task) -> bool:
+        serve = partial(self._get_room, attempt, task)
+        if not attempt.job.spec.policies:
+            return serve()
+        return self._in_a_domain_of(attempt.job.sub_jobs[task.sub_job], attempt, [task], serve)
+
+    def _get_room(self, attempt: Attempt, task: Task) -> bool:
+        self._serve(attempt, task)
+        if not self._session.ledger.is_pending(task):
+            return True
+        self._find_reason(attempt)
+        return False
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    def _serve(self, attempt: Attempt, task: Task) -> None:
+        """Give one task a room, if there is a way."""
+        number, done = task.task_class.number, len(attempt.statement.operations)
+        if attempt.failed_at.get(number) == done or not self._session.ledger.is_pending(task):
+            return
+        refusal = self._terms.may_claim(task) or self._session.pre_predicate(task.task_class)
+        if refusal is not None:
+            objection = Objection(refusal.code.value, refusal.detail, (task.key,))
+            attempt.refusal = attempt.refusal or ClaimRefusal(self._terms.action, task.key, refusal, (objection,))
+        elif self._find_room(attempt, task):
+            return
+        else:
+            attempt.stuck = attempt.stuck or task
+        if not task.never_preempts:
+            attempt.failed_at[number] = done
+
+    def _find_room(self, attempt: Attempt, task: Task) -> bool:
+        """Hold a room that nobody has to be evicted for, or make one."""
+        allowed = attempt.choice.is_allowed(task)
+        only_room = allowed and attempt.choice.has_no_filters(task)
+        rankings = self._rankings_for(task, attempt.domain, by_victims_alone=not only_room)
+        row = self._free_row(task, rankings, attempt.domain.inside, only_room) if allowed else -1
+        if row >= 0:
+            attempt.statement.pipeline(task, row)
+            return True
+        if task.never_preempts:
+            return False
+        for ranking in rankings:
+            plan = self._cheapest(attempt, task, ranking, only_room)
+            if plan is not None:
+                if self._narrator is not None:
+                    told = self._narrator.evictions(attempt.choice, task, plan, ranking, attempt.looks)
+                    attempt.accounts.update(told)
+                self._carry_out(attempt, task, plan)
+                return True
+        return False
+
+    def _free_row(self, task: Task, rankings: Sequence[NodeRanking], within: Mask | None, only_room: bool) -> int:
+        session, search = self._session, self._session.search
+        nominated = session.nodes.index.get(task.nominated_node, -1) if task.nominated_node else -1
+        if nominated >= 0 and (within is None or within[nominated]) and search.admits(task, nominated):
+            return nominated
+        if only_room:
+            firsts = [ranking.first() for ranking in rankings]
+            if all(first is None or first[0][1] > 0 for first in firsts):
+                return -1
+        rows = search.places(task, 1, within)
+        return rows[0] if rows else search.place_later(task, within)
+
+    def _rankings_for(self, task: Task, domain: Domain, *, by_victims_alone: bool) -> list[NodeRanking]:
+        """A ranking for each group of nodes that comes before the next one."""
+        groups = enumerate(self._session.search.groups(domain.inside))
+        return [self._ranking(task, (domain.name, place, by_victims_alone), inside) for place, inside in groups]
+
+    def _ranking(self, task: Task, where: tuple[str, int, bool], inside: Mask | None) -> NodeRanking:
+        """The ranking for this kind of claimant. Plugins may tell claimants apart by queue, priorities, class, and what
+        their job holds; members of one job ask with what it holds at the time.
+        """
+        job = self._session.jobs[task.job]
+        own = job.key if len(job.tasks) > 1 or self._terms.truce else ""
+        kind = job.queue, job.priority, task.priority, task.task_class.number, own, *where
+        ranking = self._rankings.get(kind)
+        if ranking is None:
+            ranking = NodeRanking(self._session, self._pool, task, inside, by_victims_alone=where[-1])
+            self._rankings[kind] = ranking
+        else:
+            ranking.refresh()
+        self._used.add(kind)
+        return ranking
+
+    def _cheapest(self, attempt: Attempt, task: Task, ranking: NodeRanking, only_room: bool) -> NodePlan | None:
+        """The cheapest way to make room, over all nodes."""
+        comparison = self._terms.comparison
+        most = comparison.most(ranking.size)
+        best: NodePlan | None = None
+        attempt.looks = []
+        compared: list[tuple[Bound, int]] = []
+        while (first := ranking.first()) is not None:
+            bound, row = first
+            if best is not None and (len(compared) >= most or not comparison.could_beat(bound, best.cost)):
+                break
+            ranking.take()
+            plan = self._plan_on(attempt, task, row, ranking, only_room)
+            if self._narrator is not None:
+                attempt.looks.append((row, plan))
+            if plan is None:
+                ranking.drop(row)
+                continue
+            compared.append((bound, row))
+            if best is None or plan.cost < best.cost:
+                best = plan
+        for bound, row in compared:
+            ranking.put_back(bound, row)
+        return best
+
+    def _plan_on(
+        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, only_room: bool
+    ) -> NodePlan | None:
+        candidates = ranking.candidates(attempt.job, row)
+        if not candidates:
+            return None
+        candidates = attempt.choice.preferred(task, row, candidates, self._pool)
+        asked = [each.task for each in candidates]
+        lawful = self._terms.lawful(task, asked)
+        if not lawful:
+            ranking.refuse(asked)
+            return None
+        if len(lawful) < len(asked):
+            uids = {victim.uid for victim in lawful}
+            candidates = [each for each in candidates if each.task.uid in uids]
+        return attempt.choice.on(task, row, candidates, only_room)
+
+    def _carry_out(self, attempt: Attempt, task: Task, plan: NodePlan) -> None:
+        statement = attempt.statement
+        for victim in plan.victims:
+            statement.evict(victim, self._terms.action, attempt.job.key)
+        statement.pipeline(task, plan.row, after_eviction=bool(plan.victims))
+        attempt.units.extend(plan.units)
+        attempt.places += 1

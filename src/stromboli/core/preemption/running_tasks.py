@@ -1,0 +1,91 @@
+"""The tasks of one queue that stand on nodes, in columns: in the order of their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stromboli.core.model.jobs.job import Job, ready_in
+from stromboli.core.model.nodes.table import Index, Vector
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.session.session import Session
+
+#: The priorities of job and task, and whether its job cannot spare it.
+Worth = tuple[int, int, bool]
+
+
+def can_spare(job: Job) -> bool:
+    """Whether the job has more than it needs: then some of its tasks may go, and it goes on with the others."""
+    return ready_in(job.counts) > job.spec.min_available
+
+
+class Standing:
+    """Entry i of every column belongs to task i."""
+
+    def __init__(self, session: Session, statuses: Sequence[TaskStatus], jobs: Sequence[Job]) -> None:
+        tasks = [task for job in jobs for task in job.tasks.values() if task.preemptable]
+        ledger, places = session.ledger, np.fromiter((task.row for task in tasks), np.int64, len(tasks))
+        rows, codes = ledger.node_of[places].astype(np.int64), ledger.status[places]
+        within_reach = (rows >= 0) & np.isin(codes, [status.value for status in statuses])
+        if session.nodes.barred is not None:
+            within_reach &= ~session.nodes.barred[rows]
+        standing = np.flatnonzero(within_reach)
+        standing = standing[rows[standing].argsort(kind="stable")]
+        self.tasks = [tasks[place] for place in standing.tolist()]
+        self.rows: Index = rows[standing]
+        self._jobs = session.jobs
+        self._nodes = len(session.nodes)
+        self._ends: list[int] = self.rows.searchsorted(np.arange(self._nodes + 1)).tolist()
+
+    def on(self, row: int) -> list[Task]:
+        return self.tasks[self._ends[row] : self._ends[row + 1]]
+
+    @cached_property
+    def classes(self) -> tuple[list[TaskClass], Index]:
+        """The classes that occur, and the place of each task's class among them."""
+        numbers = np.fromiter((task.task_class.number for task in self.tasks), np.int64, len(self.tasks))
+        _, firsts, which = np.unique(numbers, return_index=True, return_inverse=True)
+        return [self.tasks[first].task_class for first in firsts.tolist()], which
+
+    @cached_property
+    def worths(self) -> tuple[list[Worth], Index]:
+        """What tasks are worth, smallest first, and the place of each task's worth among these."""
+        places, of_jobs = dict[Worth, int](), dict[str, tuple[int, bool]]()
+        found = [places.setdefault(self._worth(task, of_jobs), len(places)) for task in self.tasks]
+        ordered = sorted(places)
+        ranks = np.zeros(len(places), dtype=np.int64)
+        for rank, worth in enumerate(ordered):
+            ranks[places[worth]] = rank
+        return ordered, ranks[found] if found else np.zeros(0, dtype=np.int64)
+
+    def _worth(self, task: Task, of_jobs: dict[str, tuple[int, bool]]) -> Worth:
+        known = of_jobs.get(task.job)
+        if known is None:
+            job = self._jobs[task.job]
+            known = of_jobs[task.job] = job.priority, not can_spare(job)
+        return known[0], task.priority, known[1]
+
+    @cached_property
+    def created(self) -> Vector:
+        return np.fromiter((task.created for task in self.tasks), np.float64, len(self.tasks))
+
+    @cached_property
+    def numbers(self) -> Index:
+        """The numbers of members of numbered sets."""
+        return np.fromiter((task.order[1] for task in self.tasks), np.int64, len(self.tasks))
+
+    def amounts(self, dimension: int) -> NDArray[np.int64]:
+        """What each task holds of a resource."""
+        classes, which = self.classes
+        amounts = [dict(task_class.request).get(dimension, 0) for task_class in classes]
+        return np.array(amounts, dtype=np.int64)[which] if classes else np.zeros(0, dtype=np.int64)
+
+    def held(self, dimension: int) -> NDArray[np.int64]:
+        """What the tasks of each node hold of a resource together."""
+        total = np.zeros(self._nodes, dtype=np.int64)
+        np.add.at(total, self.rows, self.amounts(dimension))
+        return total

@@ -1,0 +1,52 @@
+"""Truce: whoever had to make room does not take it back at once.
+
+Where rules would let two jobs evict each other in turn, both would lose their work for ever. For a while after one was
+given the room of another, the other may not take from it: neither the job that lost it, nor, where queues got back
+their share, any job of the queue that lost it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stromboli.core.config.arguments import Argument
+from stromboli.core.model.jobs.eviction_history import LONGEST_MEMORY
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.values.durations import duration_or_nothing
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+
+def _window(text: str) -> float:
+    seconds = duration_or_nothing(text)
+    if seconds > LONGEST_MEMORY:
+        raise ValueError(f"{text!r} is longer than an hour; who made room for whom is not remembered any longer")
+    return seconds
+
+
+THRASHING_WINDOW = Argument(
+    "thrashingWindow",
+    str,
+    "60s",
+    "For how long a job that was given room by evictions is safe from those who lost it, an hour at most; 0s for none.",
+    form=_window,
+)
+
+
+class Truce:
+    """Who may not take from whom in this cycle. False when there is nobody."""
+
+    def __init__(self, session: Session, window: str) -> None:
+        self.window = window
+        since = session.now - _window(window)
+        recent = [taking for taking in session.snapshot.takings if taking.at > since]
+        self._jobs = {(taking.victim, taking.claimant) for taking in recent}
+        self._queues = {(taking.queue, taking.claimant) for taking in recent if taking.queue}
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
+    def protects(self, holder: Job, claimant: Job) -> bool:
+        """Whether the holder of a room is safe from a claimant who lost it, itself or its queue, a short while ago."""
+        return (claimant.key, holder.key) in self._jobs or (claimant.queue, holder.key) in self._queues

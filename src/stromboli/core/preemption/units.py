@@ -1,0 +1,115 @@
+"""Units of eviction: a task that its gang can spare, or a gang that goes whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stromboli.core.model.jobs.job import Job, ready_in, role_ready
+from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task
+from stromboli.core.preemption.candidates import Candidate, Pool
+from stromboli.core.preemption.cost import Grade
+from stromboli.core.preemption.rules import Terms
+from stromboli.core.session.session import Session
+
+_HOLDING = frozenset(status.value for status in ALLOCATED_STATUSES)
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """Tasks that go together or not at all."""
+
+    tasks: Sequence[Task]
+    grade: Grade
+
+
+class Spare:
+    """How many tasks a job can do without before it is below its minimum."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._left = ready_in(job.counts) - job.min_available
+        self._roles: dict[str, int] = {}
+        self._sub_jobs: dict[str, int] = {}
+
+    def take(self, task: Task) -> bool:
+        """Whether this task can go as well; if so, it is counted as gone."""
+        if self._left <= 0 or not self._role_can_spare(task) or not self._sub_job_can_spare(task):
+            return False
+        self._left -= 1
+        self._roles[task.role] = self._roles.get(task.role, 0) + 1
+        self._sub_jobs[task.sub_job] = self._sub_jobs.get(task.sub_job, 0) + 1
+        return True
+
+    def _role_can_spare(self, task: Task) -> bool:
+        job = self._job
+        minimum = job.spec.min_task_member.get(task.role, 0) if job.role_minimums_apply else 0
+        return minimum <= 0 or role_ready(job.role_counts[task.role]) - self._roles.get(task.role, 0) > minimum
+
+    def _sub_job_can_spare(self, task: Task) -> bool:
+        """A sub-job that is needed keeps its minimum; one that is broken anyway, or not needed, need not."""
+        sub_job = self._job.sub_jobs.get(task.sub_job)
+        if sub_job is None or sub_job.policy is None or not sub_job.policy.minimum:
+            return True
+        if self._surplus(task.sub_job) != 0:
+            return True
+        whole = [each for each in self._job.sub_jobs_of(sub_job.policy) if self._surplus(each.key) >= 0]
+        return len(whole) > sub_job.policy.minimum
+
+    def _surplus(self, key: str) -> int:
+        sub_job = self._job.sub_jobs[key]
+        return ready_in(sub_job.counts) - self._sub_jobs.get(key, 0) - sub_job.min_available
+
+
+class UnitMaker:
+    """Makes units out of lawful victims."""
+
+    def __init__(self, session: Session, terms: Terms, pool: Pool) -> None:
+        self._session = session
+        self._terms = terms
+        self._pool = pool
+
+    def units(self, claimant: Task, victims: Sequence[Candidate]) -> list[Unit]:
+        """What can go of these victims. A gang that would be broken is there once, with all its members."""
+        spares: dict[str, Spare] = {}
+        whole: set[str] = set()
+        units = []
+        budgets, jobs = self._session.ledger.budgets, self._session.jobs
+        for victim in victims:
+            task = victim.task
+            if budgets.of_task and not budgets.may_spend((task.uid,)):
+                continue
+            if task.job == claimant.job or len(jobs[task.job].tasks) == 1:
+                units.append(Unit((task,), victim.grade))
+                continue
+            spare = spares.get(task.job)
+            if spare is None:
+                spare = spares[task.job] = Spare(jobs[task.job])
+            if spare.take(task):
+                units.append(Unit((task,), victim.grade))
+            elif self._terms.takes_gangs and task.job not in whole:
+                whole.add(task.job)
+                gang = self.whole_gang(claimant, victim)
+                if gang is not None:
+                    units.append(gang)
+        return units
+
+    def whole_gang(self, claimant: Task, first: Candidate) -> Unit | None:
+        """All members of a gang, if every one of them may go."""
+        session, codes = self._session, self._session.ledger.codes
+        job = session.jobs[first.task.job]
+        asking = session.jobs[claimant.job]
+        members = [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
+        if not all(self._pool.stands(task) for task in members):
+            return None
+        members = session.victims_in_order(members, asking)
+        if not self.may_all_go(claimant, members) or not session.ledger.budgets.may_spend([t.uid for t in members]):
+            return None
+        top = max(self._pool.candidate(asking, task).grade for task in members)
+        return Unit(members, (*top[:-1], True))
+
+    def may_all_go(self, claimant: Task, members: Sequence[Task]) -> bool:
+        """Whether each of these may go as things stand. They go at once, so none of them is judged by what is left
+        after the others.
+        """
+        return all(self._terms.lawful(claimant, [task]) for task in members)

@@ -1,0 +1,90 @@
+"""Placing k copies of a class at once, exactly as one by one would.
+
+One by one always takes the best node (the lowest index among equals), which changes that node's score, and so
+on. It never touches a node outside the k best ones. So: take those, compute for each the score of its 1st, 2nd,
+... copy, and merge these sequences. A node once taken stays the best until one of its copies scores below the
+lowest score it was taken at; therefore the order of taking is a stable sort by the running minimum of each
+sequence. Nothing is assumed about how scores change.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from stromboli.core.model.nodes.table import Index, Vector
+from stromboli.core.search.class_view import REFUSED, ClassView
+from stromboli.core.search.lookahead import Ahead
+from stromboli.core.search.ranking import Ranking
+
+#: Up to this many copies the first look is as deep as it can be needed.
+_SHALLOW = 12
+#: Up to this many copies inside a domain are placed one by one, by what is known of further copies.
+_FEW = 24
+
+
+def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index | None = None) -> list[int]:
+    """Node rows for up to `wanted` copies, in the order of taking; all of them `inside`, where that is given.
+
+    The scores are left as they will be once the copies are placed.
+    """
+    if inside is not None and not len(inside):
+        return []
+    if inside is not None and wanted <= _FEW:
+        view.ahead = view.ahead or Ahead()
+        return view.ahead.place(view, ranking, wanted, inside)
+    rows = ranking.best(wanted) if inside is None else inside[Ranking(ranking.scores[inside]).best(wanted)]
+    if not len(rows):
+        return []
+    deepest = wanted if wanted <= _SHALLOW else min(wanted, _most_that_fit(view, rows))
+    depth = deepest if wanted <= _SHALLOW else 2 * (wanted // len(rows)) + 4
+    while True:
+        copies = min(depth, deepest) + 1
+        table = _scores_of_copies(view, rows, copies)
+        order = _order_of_taking(table, wanted)
+        owners = order // copies
+        taken = np.bincount(owners, minlength=len(rows))
+        if copies > deepest or taken.max() < copies:
+            break
+        depth *= 4
+    ranking.replace(rows, table.take(_starts(len(rows), copies) + taken))
+    if view.ahead is not None:
+        view.ahead.forget(rows.tolist())
+    return rows[owners].tolist()
+
+
+def _order_of_taking(table: Vector, wanted: int) -> Index:
+    """The best `wanted` entries of the flattened table, without those that are refused."""
+    running = np.minimum.accumulate(table, axis=1).ravel()
+    order = np.argsort(-running, kind="stable")[:wanted]
+    return order if running[order[-1]] > REFUSED else order[running[order] > REFUSED]
+
+
+def _most_that_fit(view: ClassView, rows: Index) -> int:
+    """How many copies the roomiest of the rows could hold by its idle amounts."""
+    books, request = view.ledger.books, view.task_class.request
+    dimension, amount = request[0]
+    capacity = books[dimension][rows] // amount
+    for dimension, amount in request[1:]:
+        np.minimum(capacity, books[dimension][rows] // amount, out=capacity)
+    return int(capacity.max())
+
+
+def _scores_of_copies(view: ClassView, rows: Index, copies: int) -> Vector:
+    """Entry (i, j): the score of row i for one more copy after j copies."""
+    index, number = rows.repeat(copies), _counted(len(rows), copies)
+    imagined = view.ledger.hypothetical(index, number, view.task_class, certain=True)
+    return view.evaluate(imagined).reshape(len(rows), copies)
+
+
+@lru_cache(maxsize=256)
+def _counted(rows: int, copies: int) -> Index:
+    """0, 1, ... copies - 1, again and again for each row."""
+    return np.tile(np.arange(copies, dtype=np.int64), rows)
+
+
+@lru_cache(maxsize=256)
+def _starts(rows: int, copies: int) -> Index:
+    """Where each row begins in the flattened table."""
+    return np.arange(rows, dtype=np.int64) * copies

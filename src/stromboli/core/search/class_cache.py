@@ -1,0 +1,41 @@
+"""What a rule works out once per class and cycle, so that asking it again is cheap."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.tasks.task_class import TaskClass
+
+Kept = TypeVar("Kept")
+
+
+class ClassMemory(Generic[Kept]):
+    """Answers by class, true for one ledger.
+
+    Rules live as long as the configuration, classes and ledgers do not: with another ledger everything is
+    forgotten, and the ledger itself is not kept alive.
+    """
+
+    __slots__ = ("_kept", "_ledger", "_make")
+
+    def __init__(self, make: Callable[[TaskClass, Ledger], Kept]) -> None:
+        self._make = make
+        self._kept: dict[TaskClass, Kept] = {}
+        self._ledger: Callable[[], Ledger | None] = _no_ledger
+
+    def of(self, task_class: TaskClass, ledger: Ledger) -> Kept:
+        if self._ledger() is not ledger:
+            self._ledger = weakref.ref(ledger)
+            self._kept = {}
+        try:
+            return self._kept[task_class]
+        except KeyError:
+            made = self._kept[task_class] = self._make(task_class, ledger)
+            return made
+
+
+def _no_ledger() -> None:
+    return None

@@ -1,0 +1,202 @@
+"""What a cycle knows about one class of tasks: which nodes may take one, and how good each is.
+
+The answer is a vector of scores, minus infinity where a node is refused. It is computed once for all nodes and
+then kept fresh: the ledger logs which rows changed, and only those are asked again. Static answers outlive the
+cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Index, Mask, Vector
+from stromboli.core.model.reasons import Reason
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.avoided_nodes import UNREFUSED
+from stromboli.core.search.lookahead import Ahead
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+from stromboli.core.search.ranking import Ranking, ranking_of
+from stromboli.core.search.shard_filter import IN_SHARD
+from stromboli.core.session.program import Program
+from stromboli.core.session.refusals import NodeRefusals
+
+#: Scores are brought to this grid (per point), so that equal nodes are equal and rounding noise picks nobody.
+GRID = np.array(1024.0)
+REFUSED = -np.inf
+_REFUSED = np.array(REFUSED)
+
+Rule = TypeVar("Rule", NodeFilter, NodeScorer)
+
+
+@dataclass(slots=True)
+class StaticAnswer:
+    """What follows from the facts of nodes alone."""
+
+    #: Sum of static scores, minus infinity where a static rule refuses.
+    scores: Vector
+    admitted: Mask
+    #: Whether some admitted node could take a task of the class if it were empty.
+    possible: bool
+    #: Which rule refused which nodes; the words are made when somebody asks for them.
+    refused_by: Sequence[tuple[NodeFilter, Mask]] = ()
+    _groups: list[tuple[Reason, Index]] | None = None
+    #: Why the class is not possible, kept by the search once it has put it into words.
+    refusal: NodeRefusals | None = None
+
+    def groups(self, task_class: TaskClass, ledger: Ledger) -> list[tuple[Reason, Index]]:
+        """Why nodes were refused, each reason with its nodes."""
+        if self._groups is None:
+            given = (rule.refusals(task_class, ledger, refused) for rule, refused in self.refused_by)
+            self._groups = [group for groups in given for group in groups]
+        return self._groups
+
+
+class ClassView:
+    """The fresh answers of one class in one cycle."""
+
+    __slots__ = (
+        "ahead", "cluster_filters", "cluster_scorers", "fresh", "ledger", "ranking", "refusal", "request", "room",
+        "room_at", "row_filters", "row_scorers", "static", "task_class",
+    )  # fmt: skip
+
+    def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
+        self.task_class = task_class
+        self.ledger = ledger
+        #: The request as arrays without dimensions, which NumPy takes faster than Python numbers.
+        self.request = tuple((d, np.array(amount, dtype=np.int64)) for d, amount in task_class.request)
+        kept: StaticAnswer | None = program.statics_for(ledger.nodes).get(task_class)
+        self.static = kept or _static_answer(task_class, program, ledger)
+        # nobody needs to be asked about a class that no node could ever take
+        filters = _concerned(program.filters, self) if self.static.possible else []
+        scorers = _concerned(program.scorers, self) if self.static.possible else []
+        self.row_filters = [rule for rule in filters if rule.locality is Locality.ROW]
+        self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
+        self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
+        self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
+        self.ranking: Ranking | None = None
+        #: What is known of further copies, once a few were placed inside a domain.
+        self.ahead: Ahead | None = None
+        #: How far in the ledger's log the scores are true.
+        self.fresh = 0
+        #: Copies that found room when the class was last refused, why not more, and the ledger's `freed` at that time.
+        self.room = 0
+        self.room_at = -1
+        self.refusal: NodeRefusals | None = None
+
+    @property
+    def reaches_over_cluster(self) -> bool:
+        return bool(self.cluster_filters or self.cluster_scorers)
+
+    def refresh(self) -> Ranking:
+        """The scores of all nodes as the ledger stands now."""
+        ledger = self.ledger
+        log, ranking = ledger.log, self.ranking
+        changed = log.position - self.fresh
+        if ranking is None or changed * 3 > len(ledger.nodes):
+            ranking, self.ahead = ranking_of(self.evaluate(ledger.roomy_rows)), None
+            self.ranking = ranking
+        elif changed:
+            index = log.since(self.fresh)
+            if self.ahead is not None:
+                self.ahead.forget(index.tolist())
+            ranking.replace(index, self.evaluate(ledger.rows(index, certain=True)))
+        self.fresh = log.position
+        return ranking
+
+    def settle(self) -> None:
+        """The copies that were just chosen are placed: their rows already have the scores they have now."""
+        self.fresh = self.ledger.log.position
+
+    def evaluate(self, rows: Rows) -> Vector:
+        """Scores of these rows, minus infinity where the class does not fit or is refused."""
+        task_class, ledger = self.task_class, self.ledger
+        fits = self.fits(rows)
+        for rule in self.row_filters:
+            fits &= rule.admits(task_class, rows, ledger)
+        static = self.static.scores
+        total = static if rows.index is None else static[rows.index]
+        if rows.index is None and not (fits & self.static.admitted).any():
+            return np.full(len(rows), REFUSED)
+        for scorer in self.row_scorers:
+            total = total + scorer.scores(task_class, rows, ledger, None)
+        total = total * GRID
+        return np.where(fits, np.rint(total, out=total), _REFUSED)
+
+    def fits(self, rows: Rows) -> Mask:
+        """Which rows have what the class asks for, idle and not held for somebody who waits for the rest."""
+        dimension, amount = self.request[0]
+        fits = rows.idle(dimension) >= amount
+        for dimension, amount in self.request[1:]:
+            fits &= rows.idle(dimension) >= amount
+        if self.ledger.holds_rooms:
+            for dimension, amount in self.request:
+                fits &= rows.future_idle(dimension) >= amount
+        return fits
+
+    def fits_later(self, rows: Rows) -> Mask:
+        """Which rows will have it once everything that is being released is gone."""
+        fits = self.static.admitted.copy()
+        for dimension, amount in self.task_class.request:
+            fits &= rows.future_idle(dimension) >= amount
+        return fits
+
+    def evaluate_later(self) -> Vector:
+        """Scores of all nodes for waiting on them."""
+        rows, task_class, ledger = self.ledger.later_rows, self.task_class, self.ledger
+        fits = self.fits_later(rows)
+        for rule in (*self.row_filters, *self.cluster_filters):
+            if not fits.any():
+                break
+            fits &= rule.admits(task_class, rows, ledger)
+        total = self.static.scores
+        for scorer in self.row_scorers:
+            total = total + scorer.scores(task_class, rows, ledger, None)
+        return np.where(fits, np.rint(total * GRID), REFUSED)
+
+    def over_cluster(self, scores: Vector) -> Vector:
+        """Scores with the rules added that depend on what stands elsewhere."""
+        rows, task_class, ledger = self.ledger.all_rows, self.task_class, self.ledger
+        admitted = scores > REFUSED
+        for rule in self.cluster_filters:
+            if not admitted.any():
+                break
+            admitted &= rule.admits(task_class, rows, ledger)
+        total = scores
+        for scorer in self.cluster_scorers:
+            total = total + np.rint(scorer.scores(task_class, rows, ledger, admitted) * GRID)
+        return np.where(admitted, total, REFUSED)
+
+
+def _concerned(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
+    """The rules over rows and over the cluster that have something to say about the class."""
+    task_class, ledger = view.task_class, view.ledger
+    return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.concerns(task_class, ledger)]
+
+
+def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> StaticAnswer:
+    """Ask the static rules about all nodes, and keep the answer for as long as the nodes stay what they are."""
+    rows = ledger.all_rows
+    admitted = np.ones(len(rows), dtype=np.bool_)
+    refused_by = []
+    for rule in (IN_SHARD, UNREFUSED, *program.filters):
+        if rule.locality is Locality.STATIC and rule.concerns(task_class, ledger):
+            refused = admitted & ~rule.admits(task_class, rows, ledger)
+            if refused.any():
+                refused_by.append((rule, refused))
+                admitted &= ~refused
+    scores = np.zeros(len(rows))
+    for scorer in program.scorers:
+        if scorer.locality is Locality.STATIC and scorer.concerns(task_class, ledger):
+            scores = scores + scorer.scores(task_class, rows, ledger, admitted)
+    large_enough = admitted.copy()
+    for dimension, amount in task_class.request:
+        large_enough &= rows.allocatable(dimension) >= amount
+    answer = StaticAnswer(np.where(admitted, scores, REFUSED), admitted, bool(large_enough.any()), refused_by)
+    program.statics_for(ledger.nodes)[task_class] = answer
+    return answer

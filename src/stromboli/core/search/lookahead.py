@@ -1,0 +1,71 @@
+"""Placing a few copies of a class inside a domain, with the scores of further copies known beforehand.
+
+Gang after gang of one class goes into the same domain. What a node will be worth with one more copy, with two more, and
+so on depends on that node alone, so it is worked out for all nodes of the domain at once. It stays true until something
+other than copies of the class changes the node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stromboli.core.model.nodes.table import Index, Vector
+from stromboli.core.search.ranking import Ranking
+
+if TYPE_CHECKING:
+    from stromboli.core.search.class_view import ClassView
+
+#: How many further copies are looked at, and for how many nodes at a time.
+_DEPTH = 8
+_WIDTH = 128
+
+
+class Ahead:
+    """What is known of nodes beyond their scores of now: those of further copies, the next one last."""
+
+    __slots__ = ("_following",)
+
+    def __init__(self) -> None:
+        self._following: dict[int, list[float]] = {}
+
+    def forget(self, rows: Iterable[int]) -> None:
+        """These nodes were changed by somebody else."""
+        for row in rows:
+            self._following.pop(row, None)
+
+    def place(self, view: ClassView, ranking: Ranking, wanted: int, inside: Index) -> list[int]:
+        """Node rows for up to `wanted` copies, one by one: the best, the lowest index among equals. The scores are left
+        as they will be once the copies are placed.
+        """
+        scores = ranking.scores[inside]
+        taken: list[int] = []
+        best, row_at, following, refused = scores.argmax, inside.item, self._following, -np.inf
+        for _ in range(wanted):
+            place = best()
+            if scores[place] == refused:
+                break
+            row = row_at(place)
+            if not following.get(row):
+                self._look(view, inside, scores, taken)
+            scores[place] = following[row].pop()
+            taken.append(row)
+        ranking.replace(inside, scores)
+        return taken
+
+    def _look(self, view: ClassView, inside: Index, scores: Vector, taken: Sequence[int]) -> None:
+        """Look ahead from here for the best of the nodes of which nothing more is known."""
+        following = self._following
+        chosen = inside[Ranking(scores).best(_WIDTH)].tolist()
+        rows = [row for row in chosen if not following.get(row)]
+        copies = np.tile(np.arange(1, _DEPTH + 1), (len(rows), 1))
+        if taken:
+            already = Counter(taken)
+            copies += np.array([already[row] for row in rows])[:, None]
+        index = np.array(rows, dtype=np.int64).repeat(_DEPTH)
+        imagined = view.ledger.hypothetical(index, copies.ravel(), view.task_class, certain=True)
+        known = view.evaluate(imagined).reshape(len(rows), _DEPTH)[:, ::-1]
+        following.update(zip(rows, known.tolist(), strict=True))

@@ -1,0 +1,233 @@
+"""Finding nodes for tasks: the one place where filters, scores and room come together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from stromboli.core.config.combining import first_answer
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Amount
+from stromboli.core.model.nodes.table import Index, Mask, Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import PODS, ResourceAxis
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.batch_placement import place_copies
+from stromboli.core.search.class_view import GRID, REFUSED, ClassView
+from stromboli.core.search.ranking import Ranking
+from stromboli.core.session.program import Program
+from stromboli.core.session.refusals import NodeRefusals
+
+#: Score vectors kept for classes that are not being asked about right now. Beyond it the oldest are computed again.
+_KEPT_BYTES = 256 << 20
+_ROOM_HELD = Reason(Code.ROOM_HELD, "node(s) had room that is kept for pods that were promised it")
+
+
+class NodeSearch:
+    """Answers "where?" for classes of tasks, over the whole cluster or inside a domain."""
+
+    def __init__(self, program: Program, ledger: Ledger, axis: ResourceAxis) -> None:
+        self._program = program
+        self._ledger = ledger
+        self._axis = axis
+        self._views: dict[int, ClassView] = {}
+        self._most_views = max(8, _KEPT_BYTES // (8 * max(1, len(ledger.nodes))))
+        self._best_node = program.flat["best_node"]
+        #: Nodes that come after all others, if there are any.
+        self._last = ledger.nodes.last
+        #: The task for which nodes are being chosen, for rules over the cluster that look beyond its class.
+        self.asking: Task | None = None
+
+    def view(self, task_class: TaskClass) -> ClassView:
+        view = self._views.get(task_class.number)
+        if view is None:
+            view = self._views[task_class.number] = ClassView(task_class, self._program, self._ledger)
+            if len(self._views) > self._most_views:
+                del self._views[next(iter(self._views))]
+        return view
+
+    def known_room(self, view: ClassView) -> int | None:
+        """How many copies found room when the class was last refused, if nothing has been freed since."""
+        if not view.static.possible:
+            view.refusal = self._hopeless(view)
+            return 0
+        return view.room if view.room_at == self._ledger.freed else None
+
+    def _hopeless(self, view: ClassView) -> NodeRefusals:
+        """Why no node could take the class even if it were empty."""
+        static, ledger = view.static, self._ledger
+        if static.refusal is None:
+            groups = list(static.groups(view.task_class, ledger))
+            groups += self._short_of(view.task_class, static.admitted, ledger.all_rows.allocatable)[0]
+            static.refusal = NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, None)))
+        return static.refusal
+
+    def remember_room(self, view: ClassView, room: int) -> None:
+        """Only to be called when the books hold nothing that may still be given back."""
+        view.room, view.room_at = room, self._ledger.freed
+
+    # -- choosing -----------------------------------------------------------------------------------------------
+
+    def places(self, task: Task, wanted: int, within: Mask | None = None) -> list[int]:
+        """Rows for up to `wanted` tasks like this one, idle right now, best first.
+
+        More than one only where one by one would choose the same; ask again for the rest. The caller places them at
+        once and then calls `settle`.
+        """
+        if self._last is None:
+            return self._places(task, wanted, within)
+        return next(filter(None, (self._places(task, wanted, group) for group in self.groups(within))), [])
+
+    def groups(self, within: Mask | None) -> tuple[Mask | None, ...]:
+        """The nodes on offer, cut into those of which all come before the next ones."""
+        if self._last is None:
+            return (within,)
+        groups = (~self._last, self._last) if within is None else (within & ~self._last, within & self._last)
+        return tuple(group for group in groups if group.any())
+
+    def _places(self, task: Task, wanted: int, within: Mask | None) -> list[int]:
+        view = self.view(task.task_class)
+        ranking = view.refresh()
+        if view.reaches_over_cluster or self._best_node:
+            row = self._one(view, task, ranking.scores, within)
+            return [row] if row >= 0 else []
+        if within is not None:
+            return place_copies(view, ranking, wanted, within.nonzero()[0])
+        if wanted == 1:
+            row = ranking.first()
+            return [row] if row >= 0 else []
+        return place_copies(view, ranking, wanted)
+
+    def settle(self, task_class: TaskClass, rows: list[int]) -> None:
+        """The rows that `places` gave were taken just now."""
+        if len(rows) > 1:
+            self.view(task_class).settle()
+
+    def place_later(self, task: Task, within: Mask | None = None) -> int:
+        """The row to wait on: the best that fits once everything that is being released is gone; -1 for none."""
+        ledger = self._ledger
+        if not ledger.is_waiting_for_release:
+            return -1
+        view, self.asking = self.view(task.task_class), task
+        scores = view.evaluate_later()
+        for scorer in view.cluster_scorers:
+            admitted = scores > REFUSED
+            scores = scores + np.rint(scorer.scores(task.task_class, ledger.later_rows, ledger, admitted) * GRID)
+        rows = (self._choose(task, _inside(scores, group)) for group in self.groups(within))
+        return next((row for row in rows if row >= 0), -1)
+
+    def _one(self, view: ClassView, task: Task, scores: Vector, within: Mask | None) -> int:
+        scores, self.asking = _inside(scores, within), task
+        if view.reaches_over_cluster:
+            scores = view.over_cluster(scores)
+        return self._choose(task, scores)
+
+    def _choose(self, task: Task, scores: Vector) -> int:
+        best = Ranking(scores).first()
+        if best < 0 or not self._best_node:
+            return best
+        chosen = first_answer(self._best_node, task, self._named(scores))
+        return best if chosen is None else self._row_named(chosen, scores, best)
+
+    def _named(self, scores: Vector) -> Mapping[str, float]:
+        """Scores by node, in points rather than in steps of the grid."""
+        names = self._ledger.nodes.names
+        return {names[row]: float(scores[row] / GRID) for row in np.flatnonzero(scores > REFUSED).tolist()}
+
+    def _row_named(self, name: str, scores: Vector, best: int) -> int:
+        """The chosen node, unless the plugin named one that was not on offer."""
+        row = self._ledger.nodes.index.get(name, -1)
+        return row if row >= 0 and scores[row] > REFUSED else best
+
+    def admits(self, task: Task, row: int) -> bool:
+        """Whether this one node may take the task now or later, for a node that was nominated."""
+        view, ledger = self.view(task.task_class), self._ledger
+        rows = ledger.rows(np.array([row], dtype=np.int64), later=True)
+        if not view.static.admitted[row]:
+            return False
+        if any((rows.future_idle(d) < amount).any() for d, amount in task.task_class.request):
+            return False
+        if not all(rule.admits(task.task_class, rows, ledger).all() for rule in view.row_filters):
+            return False
+        return all(rule.admits(task.task_class, ledger.later_rows, ledger)[row] for rule in view.cluster_filters)
+
+    def fits_now(self, task_class: TaskClass, row: int) -> bool:
+        """Whether a node that admits the class need not be waited for."""
+        view, ledger = self.view(task_class), self._ledger
+        rows = ledger.rows(np.array([row], dtype=np.int64))
+        if not view.fits(rows)[0] or not all(rule.admits(task_class, rows, ledger)[0] for rule in view.row_filters):
+            return False
+        return all(rule.admits(task_class, ledger.all_rows, ledger)[row] for rule in view.cluster_filters)
+
+    # -- explaining ---------------------------------------------------------------------------------------------
+
+    def refusals(self, task_class: TaskClass, within: Mask | None = None) -> NodeRefusals:
+        """Why no node takes the class right now: every node under the first rule that refuses it.
+
+        Tasks that ask for nothing are not made to wait for a slot: for them only what is idle counts.
+        """
+        view, ledger = self.view(task_class), self._ledger
+        if not len(ledger.nodes):
+            return NodeRefusals(0, ())
+        groups = list(view.static.groups(task_class, ledger))
+        waits = (ledger.is_waiting_for_release or ledger.holds_rooms) and not task_class.best_effort
+        rows = ledger.later_rows if waits else ledger.all_rows
+        room = rows.future_idle if waits else rows.idle
+        admitted = view.static.admitted
+        kept = self._kept_from(task_class, admitted) if ledger.holds_rooms else None
+        if kept is not None and kept.any():
+            groups.append((_ROOM_HELD, np.flatnonzero(kept)))
+            admitted = admitted & ~kept
+        short, left = self._short_of(task_class, admitted, room)
+        groups.extend(short)
+        for rule in (*view.row_filters, *view.cluster_filters):
+            refused = left & ~rule.admits(task_class, rows, ledger)
+            if refused.any():
+                groups.extend(rule.refusals(task_class, ledger, refused))
+                left &= ~refused
+        return NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, within)))
+
+    def _kept_from(self, task_class: TaskClass, admitted: Mask) -> Mask:
+        """Which nodes lack nothing but what is kept for tasks that were promised it."""
+        rows, held = self._ledger.all_rows, self._ledger.held
+        lacks, would_do = np.zeros(len(rows), dtype=np.bool_), admitted.copy()
+        for dimension, amount in task_class.request:
+            free = rows.future_idle(dimension)
+            lacks |= free < amount
+            would_do &= free + held[dimension] >= amount
+        return would_do & lacks
+
+    def _short_of(
+        self, task_class: TaskClass, admitted: Mask, room: Callable[[int], Amount]
+    ) -> tuple[list[tuple[Reason, Index]], Mask]:
+        """What the admitted nodes are short of, perhaps of several things each, and which are short of nothing."""
+        left, groups = admitted.copy(), []
+        for dimension, amount in task_class.request:
+            short = admitted & (room(dimension) < amount)
+            if short.any():
+                groups.append((self._shortage(dimension), np.flatnonzero(short)))
+                left &= ~short
+        return groups, left
+
+    def _shortage(self, dimension: int) -> Reason:
+        if dimension == PODS:
+            return Reason(Code.TOO_MANY_PODS, "Too many pods")
+        return Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {self._axis.names[dimension]}")
+
+
+def _inside(scores: Vector, within: Mask | None) -> Vector:
+    return scores if within is None else np.where(within, scores, REFUSED)
+
+
+def _grouped(groups: list[tuple[Reason, Index]], within: Mask | None) -> Iterator[tuple[Reason, Index]]:
+    """One group per reason, and only the nodes that were on offer."""
+    merged: dict[Reason, list[Index]] = {}
+    for reason, nodes in groups:
+        merged.setdefault(reason, []).append(nodes)
+    for reason, parts in merged.items():
+        nodes = np.concatenate(parts)
+        nodes = nodes if within is None else nodes[within[nodes]]
+        if len(nodes):
+            yield reason, nodes

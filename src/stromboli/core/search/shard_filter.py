@@ -1,0 +1,49 @@
+"""Nodes of other shards: no candidates, and whoever stands on them is not asked to leave.
+
+Where a scheduler may use them after its own, the search offers its own first; see `NodeSearch.groups`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Mask
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.node_rules import Locality, NodeFilter
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+_REASON = Reason(Code.OUTSIDE_SHARD, "node(s) didn't belong to this scheduler's shard")
+
+
+class InShard(NodeFilter):
+    """A node of another shard takes nothing. Holds in every configuration, before all rules of plugins."""
+
+    locality = Locality.STATIC
+    name = "shard"
+
+    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return ledger.nodes.barred is not None
+
+    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        barred = ledger.nodes.barred
+        return np.ones(len(rows), dtype=np.bool_) if barred is None else ~barred
+
+    def refusal(self, task_class: TaskClass) -> Reason:
+        return _REASON
+
+
+IN_SHARD = InShard()
+
+
+def is_barred(session: Session, task: Task) -> bool:
+    """Whether a task stands on a node of another shard."""
+    barred = session.nodes.barred
+    return barred is not None and (row := session.ledger.row_of(task)) >= 0 and bool(barred[row])

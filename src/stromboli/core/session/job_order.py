@@ -1,0 +1,109 @@
+"""Whose turn it is: the best queue, and in it the best job, by keys taken when they line up.
+
+A queue's key changes only when the queue itself gets something, so a heap is enough; a policy that makes queues
+depend on each other says so, and then every turn looks at all of them. Where keys only grow, an old key is never too
+large, and it is enough to look again at the queue that seems to be the best.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import Queue
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+_Line = list[tuple[tuple[Any, ...], Job]]
+
+
+class Turns:
+    """Jobs in line behind their queues."""
+
+    def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
+        self._session = session
+        self._lines: dict[str, _Line] = {}
+        for job in jobs:
+            key = self._key_of_job(job)
+            if key is not None:
+                self._lines.setdefault(job.queue, []).append((key, job))
+        for line in self._lines.values():
+            heapq.heapify(line)
+        self._live = session.queue_order_reaches_others
+        self._grows = self._live and session.queue_order_only_grows
+        self._freed = session.ledger.freed
+        self._queues = self._keyed(self._lines)
+
+    def _keyed(self, names: Iterable[str]) -> list[tuple[tuple[Any, ...], str]]:
+        """Queues in line with their keys."""
+        keyed = [(key, name) for name in names if (key := self._key_of_queue(name)) is not None]
+        heapq.heapify(keyed)
+        return keyed
+
+    def _key_of_queue(self, name: str) -> tuple[Any, ...] | None:
+        """None for a queue that cannot be given a key: it is not served any more."""
+        queue = self._session.queues[name]
+        try:
+            return self._session.queue_order_key(queue)
+        except Exception as error:
+            self._session.blame_for_queue(queue, error)
+            return None
+
+    def _key_of_job(self, job: Job) -> tuple[Any, ...] | None:
+        """None for a job that cannot be given a key: it has no more turn."""
+        try:
+            return self._session.job_order_key(job)
+        except Exception as error:
+            self._session.blame(job, error)
+            return None
+
+    def next_queue(self) -> Queue | None:
+        """Take the best queue that has jobs in line. It is out of line until `return_queue`."""
+        if self._queues and self._is_outdated():
+            self._queues = self._keyed([name for _, name in self._queues])
+        while self._queues:
+            _, name = heapq.heappop(self._queues)
+            if self._lines[name] and not (self._grows and self._moves_back(name)):
+                return self._session.queues[name]
+        return None
+
+    def _is_outdated(self) -> bool:
+        """Whether keys in line may be too large."""
+        freed, self._freed = self._freed, self._session.ledger.freed
+        return self._live and not (self._grows and freed == self._freed)
+
+    def _moves_back(self, name: str) -> bool:
+        """Whether a queue that was taken out of line belongs behind another by now, or nowhere."""
+        key = self._key_of_queue(name) if self._queues else ()
+        if key is not None and self._queues and key > self._queues[0][0]:
+            heapq.heappush(self._queues, (key, name))
+            return True
+        return key is None
+
+    def return_queue(self, queue: Queue) -> None:
+        """Put a queue back in line. One that is alone needs no key: there is nobody to be compared with."""
+        key = self._key_of_queue(queue.name) if self._queues else ()
+        if key is not None:
+            heapq.heappush(self._queues, (key, queue.name))
+
+    def next_job(self, queue: Queue) -> Job | None:
+        """Take the best job of a queue. It is out of line until `return_job`."""
+        line = self._lines[queue.name]
+        return heapq.heappop(line)[1] if line else None
+
+    def one_by_one(self) -> Iterator[Job]:
+        """One job for each turn of its queue; queues that have had all they may have are passed over."""
+        while (queue := self.next_queue()) is not None:
+            if not self._session.is_overused(queue):
+                job = self.next_job(queue)
+                if job is not None:
+                    yield job
+                self.return_queue(queue)
+
+    def return_job(self, job: Job) -> None:
+        key = self._key_of_job(job)
+        if key is not None:
+            heapq.heappush(self._lines[job.queue], (key, job))

@@ -1,0 +1,104 @@
+"""Rooms that were promised in earlier cycles: nobody else gets them before it is the turn of their job.
+
+A pod is nominated for a node while others are still leaving it. Without this, whoever is served first would take what
+they leave behind, and somebody would have been evicted for nothing. A held room is known to the nodes alone: it counts
+for no job and no queue, so it changes nobody's place in line. It is given up when its pod or its node is gone, when its
+job or its queue may not be served, and when its job had its turn and could not use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.tasks.task import Task
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+
+class Room(NamedTuple):
+    task: Task
+    row: int
+
+
+class HeldRooms:
+    """The rooms that are held at this moment, by job. False when there are none."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._held: dict[str, list[Room]] = {}
+        #: Jobs with those who had to make room for them a while ago.
+        self._made_room = {(taking.claimant, taking.victim) for taking in session.snapshot.takings}
+        nominated = [room for job in session.waiting for room in self._promised_to(job)]
+        if nominated:
+            self._hold_first(nominated)
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def are_kept_for(self, job: Job) -> bool:
+        """Whether some of them are the job's own."""
+        return job.key in self._held
+
+    def _promised_to(self, job: Job) -> Iterator[Room]:
+        if job.phase == "Pending":
+            return
+        index, codes = self._session.nodes.index, self._session.ledger.codes
+        for task in job.tasks.values():
+            if task.nominated_node and not codes[task.row] and not task.held_back and not task.task_class.best_effort:
+                row = index.get(task.nominated_node)
+                if row is not None:
+                    yield Room(task, row)
+
+    def _hold_first(self, rooms: Sequence[Room]) -> None:
+        """Hold the rooms of all who may be served, the most important first."""
+        session = self._session
+        jobs = {room.task.job: session.jobs[room.task.job] for room in rooms}
+        served = {name: not session.is_overused(session.queues[name]) for name in {job.queue for job in jobs.values()}}
+        ranks = {key: (-job.priority, job.spec.created, key) for key, job in jobs.items()}
+        for room in sorted(rooms, key=lambda room: (ranks[room.task.job], room.task.order)):
+            if served[jobs[room.task.job].queue]:
+                self._hold(room)
+
+    def _hold(self, room: Room) -> None:
+        session, task_class = self._session, room.task.task_class
+        queue = session.queue_of(session.jobs[room.task.job])
+        if session.allocatable(queue, task_class, 1) is None and session.search.admits(room.task, room.row):
+            session.ledger.hold(room.task, room.row)
+            for plugin in session.program.plugins.values():
+                plugin.on_hold(room.task, session.nodes.names[room.row])
+            self._held.setdefault(room.task.job, []).append(room)
+
+    def _let_go(self, key: str) -> list[Room]:
+        rooms = self._held.pop(key, [])
+        for room in rooms:
+            self._session.ledger.let_go(room.task, room.row)
+            for plugin in self._session.program.plugins.values():
+                plugin.on_let_go(room.task, self._session.nodes.names[room.row])
+        return rooms
+
+    @contextmanager
+    def open_to(self, job: Job) -> Iterator[None]:
+        """It is the job's turn: its own rooms are its to take, and so are those of less important jobs of its queue,
+        unless it had to make room for them: it would have been evicted for nothing, and again and again.
+
+        What it leaves is held again for the others, and for itself if it can start.
+        """
+        session, own = self._session, self._let_go(job.key)
+        others = [room for key in self._below(job) for room in self._let_go(key)]
+        try:
+            yield
+            if own and (session.job_ready(job) or session.job_pipelined(job)):
+                others += own
+        finally:
+            for room in others:
+                if session.ledger.is_pending(room.task):
+                    self._hold(room)
+
+    def _below(self, job: Job) -> list[str]:
+        jobs = self._session.jobs
+        less_important = (key for key in self._held if jobs[key].priority < job.priority)
+        return [key for key in less_important if jobs[key].queue == job.queue and (key, job.key) not in self._made_room]

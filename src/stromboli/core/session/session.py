@@ -1,0 +1,436 @@
+"""A session: one scheduling cycle over one snapshot, with its plugins opened.
+
+Actions ask the session; the session asks the plugins by the rules of the extension points and keeps what was
+decided and what was refused. Nothing here reaches out: the caller reads `decisions` when the session is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from stromboli.core.config.plugin import Event, PluginFailure
+from stromboli.core.model.devices.claims import ClaimOrder
+from stromboli.core.model.jobs.carryover import Aftermath
+from stromboli.core.model.jobs.eviction_history import Taking
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.jobs.reservation import Reservation
+from stromboli.core.model.ledger.ledger import BrokenBooks, Entry, Ledger
+from stromboli.core.model.nodes.table import Node
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import Amounts, Request, add_request
+from stromboli.core.model.snapshot import Snapshot
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.topology.hypernodes import BY_LABELS
+from stromboli.core.model.volumes.volumes import VolumeOrder
+from stromboli.core.search.node_search import NodeSearch
+from stromboli.core.session import questions
+from stromboli.core.session.decision_records import Accounts
+from stromboli.core.session.measurements import Measurements, Stopwatch
+from stromboli.core.session.nominations import HeldRooms
+from stromboli.core.session.program import Program
+from stromboli.core.session.refusals import JobRefusal, LastTransaction
+from stromboli.core.session.statement import Statement
+from stromboli.core.session.status import JobStatus, status_of
+from stromboli.core.topology.domain_capacity import DomainRoom
+from stromboli.core.topology.previous_domains import loss_told, wish_told
+
+
+@dataclass(slots=True)
+class Bind:
+    task: Task
+    node: str
+    #: What plugins want to travel with the binding.
+    annotations: dict[str, str]
+    #: What must be made ready before.
+    volumes: VolumeOrder | None = None
+    claims: ClaimOrder | None = None
+
+
+@dataclass(slots=True)
+class Eviction:
+    task: Task
+    reason: str
+    #: The job that wants the room, if any.
+    claimant: str = ""
+
+
+@dataclass(slots=True)
+class Decisions:
+    """What a cycle decided. The caller makes it real."""
+
+    #: One entry per committed statement: its members are bound together.
+    binds: list[list[Bind]] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    #: Pods that hold a room made by an eviction.
+    nominations: dict[str, str] = field(default_factory=dict)
+    #: By job, room that it will have once others have ended.
+    reservations: dict[str, Reservation] = field(default_factory=dict)
+
+
+class Session(questions.Questions):
+    """One cycle. `open` has run when the constructor returns."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        program: Program,
+        *,
+        uid: str = "",
+        seed: int = 0,
+        stopwatch: Stopwatch = lambda: 0.0,
+        accounts: Accounts | None = None,
+    ) -> None:
+        super().__init__(program)
+        self.uid = uid
+        self.seed = seed
+        self.snapshot = snapshot
+        self.now = snapshot.now
+        self.axis = snapshot.axis
+        self.nodes = snapshot.nodes
+        self.queues = snapshot.queues
+        self.ledger = Ledger(snapshot)
+        self.jobs = self.ledger.jobs
+        self.search = NodeSearch(program, self.ledger, snapshot.axis)
+        self.measurements = Measurements(stopwatch)
+        self.decisions = Decisions()
+        #: Where evictions are accounted for, if somebody wants to know.
+        self.accounts = accounts
+        #: By the uid of an evicted task, what its action says about it beside the account, in words.
+        self.eviction_notes: dict[str, Callable[[], str]] = {}
+        self.kept: list[Statement] = []
+        self.refusals: dict[str, JobRefusal] = {}
+        self.queue_refusals: dict[str, Reason] = {}
+        self.last_transactions: dict[str, LastTransaction] = {}
+        self.statuses: dict[str, JobStatus] = {}
+        self.warnings: list[str] = list(snapshot.warnings)
+        self._cycle_states: dict[str, dict[str, Any]] = {}
+        self._on_allocate = program.flat["on_allocate"]
+        self._on_deallocate = program.flat["on_deallocate"]
+        self._bind_context = program.flat["bind_context"]
+        self.total: Amounts = snapshot.books[self.ledger.layout.allocatable :].sum(axis=1).tolist()
+        self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
+        self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
+        #: By key, what is to be said of gangs that are below their minimum; nothing of those that are so no more.
+        self.stale: dict[str, str] = {}
+        #: Jobs whose status is derived at the end although nothing of theirs was waiting.
+        self.dirty_jobs: set[str] = set()
+        #: Jobs whose objects make sense: they may be let in, pods or not.
+        self.admissible: list[Job] = []
+        #: Those of them that can be scheduled now.
+        self.waiting: list[Job] = []
+        self._open()
+
+    def _sum_over_queues(self, promises: Iterable[Request]) -> Amounts:
+        total = [0] * self.snapshot.size
+        for promise in promises:
+            add_request(total, promise)
+        return total
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        for name, plugin in self.program.plugins.items():
+            with self.measurements.measure("plugin", name, "open"), self._blaming(f"plugin {name}"):
+                plugin.open(self)
+        for key in self.snapshot.waiting:
+            self._admit(self.jobs[key])
+
+    def _admit(self, job: Job) -> None:
+        """Take a job into the cycle, or say why not."""
+        fault = self._fault_of(job)
+        if fault is not None:
+            self.refuse(job, fault)
+            return
+        self.admissible.append(job)
+        self._warn_of_topology(job)
+        try:
+            invalid = self.job_valid(job)
+        except Exception as error:
+            self.blame(job, error)
+            return
+        if invalid is None:
+            self.waiting.append(job)
+        else:
+            self.refuse(job, invalid)
+
+    def _warn_of_topology(self, job: Job) -> None:
+        """A wish that nobody in this configuration can fulfil must not be passed over in silence."""
+        wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
+        if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
+            told = f"{wish_told(job)} has no effect: no configured plugin knows domains"
+            self.warnings.append(f"PodGroup {job.key}: {told}")
+        self.warnings += [f"PodGroup {job.key}: {told}" for told in loss_told(self, job)]
+
+    def _fault_of(self, job: Job) -> Reason | None:
+        if job.spec.fault:
+            return Reason(Code.INVALID_OBJECT, job.spec.fault)
+        if job.queue not in self.queues:
+            return Reason(Code.QUEUE_UNKNOWN, f"queue {job.queue!r} does not exist")
+        if job.spec.network.startswith(BY_LABELS) and not self.program.flat["hyper_node_gradient_for_job"]:
+            labels = job.spec.network.removeprefix(BY_LABELS)
+            detail = f"pods cannot be kept within one {labels}: no configured plugin knows domains"
+            return Reason(Code.UNKNOWN_TIER, f"{detail}; add network-topology-aware to the configuration")
+        return None
+
+    def run(self) -> None:
+        """Execute every action of the configuration, in order, and close."""
+        for action in self.program.actions:
+            with self.measurements.measure("action", action.name), self._blaming(f"action {action.name}"):
+                try:
+                    action.initialize(self)
+                    action.execute(self)
+                finally:
+                    action.uninitialize(self)
+        self.close()
+
+    def close(self) -> None:
+        """Let plugins finish in reverse order, then derive the status of every job that was looked at."""
+        for name, plugin in reversed(self.program.plugins.items()):
+            with self.measurements.measure("plugin", name, "close"), self._blaming(f"plugin {name}"):
+                plugin.close(self)
+        for key in (*self.snapshot.waiting, *sorted({*self.dirty_jobs, *self.snapshot.touched})):
+            self.statuses[key] = status_of(self, self.jobs[key])
+        self.measurements.seconds[("cycle",)] = self.measurements.stopwatch() - self.measurements.began
+
+    @contextmanager
+    def _blaming(self, culprit: str) -> Iterator[None]:
+        try:
+            yield
+        except (PluginFailure, BrokenBooks):
+            raise
+        except Exception as error:
+            raise PluginFailure(f"{culprit} failed: {type(error).__name__}: {error}") from error
+
+    # -- facts --------------------------------------------------------------------------------------------------
+
+    @property
+    def revocable_nodes(self) -> list[Node]:
+        """Nodes that are lent out for some hours only."""
+        return [node for node in self.nodes.nodes if node.revocable_zone]
+
+    @cached_property
+    def rooms(self) -> HeldRooms:
+        """Rooms that pods were promised in earlier cycles."""
+        return HeldRooms(self)
+
+    @cached_property
+    def domain_room(self) -> DomainRoom:
+        """What fits into domains of the network."""
+        return DomainRoom(self.search, self.ledger)
+
+    def turn_of(self, job: Job) -> AbstractContextManager[None]:
+        """The time in which a job may take the rooms that were promised to it."""
+        return self.rooms.open_to(job) if self.rooms else _NOTHING_TO_OPEN
+
+    def waiting_for_room(self) -> list[Task]:
+        """The tasks for which a room is held until others are gone from it."""
+        if not self.ledger.holds_rooms:
+            return []
+        codes, pipelined = self.ledger.codes, TaskStatus.PIPELINED.value
+        jobs = (self.jobs[key] for key in self.snapshot.waiting)
+        tasks = (task for job in jobs if job.pipelined_count for task in job.tasks.values())
+        return [task for task in tasks if codes[task.row] == pipelined]
+
+    def aftermath(self) -> Aftermath:
+        """What the next cycles have to know of this one."""
+        return Aftermath(self.promises(), self.decisions.reservations, self._takings())
+
+    def _takings(self) -> list[Taking]:
+        """Which jobs had to make room for which others in this cycle."""
+        takings = {(each.claimant, each.task.job): None for each in self.decisions.evictions if each.claimant}
+        return [self._taking(claimant, victim) for claimant, victim in takings if claimant != victim]
+
+    def _taking(self, claimant: str, victim: str) -> Taking:
+        queue = self.jobs[victim].queue
+        return Taking(claimant, victim, queue if queue != self.jobs[claimant].queue else "", self.now)
+
+    def promises(self) -> dict[str, str]:
+        """By uid, the nodes on which rooms are held."""
+        return {task.uid: self.ledger.node_name(task) for task in self.waiting_for_room()}
+
+    def queue_of(self, job: Job) -> Queue:
+        return self.queues[job.queue]
+
+    def cycle_state(self, task: Task) -> dict[str, Any]:
+        """A place for plugins to keep something about a pending task until the end of the cycle."""
+        return self._cycle_states.setdefault(task.uid, {})
+
+    def pending(self, job: Job) -> list[Task]:
+        """The tasks of a job that want a node and ask for something, in their order."""
+        codes = self.ledger.codes
+        tasks = [
+            task
+            for task in job.tasks.values()
+            if not codes[task.row] and not task.held_back and not task.task_class.best_effort
+        ]
+        self.sort_tasks(tasks)
+        return tasks
+
+    def starving(self) -> list[Job]:
+        """The jobs that may take room from others, where there is any room at all."""
+        if not len(self.nodes):
+            return []
+        return [job for job in self.waiting if job.phase != "Pending" and self.job_starving(job)]
+
+    def victims_in_order(self, victims: Sequence[Task], claimant: Job) -> list[Task]:
+        """Who is evicted first: queues that lose first, then jobs that are served last, then tasks that are
+        served last.
+        """
+        ordered = sorted(victims, key=self.task_order_key, reverse=True)
+        ordered.sort(key=lambda task: self.job_order_key(self.jobs[task.job]), reverse=True)
+        here = self.queues[claimant.queue]
+        ordered.sort(key=lambda task: self.victim_queue_order_key(self.queues[self.jobs[task.job].queue], here))
+        return ordered
+
+    # -- doing --------------------------------------------------------------------------------------------------
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def allocate(self, task: Task, row: int) -> bool:
+        """Allocate at once, outside of a gang: committed if the job is then ready, undone if not."""
+        with self.statement() as statement:
+            statement.allocate([task], [row])
+            ready = self.job_ready(self.jobs[task.job])
+            if ready:
+                statement.commit()
+        return ready
+
+    def pipeline(self, task: Task, row: int) -> None:
+        """Hold a room at once; it stays held until the session ends."""
+        statement = self.statement()
+        statement.pipeline(task, row)
+        statement.keep()
+
+    def evict(self, task: Task, reason: str, claimant: str = "") -> None:
+        """Evict at once."""
+        with self.statement() as statement:
+            statement.evict(task, reason, claimant)
+            statement.commit()
+
+    def tell(self, news: Iterable[tuple[Entry, bool]]) -> None:
+        """Tell the handlers of operations, or of their undo; True stands for tasks that were given a place.
+
+        A plugin with books of its own must miss nothing, so an error is raised when everybody has been told everything.
+        """
+        failure: Exception | None = None
+        for entry, allocates in news:
+            handlers = self._on_allocate if allocates else self._on_deallocate
+            if handlers and entry.successors:
+                with self.ledger.posing(entry, allocates):
+                    failure = self._told(handlers, entry.successors, entry.rows) or failure
+            elif handlers:
+                failure = self._told(handlers, entry.tasks, entry.rows) or failure
+        if failure is not None:
+            raise failure
+
+    def _told(
+        self, handlers: Sequence[Callable[[Event], object]], tasks: Sequence[Task], rows: Sequence[int]
+    ) -> Exception | None:
+        """Tell all of them; the first error, if there was one."""
+        event = Event(tasks, [self.nodes.names[row] for row in rows])
+        failure: Exception | None = None
+        for handler in handlers:
+            try:
+                handler(event)
+            except Exception as error:
+                failure = failure or error
+        return failure
+
+    # -- what was decided ---------------------------------------------------------------------------------------
+
+    def bind(self, entries: Sequence[Entry]) -> None:
+        """Bind what these entries of one statement allocated, all together: plugins are asked before anything is
+        written, so that one that fails leaves no part of a gang behind.
+        """
+        names, volumes, claims = self.nodes.names, self.ledger.volumes, self.ledger.claims
+        binds = [
+            Bind(
+                task,
+                names[row],
+                self._context_of(task) if self._bind_context else _NO_ANNOTATIONS,
+                volumes.order_of(task) if task.claims else None,
+                claims.order_of(task) if task.resource_claims else None,
+            )
+            for entry in entries
+            for task, row in zip(entry.tasks, entry.rows, strict=True)
+        ]
+        for entry in entries:
+            self.ledger.bind(entry.tasks)
+        self.decisions.binds.append(binds)
+        self.measurements.committed(len(binds))
+
+    def _context_of(self, task: Task) -> dict[str, str]:
+        context: dict[str, str] = {}
+        for answer in self._bind_context:
+            answer(task, context)
+        return context
+
+    def record_eviction(self, task: Task, reason: str, claimant: str) -> None:
+        self.decisions.evictions.append(Eviction(task, reason, claimant))
+        self.dirty_jobs.add(task.job)
+
+    def record_nomination(self, task: Task, after_eviction: bool) -> None:
+        if after_eviction:
+            self.decisions.nominations[task.key] = self.ledger.node_name(task)
+
+    # -- what was refused ---------------------------------------------------------------------------------------
+
+    def refusal_of(self, job: Job) -> JobRefusal:
+        return self.refusals.setdefault(job.key, JobRefusal())
+
+    def refuse(self, job: Job, reason: Reason) -> None:
+        self.refusal_of(job).add(reason)
+
+    def blame(self, job: Job, error: Exception) -> None:
+        """An error while this job was being handled: the job waits with the error as its reason, others go on."""
+        text = f"{type(error).__name__}: {error}"
+        self.refuse(job, Reason(Code.PLUGIN_FAILED, f"scheduling failed with an error: {text}"))
+        self.warnings.append(f"PodGroup {job.key}: scheduling failed with an error: {text}")
+
+    @contextmanager
+    def blaming(self, job: Job) -> Iterator[None]:
+        """What fails within is this job's own and nobody else's; books that do not add up are everybody's."""
+        try:
+            yield
+        except BrokenBooks:
+            raise
+        except Exception as error:
+            self.blame(job, error)
+
+    def blame_for_queue(self, queue: Queue, error: Exception) -> None:
+        """An error while this queue was being judged: it is not served in this cycle, others are."""
+        text = f"queue {queue.name} could not be judged: {type(error).__name__}: {error}"
+        self.queue_refusals[queue.name] = Reason(Code.PLUGIN_FAILED, text)
+        self.warnings.append(text)
+
+    def is_overused(self, queue: Queue) -> bool:
+        """Whether the queue is not served any more in this cycle; why not is kept for those who ask."""
+        try:
+            refusal = self.overused(queue)
+        except Exception as error:
+            self.blame_for_queue(queue, error)
+            return True
+        if refusal is not None:
+            self.queue_refusals[queue.name] = refusal
+        return refusal is not None
+
+    def remember_last_transaction(self, entry: Entry, after_eviction: bool) -> None:
+        if entry.after in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
+            names = self.nodes.names
+            for task, row in zip(entry.tasks, entry.rows, strict=True):
+                self.last_transactions[task.uid] = LastTransaction(names[row], entry.after, after_eviction)
+
+    def forget_last_transactions(self, tasks: Sequence[Task]) -> None:
+        if self.last_transactions:
+            for task in tasks:
+                self.last_transactions.pop(task.uid, None)
+
+
+_NO_ANNOTATIONS: dict[str, str] = {}
+_NOTHING_TO_OPEN = nullcontext()

@@ -1,0 +1,205 @@
+"""A statement: a transaction over the session.
+
+Operations take effect in the session's books at once; nothing leaves the session before `commit`. `discard` undoes
+them in reverse by putting back what each one saved. Leaving the `with` block without `commit` or `keep` discards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from stromboli.core.model.ledger.ledger import BrokenBooks, Entry
+from stromboli.core.model.tasks.task import Task, TaskStatus
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+
+class Kind(Enum):
+    ALLOCATE = "allocate"
+    PIPELINE = "pipeline"
+    EVICT = "evict"
+    UNPIPELINE = "unpipeline"
+    REHOUSE = "rehouse"
+
+
+@dataclass(slots=True)
+class Operation:
+    kind: Kind
+    entry: Entry
+    #: Why a task is evicted, and the job that wants its room, if any.
+    reason: str = ""
+    claimant: str = ""
+    #: Whether a held room was made by an eviction.
+    after_eviction: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SavedOperation:
+    kind: Kind
+    tasks: Sequence[Task]
+    rows: Sequence[int]
+    reason: str
+    claimant: str
+    after_eviction: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Operations detached from any statement, to be replayed with `recover`."""
+
+    operations: tuple[SavedOperation, ...] = ()
+
+
+class Statement:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ledger = session.ledger
+        self.operations: list[Operation] = []
+        self._open = True
+        self._freed_before = session.ledger.freed
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def allocate(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """Give pending tasks of one job and class nodes with idle room."""
+        self._record(Operation(Kind.ALLOCATE, self._ledger.place(tasks, rows, TaskStatus.ALLOCATED)))
+
+    def pipeline(self, task: Task, row: int, *, after_eviction: bool = False) -> None:
+        """Hold room for a task on a node where others are being released."""
+        entry = self._ledger.place([task], [row], TaskStatus.PIPELINED)
+        self._record(Operation(Kind.PIPELINE, entry, after_eviction=after_eviction))
+
+    def evict(self, task: Task, reason: str, claimant: str = "") -> None:
+        """Take a task off its node, in favour of the job `claimant`, if of any."""
+        self._record(Operation(Kind.EVICT, self._ledger.evict(task), reason=reason, claimant=claimant))
+
+    def rehouse(self, task: Task, row: int) -> None:
+        """Hold room on another node for the successor of a task that was evicted."""
+        self._record(Operation(Kind.REHOUSE, self._ledger.rehouse(task, row)))
+
+    def unpipeline(self, task: Task) -> None:
+        """Give up a held room."""
+        self._record(Operation(Kind.UNPIPELINE, self._ledger.unpipeline(task)))
+
+    def place(self, task: Task, row: int) -> None:
+        """Allocate where the task fits now, otherwise hold the room."""
+        if self._session.search.fits_now(task.task_class, row):
+            self.allocate([task], [row])
+        else:
+            self.pipeline(task, row)
+
+    def _record(self, operation: Operation) -> None:
+        """Keep the operation and tell the handlers; if one of them fails, it is undone, and all are told that, too."""
+        self.operations.append(operation)
+        try:
+            self._session.tell(((operation.entry, _allocates(operation.kind)),))
+        except Exception:
+            self.rollback(len(self.operations) - 1)
+            raise
+
+    # -- endings ------------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Make the operations real: allocated tasks are to be bound, evicted ones to be removed."""
+        allocated = [operation.entry for operation in self.operations if operation.kind is Kind.ALLOCATE]
+        if allocated:
+            self._session.bind(allocated)
+        for operation in self.operations:
+            self._session.forget_last_transactions(operation.entry.tasks)
+            if operation.kind is Kind.EVICT:
+                self._session.record_eviction(operation.entry.tasks[0], operation.reason, operation.claimant)
+            elif operation.kind is Kind.PIPELINE:
+                self._session.record_nomination(operation.entry.tasks[0], operation.after_eviction)
+        self._close()
+
+    def keep(self) -> None:
+        """Let the operations stand for the rest of the session without making anything real."""
+        self._session.kept.append(self)
+        self._open = False
+
+    def discard(self) -> None:
+        """Undo everything, in reverse."""
+        for operation in reversed(self.operations):
+            self._session.remember_last_transaction(operation.entry, operation.after_eviction)
+        self.rollback(0)
+        self._ledger.freed = self._freed_before  # the books are what they were: so is all that was known of them
+        self._close()
+
+    def rollback(self, mark: int) -> None:
+        """Undo the operations made since there were `mark` of them."""
+        undone = self.operations[mark:][::-1]
+        for operation in undone:
+            self._ledger.undo(operation.entry)
+        del self.operations[mark:]
+        # Last, as a handler that fails must not keep the books from being put right.
+        self._session.tell((operation.entry, not _allocates(operation.kind)) for operation in undone)
+
+    def _close(self) -> None:
+        self.operations = []
+        self._open = False
+
+    # -- save and recover ---------------------------------------------------------------------------------------
+
+    def save(self) -> Plan:
+        """The operations as a plan that survives a discard."""
+        return self.save_since(0)
+
+    def save_since(self, mark: int) -> Plan:
+        """The operations made since there were `mark` of them."""
+        return Plan(
+            tuple(
+                SavedOperation(
+                    o.kind, tuple(o.entry.tasks), tuple(o.entry.rows), o.reason, o.claimant, o.after_eviction
+                )
+                for o in self.operations[mark:]
+            )
+        )
+
+    def recover(self, plan: Plan) -> bool:
+        """Replay a plan. If it no longer holds, nothing of it remains and the answer is False."""
+        mark = len(self.operations)
+        try:
+            for saved in plan.operations:
+                self._replay(saved)
+        except BrokenBooks:
+            self.rollback(mark)
+            return False
+        return True
+
+    def _replay(self, saved: SavedOperation) -> None:
+        if saved.kind is Kind.ALLOCATE:
+            self.allocate(saved.tasks, saved.rows)
+        elif saved.kind is Kind.PIPELINE:
+            self.pipeline(saved.tasks[0], saved.rows[0], after_eviction=saved.after_eviction)
+        elif saved.kind is Kind.EVICT:
+            self.evict(saved.tasks[0], saved.reason, saved.claimant)
+        elif saved.kind is Kind.REHOUSE:
+            self.rehouse(saved.tasks[0], saved.rows[0])
+        else:
+            self.unpipeline(saved.tasks[0])
+
+    def merge(self, *others: Statement) -> None:
+        """Take over the operations of other statements, which are then empty."""
+        for other in others:
+            self.operations.extend(other.operations)
+            other._close()
+
+    # -- the block ----------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Statement:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._open:
+            self.discard()
+
+
+def _allocates(kind: Kind) -> bool:
+    return kind in (Kind.ALLOCATE, Kind.PIPELINE, Kind.REHOUSE)

@@ -1,0 +1,149 @@
+"""What is written about a job when a cycle ends: phase, counts, conditions.
+
+They are part of the contract with tools that read them from PodGroups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import FINISHED_STATUSES, TaskStatus
+from stromboli.core.session.waiting_reasons import fit_error, places_given_up, reasons_for_waiting
+from stromboli.core.topology.previous_domains import homes_told
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+_RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value, TaskStatus.FAILED.value
+_RELEASING = TaskStatus.RELEASING.value
+
+NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+READY_REASON = "tasks in gang are ready to be scheduled"
+
+
+@dataclass(slots=True)
+class Condition:
+    type: str
+    status: str
+    reason: str
+    transition_id: str
+    #: Finds the words of the message, when somebody wants to read it.
+    tell: Callable[[], str] | None = None
+    _message: str | None = None
+
+    @property
+    def message(self) -> str:
+        if self._message is None:
+            self._message = "" if self.tell is None else self.tell()
+        return self._message
+
+
+@dataclass(slots=True)
+class JobStatus:
+    phase: str
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    conditions: Sequence[Condition] = ()
+    #: Finds out why tasks of the job wait, when somebody wants to know.
+    ask: Callable[[], tuple[Sequence[Reason], Sequence[str]]] | None = None
+    _told: tuple[Sequence[Reason], Sequence[str]] | None = None
+
+    def _why(self) -> tuple[Sequence[Reason], Sequence[str]]:
+        if self._told is None:
+            self._told = ((), ()) if self.ask is None else self.ask()
+        return self._told
+
+    @property
+    def reasons(self) -> Sequence[Reason]:
+        return self._why()[0]
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        return self._why()[1]
+
+
+def status_of(session: Session, job: Job) -> JobStatus:
+    """The status of a job as the session leaves it."""
+    leaving = _leaving(session, job)
+    condition = _condition(session, job, leaving)
+    unschedulable = condition is not None and condition.type == "Unschedulable"
+    waits = unschedulable or job.pending_count or job.pipelined_count
+    return JobStatus(
+        phase_of(job, unschedulable=unschedulable, leaving=leaving),
+        job.counts[_RUNNING],
+        job.counts[_SUCCEEDED],
+        job.counts[_FAILED],
+        () if condition is None else (condition,),
+        partial(reasons_for_waiting, session, job) if waits else None,
+    )
+
+
+def _leaving(session: Session, job: Job) -> int:
+    """Tasks that are being removed from a node. One that never had a node was never scheduled."""
+    if not job.counts[_RELEASING]:
+        return 0
+    ledger = session.ledger
+    codes, releasing = ledger.codes, _RELEASING
+    return sum(1 for task in job.tasks.values() if codes[task.row] == releasing and ledger.row_of(task) >= 0)
+
+
+def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
+    """The phase that follows from where the tasks are; `leaving` of them are being removed from a node.
+
+    A group of which something runs while the rest cannot is Unknown; one without any scheduled task keeps its
+    place in the queue.
+    """
+    counts = job.counts
+    if unschedulable and counts[_RUNNING]:
+        return "Unknown"
+    scheduled = job.scheduled_count + leaving
+    if scheduled and scheduled >= job.min_available:
+        finished = sum(counts[status] for status in FINISHED_STATUSES)
+        return "Completed" if scheduled == finished else "Running"
+    return "Inqueue" if job.phase == "Inqueue" else "Pending"
+
+
+def _condition(session: Session, job: Job, leaving: int) -> Condition | None:
+    refusal = session.refusals.get(job.key)
+    if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
+        wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
+        tell = partial(homes_told, session, job) if wishes else None
+        return Condition("Scheduled", "True", READY_REASON, session.uid, tell)
+    if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
+        return None
+    first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None
+    reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
+    return Condition("Unschedulable", "True", reason, session.uid, partial(_message, session, job))
+
+
+def condition_reason(code: Code) -> str:
+    """The CamelCase reason of the Unschedulable condition."""
+    shortage = (
+        Code.GANG_SHORT,
+        Code.INSUFFICIENT_RESOURCE,
+        Code.QUEUE_SHARE,
+        Code.QUEUE_OVERUSED,
+        Code.NOT_ADMITTED,
+        Code.NO_DOMAIN,
+    )
+    return NOT_ENOUGH_RESOURCES if code in shortage else code.value
+
+
+def _is_only_ending(job: Job, leaving: int) -> bool:
+    """Members are being removed and nobody waits: that is an end, not a failure."""
+    waiting = job.pending_count + job.pipelined_count
+    return bool(leaving) and not waiting and job.scheduled_count + leaving >= job.min_available
+
+
+def _message(session: Session, job: Job) -> str:
+    refusal, total = session.refusals.get(job.key), len(job.tasks)
+    if refusal is not None and not refusal.tasks:
+        return "; ".join(reason.detail for reason in refusal.reasons)
+    short = min(max(job.min_available - places_given_up(session, job) - job.ready_count, 0), total)
+    return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job)}"

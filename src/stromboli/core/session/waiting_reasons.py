@@ -1,0 +1,125 @@
+"""Why tasks of a job wait, coded and in the words that people search for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.session.refusals import JobRefusal, histogram
+
+if TYPE_CHECKING:
+    from stromboli.core.session.session import Session
+
+
+#: A word per place of a job's counters.
+_WORDS = [status.word for status in TaskStatus]
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 pod`, `2 pods`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def reasons_for_waiting(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
+    """Everything that keeps tasks of the job waiting: every code once, and the sentences."""
+    refusal, queue = session.refusals.get(job.key), session.queue_refusals.get(job.queue)
+    reasons = _coded(job, refusal) if refusal else []
+    sentences = refusal.sentences() if refusal else []
+    if queue is not None and not sentences:
+        reasons.append(queue)
+        sentences.append(queue.detail)
+    for other in (_pipelined(job), _gated(session, job), _resting(session, job)):
+        if other is not None:
+            reasons.append(other)
+            sentences.append(other.detail)
+    return reasons, sentences
+
+
+def _coded(job: Job, refusal: JobRefusal) -> list[Reason]:
+    reasons = list(refusal.reasons)
+    for task in refusal.tasks.values():
+        reasons += [reason for reason, _ in task.nodes.groups] if task.nodes and task.nodes.groups else [task.reason]
+        if task.placed and not job.is_ready:
+            detail = f"{task.placed} of {job.min_available} tasks that must start together have a place"
+            reasons.append(Reason(Code.GANG_SHORT, detail))
+    return reasons
+
+
+def _pipelined(job: Job) -> Reason | None:
+    if not job.pipelined_count:
+        return None
+    who = counted(job.pipelined_count, "task")
+    return Reason(Code.PIPELINED, f"{who} will start once the pods that are being released are gone")
+
+
+def _gated(session: Session, job: Job) -> Reason | None:
+    gated = sum(1 for task in job.tasks.values() if task.gated and session.ledger.is_pending(task))
+    return Reason(Code.SCHEDULING_GATED, f"scheduling gates hold back {counted(gated, 'pod')}") if gated else None
+
+
+def _resting(session: Session, job: Job) -> Reason | None:
+    resting = sum(1 for task in job.tasks.values() if task.rests and session.ledger.is_pending(task))
+    return (
+        Reason(Code.BIND_FAILED, f"{counted(resting, 'pod')} could not be bound and will be tried again")
+        if resting
+        else None
+    )
+
+
+def places_given_up(session: Session, job: Job) -> int:
+    """How many pending tasks had a node in the attempt that was given up."""
+    if not session.last_transactions:
+        return 0
+    return sum(1 for task in job.tasks.values() if _had_a_place(session, task))
+
+
+def _had_a_place(session: Session, task: Task) -> bool:
+    last = session.last_transactions.get(task.uid)
+    return last is not None and last.status is TaskStatus.ALLOCATED and session.ledger.is_pending(task)
+
+
+def fit_error(session: Session, job: Job) -> str:
+    """Why a job is not ready: its tasks by status, then what each pending task could have, then the root of it."""
+    ready = "pod group is ready" if job.is_ready else "pod group is not ready"
+    by_status = [(number, word) for number, word in zip(job.counts, _WORDS, strict=False) if number]
+    text = f"{ready}, {histogram([*by_status, (job.min_available, 'minAvailable')])}"
+    if job.pending_count:
+        schedulable = places_given_up(session, job)
+        unschedulable = job.pending_count - schedulable
+        text += "; Pending: " + histogram([(unschedulable, "Unschedulable"), (schedulable, "Schedulable")])
+    refusal = session.refusals.get(job.key)
+    if refusal is None:
+        held = [reason.detail for reason in (_gated(session, job), _resting(session, job)) if reason]
+        return f"{text}. Origin reason is {'; '.join(held)}" if held else text
+    others = "; ".join(reason.detail for reason in refusal.reasons)
+    if refusal.tasks:
+        root = next(iter(refusal.tasks.values()))
+        origin = f"{text}. Origin reason is {root.task}: {root.nodes or root.reason}"
+        return f"{origin}{' ' if origin.endswith('.') else '; '}{others}" if others else origin
+    return f"{text}. Origin reason is {others}"
+
+
+def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
+    """Reason and message of `PodScheduled=False` for a task that waits; None for one that does not."""
+    status, name = session.ledger.status_of(task), task.key
+    if task.held_back or status not in (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
+        return None
+    last = session.last_transactions.get(task.uid)
+    if status is TaskStatus.PIPELINED or (last and last.status is TaskStatus.PIPELINED):
+        node = session.ledger.node_name(task) or (last.node if last else "")
+        detail = (
+            f"Pod {name} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
+        )
+        return "Unschedulable", detail
+    if last is not None:
+        return (
+            "Unschedulable",
+            f"Pod {name} can possibly be assigned to {last.node}, once minAvailable is satisfied",
+        )
+    refusal = session.refusals.get(task.job)
+    own = refusal.tasks.get(task.task_class.number) if refusal else None
+    if own is not None:
+        return "Unschedulable", str(own.nodes or own.reason)
+    return "Unschedulable", fit_error(session, session.jobs[task.job])

@@ -1,0 +1,90 @@
+"""Domains of one tier of a tree, and scores of domains, as columns.
+
+A gang asks about all racks at once, and thousands of gangs do: what each rack has is looked up by its place, and its
+name only where somebody wants to know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import compress
+
+import numpy as np
+
+from stromboli.core.config.plugin import Domain
+from stromboli.core.model.nodes.amounts import Amount
+from stromboli.core.model.nodes.table import Index, Mask, Vector
+
+
+class DomainGroup(tuple[Domain, ...]):
+    """Domains that all have a place in the same tree."""
+
+    #: Their places.
+    places: Index
+    #: Which of them were asked for last: gang after gang asks for the same ones.
+    _chosen: Sequence[bool] = ()
+    _part: DomainGroup
+
+    def where(self, marked: Mask) -> DomainGroup:
+        """Those whose places are marked."""
+        chosen = marked[self.places].tolist()
+        if False not in chosen:
+            return self
+        if chosen != self._chosen:
+            self._chosen, self._part = chosen, _grouped(compress(self, chosen), self.places[chosen])
+        return self._part
+
+
+def group_of(domains: Iterable[Domain]) -> DomainGroup:
+    found = tuple(domains)
+    return _grouped(found, np.array([domain.place for domain in found], dtype=np.int64))
+
+
+def _grouped(domains: Iterable[Domain], places: Index) -> DomainGroup:
+    group = DomainGroup(domains)
+    group.places = places
+    return group
+
+
+def marked_in(domains: Sequence[Domain], marked: Mask) -> Sequence[Domain]:
+    """The domains whose places are marked, and those that have none."""
+    if isinstance(domains, DomainGroup):
+        return domains.where(marked)
+    return [domain for domain in domains if domain.place is None or marked[domain.place]]
+
+
+def _room_in(domain: Domain, room: Amount | None) -> int:
+    return 0 if room is None or domain.place is None else int(room.item(domain.place))
+
+
+class DomainScores(Mapping[str, float]):
+    """The score of each of some domains: the higher, the better."""
+
+    def __init__(self, domains: Sequence[Domain], points: Vector) -> None:
+        self._domains = domains
+        self._points = points
+
+    def best(self, room: Amount | None = None) -> tuple[Domain, float]:
+        """The best domain with its score; among equals the one that has room for most, by its place, and then the first
+        by name.
+        """
+        points: list[float] = self._points.tolist()
+        highest = max(points)
+        if points.count(highest) == 1:
+            return self._domains[points.index(highest)], highest
+        equals = (domain for domain, point in zip(self._domains, points, strict=True) if point == highest)
+        return min(equals, key=lambda domain: (-_room_in(domain, room), domain.name)), highest
+
+    @cached_property
+    def _by_name(self) -> dict[str, float]:
+        return dict(zip((domain.name for domain in self._domains), self._points.tolist(), strict=True))
+
+    def __getitem__(self, name: str) -> float:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._domains)

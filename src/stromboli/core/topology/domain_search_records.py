@@ -1,0 +1,281 @@
+"""Accounts of searches for a domain: which domains were looked at, what became of each, and which one was taken.
+
+A search needs to know most of this anyway, so it costs nothing to speak of. It is put into words, and kept beyond the
+search, only where somebody wants to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from stromboli.core.config.plugin import Domain
+from stromboli.core.model.jobs.job import NetworkTopology
+from stromboli.core.model.nodes.amounts import Amount
+from stromboli.core.model.topology.hypernodes import HyperNodeTree
+from stromboli.core.session.refusals import TaskRefusal
+
+CLUSTER_IN_WORDS = "the whole cluster"
+
+
+class Verdict(StrEnum):
+    """What became of a domain."""
+
+    TAKEN = "Taken"
+    WORSE = "WorseScore"
+    FAILED = "TriedInVain"
+    NO_ROOM = "TooLittleRoom"
+    NOT_NEEDED = "CloserOneTaken"
+    NOT_ALLOWED = "TierNotAllowed"
+    LEFT_OUT = "LeftOut"
+
+
+@dataclass(slots=True)
+class Look:
+    """A look at a group of domains of one tier."""
+
+    domains: Sequence[Domain]
+    #: How many of the tasks each domain of the tree holds at most, by place; None where it is no part of one.
+    room: Amount | None
+    #: Those that may hold as many as are needed.
+    roomy: Sequence[Domain]
+    #: Whether more tasks wait than are needed, so that it matters how many of them a domain holds.
+    is_elastic: bool = False
+    #: By name, of those that were compared last.
+    scores: Mapping[str, float] = field(default_factory=dict)
+    #: By name, what went wrong where it was tried: a task that found no node, or a part of the job no domain.
+    failed: dict[str, TaskRefusal | SearchAccount | None] = field(default_factory=dict)
+
+    def holds(self, place: int | None) -> int | None:
+        return None if self.room is None or place is None else int(self.room[place])
+
+
+@dataclass(slots=True)
+class SearchAccount:
+    """One search, for a job or for a sub-job."""
+
+    tree: HyperNodeTree
+    #: The sub-job; empty for the job itself.
+    sub_job: str
+    topology: NetworkTopology | None
+    #: How many tasks must find a place, and whether mates of theirs have one already.
+    needed: int
+    has_mates: bool
+    #: The domain to search in.
+    root: Domain
+    #: Whether domains that have less in sum than the job says it needs were left out.
+    has_minimum: bool = False
+    looks: list[Look] = field(default_factory=list)
+    taken: Domain | None = None
+    score: float = 0.0
+    #: How many tasks were given a place.
+    placed: int = 0
+    #: By name, the domains that come after those of their tier in which the nodes of our shard are enough.
+    put_last: set[str] = field(default_factory=set)
+    #: The searches of its sub-jobs, in the domain that was taken.
+    parts: list[SearchAccount] = field(default_factory=list)
+
+    @property
+    def knows_domains(self) -> bool:
+        """Whether it was about domains of a tree at all."""
+        return not any(domain.place is None for look in self.looks for domain in look.domains)
+
+    def take(self, domain: Domain, score: float, parts: Iterable[SearchAccount] = ()) -> None:
+        self.taken, self.score, self.parts = domain, score, list(parts)
+
+
+class SearchAccounts:
+    """The searches of a job, or of its parts.
+
+    Tasks that join others in their domain one by one are counted; of searches in vain only the last one matters.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], SearchAccount] = {}
+
+    def __iter__(self) -> Iterator[SearchAccount]:
+        return iter(self._known.values())
+
+    def add(self, account: SearchAccount) -> None:
+        key = account.sub_job, account.taken.name if account.taken else ""
+        same = self._known.get(key)
+        if same is None or account.taken is None:
+            self._known[key] = account
+        else:
+            same.placed += account.placed
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one domain, and why, in words."""
+
+    domain: str
+    tier: int
+    verdict: Verdict
+    why: str
+    #: How many of the tasks it holds at most, where that was looked at.
+    holds: int | None = None
+    score: float | None = None
+
+
+def highest_allowed(account: SearchAccount) -> int | None:
+    """The highest tier that a hard wish allows; None when it does not say."""
+    topology, tree = account.topology, account.tree
+    if topology is None or not topology.hard:
+        return None
+    return tree.tier_names.get(topology.highest_tier_name) if topology.highest_tier_name else topology.highest_tier
+
+
+def outcomes(account: SearchAccount) -> Iterator[Outcome]:
+    """What became of all domains inside the one that was searched, low tiers first."""
+    tree, looks = account.tree, {domain.name: look for look in account.looks for domain in look.domains}
+    root = tree.top if account.root.place is None else account.root.place
+    for place in tree.within(root):
+        if not len(tree.rows(place)):
+            continue
+        look = looks.get(tree.name(place))
+        if look is not None:
+            yield _looked_at(account, place, look)
+        elif _asks_for_domains(account):
+            yield _not_looked_at(account, place)
+
+
+def _asks_for_domains(account: SearchAccount) -> bool:
+    """A hard wish that names no tier asks for nothing."""
+    return account.topology is not None and (not account.topology.hard or highest_allowed(account) is not None)
+
+
+def _looked_at(account: SearchAccount, place: int, look: Look) -> Outcome:
+    tree = account.tree
+    name, tier, holds = tree.name(place), tree.tiers[place], look.holds(place)
+    taken, score = account.taken, look.scores.get(name)
+    if taken is not None and taken.name == name:
+        return Outcome(name, tier, Verdict.TAKEN, f"taken, score {account.score:.1f}", holds, account.score)
+    if holds is not None and holds < account.needed:
+        most = f"at most {holds}" if holds else "none"
+        return Outcome(name, tier, Verdict.NO_ROOM, f"holds {most} of {_pods(account.needed)}", holds)
+    if name in look.failed:
+        return Outcome(name, tier, Verdict.FAILED, f"tried in vain{_failure(look.failed[name])}", holds)
+    return Outcome(name, tier, Verdict.WORSE, _worse(account, look, score, holds), holds, score)
+
+
+def _worse(account: SearchAccount, look: Look, score: float | None, holds: int | None) -> str:
+    if account.taken is None or score is None:
+        return "not compared"
+    if score == account.score and (holds or 0) < (look.holds(account.taken.place) or 0):
+        return f"score {score:.1f}, the same as {account.taken.name}, which holds more of the pods"
+    if score == account.score:
+        return f"score {score:.1f}, the same as {account.taken.name}, which comes first by name"
+    return f"score {score:.1f}, less than {account.score:.1f} of {account.taken.name}"
+
+
+def _not_looked_at(account: SearchAccount, place: int) -> Outcome:
+    tree, allowed = account.tree, highest_allowed(account)
+    name, tier = tree.name(place), tree.tiers[place]
+    if allowed is not None and tier > allowed:
+        return Outcome(name, tier, Verdict.NOT_ALLOWED, f"tier {tier} is not allowed")
+    if account.topology is not None and tier < tree.tier_names.get(account.topology.first_tier_name, 0):
+        return Outcome(
+            name, tier, Verdict.LEFT_OUT, f"closer than {account.topology.first_tier_name}, which is preferred"
+        )
+    if account.taken is not None and tier > account.taken.tier:
+        return Outcome(name, tier, Verdict.NOT_NEEDED, "a closer one was found")
+    if account.taken is not None and name in account.put_last:
+        return Outcome(name, tier, Verdict.LEFT_OUT, "it needs nodes of other shards")
+    return Outcome(name, tier, Verdict.LEFT_OUT, _left_out(account))
+
+
+def _left_out(account: SearchAccount) -> str:
+    if account.taken is not None and account.taken.kept:
+        return f"the job keeps {account.taken.name}, where it was"
+    if account.has_mates:
+        return "the job has pods elsewhere"
+    return "it has less than the job's minResources in sum" if account.has_minimum else "no plugin offers it"
+
+
+def _failure(failure: TaskRefusal | SearchAccount | None) -> str:
+    if failure is None:
+        return ""
+    if isinstance(failure, TaskRefusal):
+        return f": {failure.task}: {failure.nodes or failure.reason.detail}"
+    return f": {why_nowhere(failure)}"
+
+
+# -- in one sentence ----------------------------------------------------------------------------------------------
+
+
+def why_nowhere(account: SearchAccount) -> str:
+    """Why no domain would do, with counts."""
+    tree, whose = account.tree, _whose(account)
+    parts = [words for look in account.looks for words in _look_in_words(look, tree)]
+    allowed = highest_allowed(account)
+    if not parts:
+        parts.append(_none_on_offer(account))
+    if allowed is not None and allowed < tree.tiers[tree.top - 1]:
+        parts.append(f"tiers above {allowed} are not allowed")
+    together = "1 more pod" if account.has_mates and account.needed == 1 else f"the {_pods(account.needed)} it needs"
+    return f"{whose}no domain takes {together}: {'; '.join(parts)}"
+
+
+def _none_on_offer(account: SearchAccount) -> str:
+    if not account.tree:
+        return "no node is in any"
+    if account.has_mates:
+        return "its pods are further apart already"
+    if (allowed := highest_allowed(account)) is not None and allowed < account.tree.tiers[0]:
+        return f"the lowest tier is {account.tree.tiers[0]}"
+    return "each has less than the job's minResources in sum" if account.has_minimum else "no plugin offers any"
+
+
+def _look_in_words(look: Look, tree: HyperNodeTree) -> Iterator[str]:
+    tried = [domain for domain in look.domains if domain.name in look.failed]
+    small = [domain for domain in look.domains if domain.name not in look.failed]
+    if small:
+        most = max(look.holds(domain.place) or 0 for domain in small)
+        verb = "holds" if len(small) == 1 else "hold"
+        yield f"{_domains(small, tree)} {verb} {f'{most} of them at most' if most else 'none'}"
+    if tried:
+        why = next((each for each in look.failed.values() if isinstance(each, SearchAccount)), None)
+        verb = "was" if len(tried) == 1 else "were"
+        yield f"{_domains(tried, tree)} {verb} tried in vain{_failure(why)}"
+
+
+def where(account: SearchAccount) -> str:
+    """Where a search ended, and how far it had to give way."""
+    if account.taken is None:
+        return why_nowhere(account)
+    tree = account.tree
+    place = tree.top if account.taken.place is None else account.taken.place
+    name = CLUSTER_IN_WORDS if place == tree.top else f"{account.taken.name} (tier {account.taken.tier})"
+    found = f"{_whose(account)}{_pods(account.placed)} placed in {name}, score {account.score:.1f}"
+    if account.taken.kept:
+        found += ", where it was before or was promised room"
+    passed = [look for look in account.looks if look.domains and look.domains[0].tier < account.taken.tier]
+    gave_way = "; ".join(_gave_way(account, look) for look in passed)
+    return f"{found}; {gave_way}" if gave_way else found
+
+
+def _gave_way(account: SearchAccount, look: Look) -> str:
+    kind = _kind(look.domains[0].tier, account.tree)
+    return f"no {kind} would do" if look.failed else f"no {kind} had room for {_pods(account.needed)}"
+
+
+def _whose(account: SearchAccount) -> str:
+    return f"sub-group {account.sub_job}: " if account.sub_job else ""
+
+
+def _kind(tier: int, tree: HyperNodeTree) -> str:
+    """`rack`, where the tier has a name, else `domain of tier 1`."""
+    return next((name for name, number in tree.tier_names.items() if number == tier), f"domain of tier {tier}")
+
+
+def _domains(domains: Sequence[Domain], tree: HyperNodeTree) -> str:
+    first = domains[0]
+    if len(domains) > 1:
+        return f"the {len(domains)} domains of tier {first.tier}"
+    return CLUSTER_IN_WORDS if first.place in (None, tree.top) else f"{first.name} (tier {first.tier})"
+
+
+def _pods(number: int) -> str:
+    return f"{number} pod" if number == 1 else f"{number} pods"

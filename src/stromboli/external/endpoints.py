@@ -1,0 +1,70 @@
+"""How somebody outside is reached: the address, whom to believe there, and who we are to them."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from stromboli.kube.client.config.connection import Connection
+from stromboli.kube.client.config.credentials import Anonymous, Credentials, basic
+from stromboli.kube.client.config.proxies import proxy_from_environment
+from stromboli.kube.client.config.tls import Trust
+from stromboli.kube.client.transport import Transport
+
+#: Files that hold certificates, keys and passwords are small.
+_LARGEST_FILE = 1 << 20
+
+
+class CannotReach(ValueError):
+    """Somebody cannot be asked at all; the message names the file or address and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address outside. Certificates, keys and passwords are named by their files."""
+
+    address: str
+    authorities: str = ""
+    insecure: bool = False
+    certificate: str = ""
+    key: str = ""
+    username: str = ""
+    password: str = ""
+    password_file: str = ""
+
+
+def transport_to(place: Place, *, timeout: float, largest: int) -> Transport:
+    """Requests to a place. Raises CannotReach when what is needed for them cannot be read."""
+    connection = Connection(
+        server=place.address,
+        ssl=_context(place) if place.address.startswith("https://") else None,
+        credentials=_credentials(place),
+        proxy=proxy_from_environment(place.address),
+    )
+    return Transport(connection, timeout=timeout, largest_answer=largest)
+
+
+def _context(place: Place) -> ssl.SSLContext:
+    trust = Trust(_content(place.authorities) if place.authorities else b"", place.insecure)
+    try:
+        if place.certificate:
+            return trust.with_certificate(_content(place.certificate), _content(place.key or place.certificate))
+        return trust.context()
+    except ValueError as error:
+        raise CannotReach(f"{place.certificate or place.authorities}: {error}") from None
+
+
+def _credentials(place: Place) -> Credentials:
+    if not place.username:
+        return Anonymous()
+    password = _content(place.password_file).decode("utf-8", "replace").strip() if place.password_file else ""
+    return basic(place.username, password or place.password)
+
+
+def _content(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_LARGEST_FILE)
+    except OSError as error:
+        raise CannotReach(f"{path}: {error.strerror or error}") from None

@@ -1,0 +1,129 @@
+"""Extenders over HTTP: questions are posted as JSON, and whoever does not answer in time is left.
+
+A cycle stands still while it waits for an answer, so waiting has two ends: one answer may take so long, and all answers
+of a cycle ten times as long. An extender that cannot be reached, or has used up that time, is not asked again in the
+cycle: it costs one time-out, not one for every job. Requests run on a thread with an event loop of its own, so that the
+time of an answer is bounded as a whole, however slowly its bytes come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+
+from stromboli.core.config.external_services import Document, Endpoint, NoAnswer
+from stromboli.external.endpoints import CannotReach, Place, transport_to
+from stromboli.kube.client.api_errors import ApiError, RequestFailed
+from stromboli.kube.client.transport import Transport
+
+#: An answer may have this many bytes.
+LARGEST_ANSWER = 1 << 20
+#: All answers of a cycle together may take so many times as long as one.
+PATIENCE_PER_CYCLE = 10
+
+T = TypeVar("T")
+
+
+class HttpExtenders:
+    """Reaches extenders. The thread is started with the first question."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._transports: dict[Endpoint, Transport] = {}
+
+    def talk_to(self, endpoint: Endpoint) -> Talk:
+        return Talk(self, endpoint)
+
+    def post(self, endpoint: Endpoint, verb: str, body: bytes) -> bytes:
+        """Raises RequestFailed, CannotReach or TimeoutError, the latter soon after the time of the endpoint is over."""
+        transport = self._transports.get(endpoint)
+        if transport is None:
+            transport = self._transports[endpoint] = transport_to(
+                _place(endpoint), timeout=endpoint.seconds, largest=LARGEST_ANSWER
+            )
+        return self._run(_post(transport, verb, body, endpoint.seconds))
+
+    def close(self) -> None:
+        """Hang up."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None:
+            return
+        self._run(_close_all(list(self._transports.values())))
+        self._loop = self._thread = None
+        self._transports = {}
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="extenders", daemon=True)
+            self._thread.start()
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class Talk:
+    """What is said to one extender during one cycle."""
+
+    def __init__(self, extenders: HttpExtenders, endpoint: Endpoint) -> None:
+        self._extenders = extenders
+        self._endpoint = endpoint
+        self._left = endpoint.seconds * PATIENCE_PER_CYCLE
+        #: Why it is not asked any more; empty as long as it is.
+        self._given_up = ""
+
+    def ask(self, verb: str, question: Document) -> Document:
+        if self._given_up:
+            raise NoAnswer(self._given_up)
+        began = self._extenders.clock()
+        try:
+            answer = self._extenders.post(self._endpoint, verb, msgspec.json.encode(question))
+        except ApiError as error:
+            raise NoAnswer(f"{self._endpoint.address}/{verb}: {error}") from None
+        except (RequestFailed, CannotReach, TimeoutError) as error:
+            words = str(error) or f"no answer within {self._endpoint.seconds:g} s"
+            raise self._give_up(f"{self._endpoint.address}: {words}") from None
+        finally:
+            self._left -= self._extenders.clock() - began
+            if self._left <= 0 and not self._given_up:
+                self._given_up = f"{self._endpoint.address}: its answers took too long in all in this cycle"
+        return _understood(f"{self._endpoint.address}/{verb}", answer)
+
+    def _give_up(self, words: str) -> NoAnswer:
+        self._given_up = f"{words}; it is not asked again in this cycle"
+        return NoAnswer(words)
+
+
+async def _post(transport: Transport, verb: str, body: bytes, seconds: float) -> bytes:
+    async with asyncio.timeout(seconds):
+        return await transport.request("POST", f"/{verb}", body=body)
+
+
+async def _close_all(transports: list[Transport]) -> None:
+    for transport in transports:
+        await transport.close()
+
+
+def _place(endpoint: Endpoint) -> Place:
+    return Place(endpoint.address, authorities=endpoint.authorities, certificate=endpoint.certificate, key=endpoint.key)
+
+
+def _understood(where: str, answer: bytes) -> Document:
+    """An empty answer says nothing; anything else is a JSON object."""
+    if not answer.strip():
+        return {}
+    try:
+        document = msgspec.json.decode(answer)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise NoAnswer(f"{where}: the answer is no JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise NoAnswer(f"{where}: the answer is no JSON object")
+    return document

@@ -1,0 +1,83 @@
+"""Measurements from Prometheus, as its node exporter takes them: three questions about all nodes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from stromboli.core.model.nodes.usage import Usage
+from stromboli.external.figures import Figure, SourceProblem, joined
+from stromboli.kube.client.transport import Transport
+
+#: The labels that may hold the name of a node, the surest first; `instance` is one only where it was made so.
+_NAMES = ("node", "kubernetes_node", "nodename", "instance")
+_BY = f"by ({', '.join(_NAMES)})"
+
+CPU = f'1 - avg {_BY} (rate(node_cpu_seconds_total{{mode="idle"}}[WINDOW]))'
+MEMORY = (
+    f"1 - avg {_BY} (avg_over_time(node_memory_MemAvailable_bytes[WINDOW]))"
+    f" / avg {_BY} (avg_over_time(node_memory_MemTotal_bytes[WINDOW]))"
+)
+#: When a node was last heard of: averages are of now, also of a node that has been silent for minutes.
+LAST_SEEN = f"max {_BY} (timestamp(node_memory_MemTotal_bytes))"
+
+
+class _Sample(msgspec.Struct):
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Data(msgspec.Struct, rename={"result_type": "resultType"}):
+    result_type: str = ""
+    result: list[_Sample] = []
+
+
+class _Answer(msgspec.Struct):
+    status: str = ""
+    error: str = ""
+    data: _Data = msgspec.field(default_factory=_Data)
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+
+
+class Prometheus:
+    def __init__(self, transport: Transport, window: float) -> None:
+        self._transport = transport
+        #: Over how many seconds is averaged.
+        self._window = max(round(window), 1)
+
+    async def read(self) -> dict[str, Usage]:
+        seen = await self._ask(LAST_SEEN)
+        cpu, memory = await self._ask(CPU), await self._ask(MEMORY)
+        return joined(_dated(cpu, seen), _dated(memory, seen))
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def _ask(self, question: str) -> dict[str, Figure]:
+        query = question.replace("WINDOW", f"{self._window}s")
+        body = await self._transport.request("GET", "/api/v1/query", params={"query": query})
+        try:
+            answer = _ANSWER.decode(body)
+            figures = {_name(sample.metric): Figure(float(sample.value[1]), sample.value[0])
+                       for sample in answer.data.result}  # fmt: skip
+        except (msgspec.DecodeError, ValueError) as error:
+            raise SourceProblem(f"the answer of Prometheus cannot be read: {error}") from None
+        if answer.status != "success" or answer.data.result_type != "vector":
+            why = answer.error[:200] or answer.data.result_type or "there is no data"
+            raise SourceProblem(f"Prometheus did not answer: {why}")
+        return figures
+
+
+def _dated(figures: Mapping[str, Figure], seen: Mapping[str, Figure]) -> dict[str, Figure]:
+    """Figures with the time at which their node was last heard of; without it nobody knows how old they are."""
+    return {name: Figure(figure.part, seen[name].part) for name, figure in figures.items() if name in seen}
+
+
+def _name(labels: Mapping[str, str]) -> str:
+    """The node that a sample is about; an address keeps its host only."""
+    found = next((labels[label] for label in _NAMES if labels.get(label)), "")
+    host, separator, port = found.rpartition(":")
+    return host if separator and port.isdecimal() else found

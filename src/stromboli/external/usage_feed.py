@@ -1,0 +1,138 @@
+"""The figures of nodes, gathered in the background as long as some plugin reads them.
+
+No cycle waits for a source. One that is slow, broken or gone is told of in the log, once, and asked again at the next
+interval; its last figures count until they are too old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from stromboli.core.config.metrics_options import ADAPTOR, ELASTICSEARCH, METRICS_SERVER, MetricsSource
+from stromboli.core.model.nodes.usage import Usage
+from stromboli.core.session.program import Program
+from stromboli.external.elasticsearch import Elasticsearch
+from stromboli.external.endpoints import CannotReach, Place, transport_to
+from stromboli.external.figures import Source, SourceProblem
+from stromboli.external.metrics_api import Adaptor, MetricsServer
+from stromboli.external.prometheus import Prometheus
+from stromboli.kube.client.api_errors import RequestFailed
+from stromboli.kube.client.client import Client
+
+#: A source has this long to answer everything, in seconds.
+PATIENCE = 10.0
+#: The figures of the largest cluster fit into this.
+LARGEST_ANSWER = 32 << 20
+#: How often it is looked whether the configuration has changed, in seconds.
+_LOOK_EVERY = 1.0
+
+log = logging.getLogger("stromboli.usage")
+
+
+class UsageFeed:
+    def __init__(
+        self,
+        client: Client,
+        program: Callable[[], Program],
+        report: Callable[[Mapping[str, Usage]], int],
+        *,
+        clock: Callable[[], float],
+        patience: float = PATIENCE,
+    ) -> None:
+        self._client = client
+        self._program = program
+        self._report = report
+        self._clock = clock
+        self._patience = patience
+        self._asked: tuple[MetricsSource, float] | None = None
+        self._source: Source | None = None
+        self._next = 0.0
+        #: Why there are no new figures, in words; empty when there are.
+        self.problem = ""
+
+    async def run(self) -> None:
+        """Gather until cancelled. What is reported is answered by the number of nodes that are known by their names."""
+        try:
+            while True:
+                await self.look()
+                await asyncio.sleep(_LOOK_EVERY)
+        finally:
+            await self._close()
+
+    async def look(self) -> None:
+        """Ask the source if it is time to; begin anew if the configuration names another one, or none."""
+        program = self._program()
+        wanted = _wanted(program)
+        if wanted != self._asked:
+            await self._close()
+            self._asked, self._next = wanted, self._clock()
+        if wanted is None:
+            self._tell("the configuration has no metrics" if program.usage_window else "")
+        if wanted is not None and self._clock() >= self._next:
+            self._next = self._clock() + wanted[0].interval
+            await self._gather(*wanted)
+
+    async def _gather(self, source: MetricsSource, window: float) -> None:
+        try:
+            if self._source is None:
+                self._source = self._made(source, window)
+            async with asyncio.timeout(self._patience):
+                figures = await self._source.read()
+        except TimeoutError:
+            self._tell(f"no answer within {self._patience:g} s")
+        except (RequestFailed, CannotReach, SourceProblem) as error:
+            self._tell(str(error))
+        except Exception as error:
+            log.exception("measurements of nodes cannot be read")
+            self.problem = str(error)
+        else:
+            self._tell("" if self._report(figures) else _about_nobody(figures))
+
+    def _made(self, source: MetricsSource, window: float) -> Source:
+        if source.type == METRICS_SERVER:
+            return MetricsServer(self._client)
+        if source.type == ADAPTOR:
+            return Adaptor(self._client)
+        transport = transport_to(_place(source), timeout=self._patience, largest=LARGEST_ANSWER)
+        if source.type == ELASTICSEARCH:
+            return Elasticsearch(transport, window, source.index, source.hostname_field)
+        return Prometheus(transport, window)
+
+    def _tell(self, problem: str) -> None:
+        """Every change of the state once; a source that is down says it in many words."""
+        if problem and not self.problem:
+            log.warning("nobody says what nodes use: %s", problem)
+        elif self.problem and not problem and self._asked is not None:
+            log.info("measurements of nodes are there again")
+        self.problem = problem
+
+    async def _close(self) -> None:
+        source, self._source, self.problem = self._source, None, ""
+        if source is not None:
+            await source.close()
+
+
+def _wanted(program: Program) -> tuple[MetricsSource, float] | None:
+    """Who is to be asked, and over how many seconds figures are averaged; nobody, if no plugin reads them."""
+    source, window = program.configuration.metrics, program.usage_window
+    return (source, window) if source is not None and window else None
+
+
+def _about_nobody(figures: Mapping[str, Usage]) -> str:
+    """Why figures are of no use."""
+    if not figures:
+        return "the source has no figures"
+    return f"none of {len(figures)} names is that of a node, such as {min(figures)[:60]!r}; let the source name nodes"
+
+
+def _place(source: MetricsSource) -> Place:
+    return Place(
+        source.address,
+        authorities=source.authorities,
+        insecure=source.insecure,
+        username=source.username,
+        password=source.password,
+        password_file=source.password_file,
+    )

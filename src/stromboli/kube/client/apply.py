@@ -1,0 +1,86 @@
+"""Manifests of any kind are applied to a server: what it serves is asked of the server itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.client.client import FIELD_MANAGER, Client, PatchKind
+from stromboli.kube.manifests.errors import ObjectError
+from stromboli.kube.objects.kinds import name_of
+
+#: Objects of these kinds come first, because others need them to be there.
+_FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Node", "HyperNode", "Queue", "PodGroup")
+#: What these have is told by their status, and nobody else writes it for machines that do not exist.
+_WITH_STATUS = ("Node",)
+
+
+class Applier:
+    """Applies documents, server-side, one after the other."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._served: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    async def apply(self, documents: Iterable[Mapping[str, Any]]) -> int:
+        """Apply them in an order that works; answers how many. Raises ObjectError or RequestFailed."""
+        ordered = sorted(documents, key=_place)
+        for document in ordered:
+            await self._apply_one(document)
+        return len(ordered)
+
+    async def _apply_one(self, document: Mapping[str, Any]) -> None:
+        metadata = document.get("metadata") or {}
+        name, namespace = metadata.get("name"), metadata.get("namespace") or "default"
+        if not name:
+            raise ObjectError(
+                str(document.get("kind")), name_of(document), "metadata.name", "is missing", "give it a name"
+            )
+        path = f"{await self._path(document, namespace)}/{quote(name, safe='')}"
+        await self._send(path, document)
+        if document.get("kind") in _WITH_STATUS and document.get("status"):
+            told = {key: document[key] for key in ("apiVersion", "kind", "status")}
+            await self._send(f"{path}/status", {**told, "metadata": {"name": name}})
+
+    async def _send(self, path: str, document: Mapping[str, Any]) -> None:
+        await self._client.request(
+            "PATCH",
+            path,
+            params={"fieldManager": FIELD_MANAGER, "force": "true"},
+            body=msgspec.json.encode(document),
+            content_type=PatchKind.APPLY.value,
+        )
+
+    async def _path(self, document: Mapping[str, Any], namespace: str) -> str:
+        api_version, kind = str(document.get("apiVersion")), str(document.get("kind"))
+        served = self._served.get(api_version) or await self._discover(api_version)
+        if kind not in served:
+            remedy = "check apiVersion and kind, or install its definition first"
+            raise ObjectError(kind, name_of(document), "kind", f"{api_version} {kind} is not served", remedy)
+        plural, namespaced = served[kind]
+        home = f"/namespaces/{quote(namespace, safe='')}" if namespaced else ""
+        return f"{_root(api_version)}{home}/{plural}"
+
+    async def _discover(self, api_version: str) -> dict[str, tuple[str, bool]]:
+        try:
+            answer = msgspec.json.decode(await self._client.request("GET", _root(api_version)))
+        except ApiError as error:
+            if error.is_missing:
+                return {}
+            raise
+        resources = [entry for entry in answer.get("resources") or () if "/" not in entry["name"]]
+        self._served[api_version] = {entry["kind"]: (entry["name"], entry["namespaced"]) for entry in resources}
+        return self._served[api_version]
+
+
+def _root(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+def _place(document: Mapping[str, Any]) -> int:
+    kind = document.get("kind")
+    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)

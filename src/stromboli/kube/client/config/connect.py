@@ -1,0 +1,31 @@
+"""The choice that kubectl makes: what was named, else the files of the user, else the pod we run in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stromboli.kube.client.config.connection import Connection, ConnectionProblem
+from stromboli.kube.client.config.in_cluster import in_cluster_connection, is_in_cluster
+from stromboli.kube.client.config.kubeconfig import kubeconfig_exists, load_kubeconfig
+from stromboli.kube.client.config.tls import Trust
+
+
+def connect(kubeconfig: str | None = None, context: str | None = None, master: str | None = None) -> Connection:
+    """Raises ConnectionProblem. `master` replaces the server's address, whatever else was found."""
+    if kubeconfig or context or kubeconfig_exists():
+        found = load_kubeconfig(kubeconfig, context)
+    elif is_in_cluster():
+        found = in_cluster_connection()
+    elif master:
+        found = _bare(master)
+    else:
+        raise ConnectionProblem("no cluster is configured; name a kubeconfig file, set KUBECONFIG, or run in a pod")
+    return _moved(found, master) if master else found
+
+
+def _bare(master: str) -> Connection:
+    return Connection(master, Trust().context() if master.startswith("https:") else None)
+
+
+def _moved(found: Connection, master: str) -> Connection:
+    return replace(found, server=master.rstrip("/"))

@@ -1,0 +1,130 @@
+"""Connections as people configure them: the files that kubectl reads, with the same rules.
+
+`$KUBECONFIG` may list several files. They are laid over each other: of two entries with one name the earlier file's
+counts, and the first file that names a current context decides it. Relative paths are relative to the file they stand
+in. Whatever cannot be used is refused with the file, the field and what to do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stromboli.kube.client.config.connection import Connection, ConnectionProblem
+from stromboli.kube.client.config.kubeconfig_entries import Entry
+from stromboli.kube.client.config.kubeconfig_users import credentials_of
+from stromboli.kube.client.config.proxies import proxy_for
+from stromboli.kube.client.config.tls import Trust
+from stromboli.kube.manifests.yaml import YamlError, load_documents
+
+_KINDS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+
+
+def load_kubeconfig(path: str | None = None, context: str | None = None) -> Connection:
+    """The connection that a context describes: the current one, unless named. Raises ConnectionProblem."""
+    config = _Kubeconfig.read(_paths(path))
+    name = context or config.current_context
+    if not name:
+        raise ConnectionProblem(f"{config.source}: current-context is missing; name a context")
+    chosen = config.find("contexts", name)
+    cluster = config.find("clusters", chosen.text("cluster", required=True))
+    user_name = chosen.text("user")
+    user = config.find("users", user_name) if user_name else Entry(chosen.source, "user", {})
+    return _connection(cluster, user, chosen.text("namespace") or "default")
+
+
+def kubeconfig_exists() -> bool:
+    """Whether there is a file to read, where nobody named one."""
+    return any(Path(path).is_file() for path in _paths(None))
+
+
+def _connection(cluster: Entry, user: Entry, namespace: str) -> Connection:
+    server = _server(cluster)
+    trust = Trust(cluster.content("certificate-authority"), cluster.flag("insecure-skip-tls-verify"))
+    context = cluster.judged("certificate-authority-data", trust.context) if server.startswith("https:") else None
+    return Connection(
+        server=server,
+        ssl=context,
+        credentials=credentials_of(user, cluster, trust),
+        proxy=proxy_for(server, cluster),
+        namespace=namespace,
+        server_name=cluster.text("tls-server-name"),
+    )
+
+
+def _server(cluster: Entry) -> str:
+    server = cluster.text("server", required=True)
+    if not server.startswith(("https://", "http://")):
+        raise cluster.problem("server", f"{server!r} is no address", "write one such as https://10.0.0.1:6443")
+    return server.rstrip("/")
+
+
+def _paths(path: str | None) -> list[str]:
+    if path:
+        return [path]
+    listed = [entry for entry in os.environ.get("KUBECONFIG", "").split(os.pathsep) if entry]
+    return listed or [str(Path.home() / ".kube" / "config")]
+
+
+@dataclass(slots=True)
+class _Kubeconfig:
+    """All files laid over each other."""
+
+    source: str
+    current_context: str = ""
+    entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, paths: list[str]) -> _Kubeconfig:
+        """Of several files those that do not exist are left out; at least one must."""
+        present = [path for path in paths if Path(path).exists()]
+        if not present:
+            raise ConnectionProblem(f"{', '.join(paths)}: no such file; set KUBECONFIG or name a kubeconfig file")
+        config = cls(", ".join(present))
+        for path in present:
+            config.add(path, _document(path))
+        return config
+
+    def add(self, path: str, document: Mapping[str, Any]) -> None:
+        current = document.get("current-context")
+        if isinstance(current, str) and current and not self.current_context:
+            self.current_context = current
+        for section, kind in _KINDS.items():
+            for name, fields in _named_entries(path, section, kind, document.get(section)):
+                self.entries.setdefault((section, name), Entry(path, f"{kind} {name!r}", fields))
+
+    def find(self, section: str, name: str) -> Entry:
+        found = self.entries.get((section, name))
+        if found is None:
+            known = ", ".join(sorted(repr(other) for kind, other in self.entries if kind == section)) or "none"
+            raise ConnectionProblem(f"{self.source}: no {_KINDS[section]} {name!r}; there are: {known}")
+        return found
+
+
+def _document(path: str) -> Mapping[str, Any]:
+    try:
+        documents = load_documents(Path(path).read_text(encoding="utf-8-sig"), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConnectionProblem(f"{path}: cannot be read ({error}); check the path and its permissions") from None
+    except YamlError as error:
+        raise ConnectionProblem(str(error)) from None
+    document = documents[0] if documents else {}
+    if not isinstance(document, Mapping):
+        raise ConnectionProblem(f"{path}: is no kubeconfig; name another file")
+    return document
+
+
+def _named_entries(path: str, section: str, kind: str, listed: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if listed is None:
+        return
+    if not isinstance(listed, list):
+        raise ConnectionProblem(f"{path}: {section}: expected a list; write one {kind} per dash")
+    for number, item in enumerate(listed):
+        name = item.get("name") if isinstance(item, Mapping) else None
+        if not isinstance(name, str):
+            raise ConnectionProblem(f"{path}: {section}[{number}]: name is missing; write name and {kind}")
+        fields = item.get(kind)
+        yield name, fields if isinstance(fields, Mapping) else {}

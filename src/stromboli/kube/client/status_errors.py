@@ -1,0 +1,52 @@
+"""What a server's refusal says: a Status object if it is an API server, whatever it is if something stands between."""
+
+from __future__ import annotations
+
+import time
+from email.utils import parsedate_to_datetime
+
+import msgspec
+
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.manifests.errors import printable
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    retry_after_seconds: float | None = None
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: _Details | None = None
+
+
+_STATUS = msgspec.json.Decoder(_Status)
+
+
+def refusal(status: int, body: bytes | msgspec.Raw, retry_after: str | None = None) -> ApiError:
+    """The error that an answer stands for. The body may be anything, also no JSON at all."""
+    try:
+        said = _STATUS.decode(body)
+    except (msgspec.DecodeError, ValueError):
+        said = _Status(message=printable(bytes(body).decode("utf-8", "replace").strip()) or None)
+    asked = said.details.retry_after_seconds if said.details else None
+    return ApiError(
+        status or said.code or 500,
+        said.reason or "",
+        said.message or "the server did not say why",
+        retry_after=_seconds(retry_after) if retry_after else asked,
+    )
+
+
+def _seconds(text: str) -> float | None:
+    """`Retry-After` is a number of seconds or a date."""
+    try:
+        return max(float(text), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
+    except ValueError:
+        return None

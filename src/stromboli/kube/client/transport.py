@@ -1,0 +1,247 @@
+"""Requests to an API server over HTTP: who asks, how long to wait, what failed, and how much an answer may hold.
+
+Every request ends in bytes or in a RequestFailed. Whether a request that failed may have been carried out is part of
+the error, because the caller must then look before it asks again. Nothing is repeated here, with one exception: an
+answer of 401 is no answer to the request, so it is made again once there are other credentials.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import lru_cache
+from urllib.parse import urlencode
+
+import aiohttp
+from yarl import URL
+
+from stromboli import __version__
+from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable
+from stromboli.kube.client.config.connection import Connection
+from stromboli.kube.client.config.credentials import CredentialsProblem
+from stromboli.kube.client.lines import Lines, LineTooLong
+from stromboli.kube.client.rate_limit import TokenBucket
+from stromboli.kube.client.status_errors import refusal
+from stromboli.kube.client.write_guard import Permitted, was_not_allowed
+
+USER_AGENT = f"stromboli/{__version__} ({platform.system().lower()}/{platform.machine()})"
+LARGEST_ANSWER = 256 << 20
+"""What one answer may hold, after decompression; a larger one is refused before it fills the memory."""
+LARGEST_REFUSAL = 1 << 20
+MOST_CONNECTIONS = 256
+CONNECT_SECONDS = 10.0
+_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+
+
+class Transport:
+    """The connections to one server. Opened on the first request, by whichever event loop is running then."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        user_agent: str = USER_AGENT,
+        qps: float = 0,
+        burst: int = 0,
+        timeout: float = 30.0,
+        largest_answer: int = LARGEST_ANSWER,
+        may_write: Callable[[], bool] | None = None,
+    ) -> None:
+        """`may_write` is asked at the last moment before a write is sent."""
+        self.connection = connection
+        self._user_agent = user_agent
+        self._timeout = timeout
+        self._largest_answer = largest_answer
+        self._may_write = may_write
+        self._rate = TokenBucket(qps, burst)
+        self._session: aiohttp.ClientSession | None = None
+        self._base = connection.server.rstrip("/")
+        #: How often the server answered what, by method and status code; the code is `none` where no answer came.
+        self.answers: Counter[tuple[str, str]] = Counter()
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        timeout: float | None = None,
+    ) -> bytes:
+        """The body of a successful answer. Raises ApiError or Unreachable."""
+        await self._rate.wait()
+        headers = {"Accept": accept, "Content-Type": content_type} if body is not None else {"Accept": accept}
+        seconds = self._timeout if timeout is None else timeout
+        limits = aiohttp.ClientTimeout(total=seconds, connect=min(seconds, CONNECT_SECONDS))
+        response = await self._answer(method, path, params, body, headers, limits)
+        with _told(method, path):
+            async with response:
+                return await _read(response, self._largest_answer)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str], *, idle_seconds: float | None = None
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of an answer that goes on; silence longer than `idle_seconds` ends it with Unreachable.
+
+        Compression is refused: events are small, and waiting to fill a compressed block would hold them back.
+        """
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        limits = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=idle_seconds)
+        response = await self._answer("GET", path, params, None, headers, limits)
+        async with response, aclosing(_lines(response, path)) as lines:
+            yield lines
+
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        """The beginning of an answer of success."""
+        url = self._url(path, params)
+        with _told(method, path):
+            response = await self._send(method, url, body, headers, limits)
+            if response.status == 401 and await self._renewed(response):
+                response = await self._send(method, url, body, headers, limits)
+            if 200 <= response.status < 300:
+                return response
+            async with response:
+                raise await _refusal(response)
+
+    async def _send(
+        self,
+        method: str,
+        url: URL,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        connection = self.connection
+        try:
+            identity = await connection.credentials.headers()
+        except CredentialsProblem as error:
+            raise Unreachable(str(error), sent=False) from error
+        context = connection.credentials.certificate() or connection.ssl
+        try:
+            response = await self._open_session().request(
+                method,
+                url,
+                data=body if body is None or self._may_write is None else Permitted(body, self._may_write),
+                headers={**headers, **identity},
+                timeout=limits,
+                allow_redirects=False,
+                ssl=True if context is None else context,
+                proxy=connection.proxy or None,
+                server_hostname=connection.server_name or None,
+            )
+        except (aiohttp.ClientError, OSError, TimeoutError):
+            self.answers[method, "none"] += 1
+            raise
+        self.answers[method, str(response.status)] += 1
+        return response
+
+    async def _renewed(self, response: aiohttp.ClientResponse) -> bool:
+        try:
+            renewed = await self.connection.credentials.renew()
+        except CredentialsProblem:
+            return False
+        if renewed:
+            response.release()
+        return renewed
+
+    def _url(self, path: str, params: Mapping[str, str] | None) -> URL:
+        query = _query(tuple(params.items())) if params else ""
+        return URL(f"{self._base}{path}{query}", encoded=True)
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=self._connector(),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": self._user_agent},
+                read_bufsize=1 << 18,
+            )
+        return self._session
+
+    def _connector(self) -> aiohttp.BaseConnector:
+        if self.connection.socket:
+            return aiohttp.UnixConnector(self.connection.socket, limit=MOST_CONNECTIONS)
+        return aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ttl_dns_cache=60)
+
+
+@lru_cache
+def _query(params: tuple[tuple[str, str], ...]) -> str:
+    """Most requests say the same few things behind the question mark."""
+    return f"?{urlencode(params)}"
+
+
+async def _read(response: aiohttp.ClientResponse, largest: int) -> bytes:
+    chunks: list[bytes] = []
+    length = 0
+    async for chunk in response.content.iter_any():
+        length += len(chunk)
+        if length > largest:
+            response.close()
+            raise Unreachable(f"the answer is larger than {largest >> 20} MiB; ask for smaller pages", sent=True)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncGenerator[bytes, None]:
+    lines = Lines()
+    chunks = response.content.iter_any()
+    while True:
+        with _told("GET", path):
+            chunk = await anext(chunks, None)
+            complete = lines.feed(chunk) if chunk else []
+        if chunk is None:
+            return
+        for line in complete:
+            yield line
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> RequestFailed:
+    body = await _read(response, LARGEST_REFUSAL)
+    if 300 <= response.status < 400:
+        return ApiError(response.status, "", "the server sends us elsewhere; is the address that of an API server?")
+    return refusal(response.status, body, response.headers.get("Retry-After"))
+
+
+@contextmanager
+def _told(method: str, path: str) -> Iterator[None]:
+    """Tells what the network did in the words of this package."""
+    try:
+        yield
+    except (aiohttp.ClientError, OSError, TimeoutError, LineTooLong) as error:
+        sent = not isinstance(error, _NOT_SENT) and not was_not_allowed(error)
+        raise Unreachable(f"{method} {path}: {_in_words(error)}", sent=sent) from error
+
+
+def _in_words(error: Exception) -> str:
+    if was_not_allowed(error):
+        return "we are not in charge any more"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
+        return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
+    return str(error) or type(error).__name__
+
+
+def _cause(error: OSError) -> str:
+    """What the system calls it; who resolves names has words and numbers of its own."""
+    known = error.errno is not None and error.errno > 0
+    return os.strerror(error.errno or 0) if known else error.strerror or str(error)

@@ -1,0 +1,70 @@
+"""The definitions of Volcano's kinds and of our own, and how a server learns them.
+
+The definitions lie beside this module as the YAML files that an administrator would apply. They keep Volcano's
+names, versions and printed columns; what Volcano's webhook refuses is refused by the schema where a schema can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, cast
+
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.manifests.yaml import load_documents
+from stromboli.kube.objects.catalogue import CRDS
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+SERVED_WITHIN = 30.0
+"""How long a server may take until it serves what it was taught, in seconds."""
+_NOT_YET = (404, 429, 503)
+
+
+def crd_documents() -> list[dict[str, Any]]:
+    """The definitions as they are sent to a server, in the order of their names."""
+    folder = files("stromboli.kube") / "crds"
+    found = sorted((file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name)
+    return [
+        cast(dict[str, Any], document) for file in found for document in load_documents(file.read_text(), file.name)
+    ]
+
+
+async def install_crds(client: Client) -> None:
+    """Teach a server these kinds and wait until it serves them. What others installed before is left alone."""
+    documents = crd_documents()
+    for document in documents:
+        await _install(client, document)
+    async with asyncio.timeout(SERVED_WITHIN):
+        for document in documents:
+            await _until_served(client, document)
+
+
+async def _install(client: Client, document: dict[str, Any]) -> None:
+    from stromboli.kube.client.client import PatchKind
+
+    try:
+        await client.patch(CRDS, document["metadata"]["name"], document, kind=PatchKind.APPLY)
+    except ApiError as error:
+        if not error.is_conflict:
+            raise
+
+
+async def _until_served(client: Client, document: dict[str, Any]) -> None:
+    name, pause = document["metadata"]["name"], 0.02
+    while not ((await client.get(CRDS, name)).is_established and await _is_listed(client, document["spec"])):
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, 1.0)
+
+
+async def _is_listed(client: Client, definition: dict[str, Any]) -> bool:
+    """An established definition may take the server another moment until its paths answer."""
+    version, plural = definition["versions"][0]["name"], definition["names"]["plural"]
+    try:
+        await client.request("GET", f"/apis/{definition['group']}/{version}/{plural}", params={"limit": "1"})
+    except ApiError as error:
+        if error.status in _NOT_YET:
+            return False
+        raise
+    return True

@@ -1,0 +1,53 @@
+"""What is known of one resource, kept by one watch, for everybody in the process who wants to know."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
+from stromboli.kube.watch.reflector import Reflector
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+T = TypeVar("T", bound=TopLevel)
+
+Listener: TypeAlias = Callable[[T | None, T | None], None]
+"""Told the object as it was and as it is; None for one that was not there before, or is there no more."""
+
+_log = logging.getLogger(__name__)
+
+
+class Informer(Generic[T]):
+    """A mirror of all objects of a resource by key, and those who are told when it changes."""
+
+    def __init__(self, client: Client, resource: Resource[T], *, optional: bool = False) -> None:
+        self.resource = resource
+        self.objects: dict[str, T] = {}
+        self._listeners: list[Listener[T]] = []
+        self._reflector = Reflector(client, resource, self, optional=optional)
+        self.synced = self._reflector.synced
+
+    def listen(self, listener: Listener[T]) -> None:
+        self._listeners.append(listener)
+
+    async def run(self) -> None:
+        await self._reflector.run()
+
+    def apply(self, entry: T) -> None:
+        old = self.objects.get(entry.key)
+        self.objects[entry.key] = entry
+        for listener in self._listeners:
+            listener(old, entry)
+
+    def remove(self, entry: T) -> None:
+        old = self.objects.pop(entry.key, None)
+        for listener in self._listeners:
+            listener(old or entry, None)
+
+    def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
+        """Whoever reports such objects to people is elsewhere; here they stay as they were last read, if ever."""
+        _log.debug("%s %s: %s", resource.name, key, problem)

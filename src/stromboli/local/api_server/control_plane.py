@@ -1,0 +1,113 @@
+"""The parts of the server that keep and change objects, put together."""
+
+from __future__ import annotations
+
+from stromboli.local.api_server.deletion import DeleteOptions, Deletion
+from stromboli.local.api_server.lists import Lists
+from stromboli.local.api_server.registry import Registry, ServedResource
+from stromboli.local.api_server.server_side_apply import Applies
+from stromboli.local.api_server.store import Entry, Object, Store
+from stromboli.local.api_server.termination import Emptying
+from stromboli.local.api_server.write_options import WriteOptions
+from stromboli.local.api_server.writes import Writes
+from stromboli.local.kinds.builtin_kinds import builtin_resources
+from stromboli.local.kinds.config_data import DataStrategy, SecretStrategy
+from stromboli.local.kinds.custom_resources.strategies import CRD_GROUP, CustomStrategy, DefinitionStrategy
+from stromboli.local.kinds.disruption_budgets import BudgetStrategy
+from stromboli.local.kinds.events_api import EVENTS_GROUP
+from stromboli.local.kinds.namespaces import INITIAL_NAMESPACES, NamespaceStrategy
+from stromboli.local.kinds.native_pod_groups import NATIVE_GROUPS, NativeGroupStrategy
+from stromboli.local.kinds.nodes import NodeStrategy
+from stromboli.local.kinds.plain_kinds import (
+    ConditionalStrategy,
+    EventStrategy,
+    LeaseStrategy,
+    RoleStrategy,
+)
+from stromboli.local.kinds.pods.evictions import Evictions
+from stromboli.local.kinds.pods.pods import PodStrategy
+from stromboli.local.kinds.priority_classes import PriorityClassStrategy, system_classes
+from stromboli.local.kinds.storage import ClaimStrategy, StorageClassStrategy, VolumeStrategy
+from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.workloads import workload_strategies
+
+_CONDITIONAL = (
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "volumeattachments"),
+)
+_RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+
+
+class ControlPlane:
+    """A cluster's objects and the rules for them, without any network. Native groups are served on request, as they
+    are elsewhere: `kubectl get podgroups` means them then, and not Volcano's.
+    """
+
+    def __init__(self, *, native_groups: bool = False) -> None:
+        self.store = Store()
+        self.registry = Registry([*builtin_resources(), *([NATIVE_GROUPS] if native_groups else [])])
+        for resource in self.registry:
+            self.store.add_collection(resource.group, resource.plural, resource.api_version)
+        self._special = self._strategies()
+        self._custom = CustomStrategy()
+        self._plain = Strategy()
+        self.writes = Writes(self.store, self._strategy)
+        self.deletion = Deletion(self.writes, self._strategy)
+        self.applies = Applies(self.store, self.writes)
+        self.lists = Lists(self.store)
+        self._emptying = Emptying(self.store, self.registry, self.writes, self.deletion)
+        self.writes.after_removal = self._emptying.after_removal
+        budgets = self.registry.named("policy", "v1", "poddisruptionbudgets")
+        self.evictions = Evictions(self.store, self.writes, self.deletion, budgets)
+        self._furnish()
+
+    def _strategies(self) -> dict[tuple[str, str], Strategy]:
+        return {
+            ("", "pods"): PodStrategy(self.store),
+            ("", "nodes"): NodeStrategy(),
+            ("", "configmaps"): DataStrategy(),
+            ("", "secrets"): SecretStrategy(),
+            ("", "events"): EventStrategy(self.store),
+            (EVENTS_GROUP, "events"): EventStrategy(self.store),
+            ("coordination.k8s.io", "leases"): LeaseStrategy(),
+            **dict.fromkeys(_CONDITIONAL, ConditionalStrategy()),
+            ("policy", "poddisruptionbudgets"): BudgetStrategy(),
+            ("", "persistentvolumeclaims"): ClaimStrategy(),
+            ("", "persistentvolumes"): VolumeStrategy(),
+            ("storage.k8s.io", "storageclasses"): StorageClassStrategy(),
+            ("", "namespaces"): NamespaceStrategy(),
+            ("scheduling.k8s.io", "priorityclasses"): PriorityClassStrategy(self.store),
+            (NATIVE_GROUPS.group, NATIVE_GROUPS.plural): NativeGroupStrategy(self.store),
+            (CRD_GROUP, "customresourcedefinitions"): DefinitionStrategy(self.store, self.registry),
+            **workload_strategies(),
+            **{("rbac.authorization.k8s.io", plural): RoleStrategy() for plural in _RBAC},
+        }
+
+    def _strategy(self, resource: ServedResource) -> Strategy:
+        if resource.is_custom:
+            return self._custom
+        return self._special.get((resource.group, resource.plural), self._plain)
+
+    def _furnish(self) -> None:
+        """What is there before anybody asks."""
+        for name in INITIAL_NAMESPACES:
+            self._create("", "namespaces", {"metadata": {"name": name}})
+        for body in system_classes():
+            self._create("scheduling.k8s.io", "priorityclasses", body)
+
+    def _create(self, group: str, plural: str, body: Object) -> None:
+        self.writes.create(self.registry.named(group, "v1", plural), "", body, WriteOptions())
+
+    def delete(self, resource: ServedResource, entry: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
+        """The object as it is now, and whether it is gone; what holds others begins to be emptied."""
+        last, is_gone = self.deletion.delete(resource, entry, options)
+        if is_gone or options.dry_run:
+            return last, is_gone
+        self._emptying.begin(resource, last)
+        return last, False
+
+    def compact(self) -> None:
+        """Forget the past: watches and pages that still build on it must start over."""
+        self.store.compact()
+        self.lists.forget()

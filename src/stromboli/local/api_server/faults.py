@@ -1,0 +1,184 @@
+"""Faults on demand: what networks, gateways and busy servers do to requests, where and as often as a test wants.
+
+    faults.add(Match(verb="create", plural="pods", subresource="binding"), LoseAnswer(), times=2, after=10)
+
+lets ten bindings pass, applies the next two without answering, and serves all later ones. The first fault that matches
+decides; a delay lets the next one decide as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from stromboli.local.http.calls import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Refuse the request in the server's own words, without doing anything."""
+
+    status: int
+    reason: str
+    message: str = "injected"
+    retry_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Serve the request, later."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Serve the request when somebody says so."""
+
+    _goes_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def release(self) -> None:
+        self._goes_on.set()
+
+    async def wait(self) -> None:
+        await self._goes_on.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class LoseAnswer:
+    """Do what was asked and cut the connection instead of saying so."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutConnection:
+    """Cut the connection without doing anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Garble:
+    """Do what was asked and answer with half of the JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Oversize:
+    """Do what was asked and blow the answer up to this many bytes."""
+
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutWatch:
+    """End the stream in the middle, at the next thing there is to send: an object, a change or a bookmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class HangWatch:
+    """Keep the stream open and never send anything again, not even bookmarks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireWatch:
+    """Say in the stream that the history is gone, and end it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Send every event twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """Send windows of events backwards and then forwards: newer before older, older again, the newest last.
+
+    What was sent before counts as well, so that a single event is enough to see an older one again.
+    """
+
+    window: int = 2
+
+
+RequestAction = Answer | Delay | Hold | LoseAnswer | CutConnection | Garble | Oversize
+WatchAction = CutWatch | HangWatch | ExpireWatch | Duplicate | Reorder
+Action = RequestAction | WatchAction
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which requests a fault hits. What is left empty matches everything; names may have wildcards."""
+
+    verb: str = ""
+    method: str = ""
+    plural: str = ""
+    #: None for any, the empty text for the object itself.
+    subresource: str | None = None
+    name: str = ""
+    namespace: str = ""
+
+    def hits(self, call: Call) -> bool:
+        return (
+            self.verb in ("", call.verb)
+            and self.method in ("", call.method)
+            and self.plural in ("", call.plural)
+            and self.subresource in (None, call.subresource)
+            and self.namespace in ("", call.namespace)
+            and (not self.name or fnmatchcase(call.name, self.name))
+        )
+
+
+@dataclass(slots=True)
+class Fault:
+    """A fault in place: how often it may still happen, how many requests pass before, how often it has happened."""
+
+    match: Match
+    action: Action
+    #: None for as long as it is in place.
+    times: int | None = 1
+    after: int = 0
+    fired: int = field(default=0, init=False)
+
+    def fires(self, call: Call) -> bool:
+        if not self.match.hits(call) or (self.times is not None and self.fired >= self.times):
+            return False
+        if self.after:
+            self.after -= 1
+            return False
+        self.fired += 1
+        return True
+
+
+class Faults:
+    """The faults that are in place."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._faults)
+
+    def add(self, match: Match, action: Action, *, times: int | None = 1, after: int = 0) -> Fault:
+        fault = Fault(match, action, times, after)
+        self._faults.append(fault)
+        return fault
+
+    def remove(self, fault: Fault) -> None:
+        self._faults.remove(fault)
+
+    def clear(self) -> None:
+        self._faults.clear()
+
+    def on_request(self, call: Call) -> list[RequestAction]:
+        """What happens to a request: any number of delays, then at most one other thing."""
+        actions: list[RequestAction] = []
+        for fault in self._faults:
+            if isinstance(fault.action, RequestAction) and fault.fires(call):
+                actions.append(fault.action)
+                if not isinstance(fault.action, Delay):
+                    break
+        return actions
+
+    def on_watch(self, call: Call) -> WatchAction | None:
+        """What happens to a watch that is about to send something."""
+        for fault in self._faults:
+            if isinstance(fault.action, WatchAction) and fault.fires(call):
+                return fault.action
+        return None

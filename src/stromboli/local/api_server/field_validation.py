@@ -1,0 +1,57 @@
+"""Fields that no kind has: refused, told or passed over in silence, as the caller wishes."""
+
+from __future__ import annotations
+
+from stromboli.local.api_server.errors import Cause, Refused, bad_request
+from stromboli.local.api_server.registry import ServedResource
+from stromboli.local.api_server.store import Object
+from stromboli.local.api_server.write_options import WriteOptions
+from stromboli.local.kinds.custom_resources.schemas import unknown_fields
+from stromboli.local.kinds.validation.known_fields import known_part, unknown_metadata
+
+
+def drop_slips(resource: ServedResource, body: Object, before: Object | None, options: WriteOptions) -> None:
+    """Take away what the kind does not have; `before` is what the body was made from by a patch."""
+    found = _custom_slips(resource, body) if resource.is_custom else _slips(resource, body, before)
+    if not found:
+        return
+    if options.is_applied:
+        raise _not_declared(resource, body, found[0])
+    told = [f'unknown field "{path}"' for path in found]
+    if options.field_validation == "Strict":
+        raise _strict(resource, ", ".join(told), is_patched=options.is_patched)
+    if options.field_validation != "Ignore":
+        options.warnings.extend(told)
+
+
+def _slips(resource: ServedResource, body: Object, before: Object | None) -> list[str]:
+    found: list[str] = []
+    known_part(resource, body, before, found)
+    return found
+
+
+def _custom_slips(resource: ServedResource, body: Object) -> list[str]:
+    """What the schema does not know is taken away later, when defaults are filled in."""
+    of_schema = [] if resource.schema is None else list(unknown_fields(resource.schema, body))
+    return [*unknown_metadata(body), *of_schema]
+
+
+def _strict(resource: ServedResource, told: str, *, is_patched: bool) -> Refused:
+    why = f"strict decoding error: {told}"
+    if not is_patched:
+        kind = resource.kind
+        return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
+    cause = Cause("FieldValueInvalid", f"Invalid value: {why}", "patch")
+    return Refused(
+        422, "Invalid", f' "" is invalid: patch: Invalid value: {why}', details={"causes": [cause.document()]}
+    )
+
+
+def _not_declared(resource: ServedResource, body: Object, path: str) -> Refused:
+    """An applied configuration is held to what the kind has, whatever the caller wishes."""
+    metadata = body.get("metadata") or {}
+    name = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+    kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    return Refused(
+        500, "", f"failed to create typed patch object ({name}; {kind}): .{path}: field not declared in schema"
+    )

@@ -1,0 +1,122 @@
+"""Lists, whole or page by page. All pages of a list show the moment of the first one."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from stromboli.local.api_server.errors import Refused, bad_request, expired
+from stromboli.local.api_server.selectors import Matcher
+from stromboli.local.api_server.store import Collection, Entry, Store
+from stromboli.local.http.calls import Call
+
+#: How many long lists can be under way before the oldest must start over.
+_SNAPSHOTS = 16
+_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list, and how to get the next."""
+
+    entries: list[Entry]
+    version: int
+    token: str = ""
+    #: How many are still to come; None when there is a selector, as counting would mean looking at each.
+    remaining: int | None = None
+
+    def metadata(self) -> dict[str, str | int]:
+        metadata: dict[str, str | int] = {"resourceVersion": str(self.version)}
+        if self.token:
+            metadata["continue"] = self.token
+            if self.remaining is not None:
+                metadata["remainingItemCount"] = self.remaining
+        return metadata
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    entries: list[Entry]
+    version: int
+    is_selected: bool
+
+
+class Lists:
+    """Answers lists, and keeps for a while what the later pages of long ones will show."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._snapshots: OrderedDict[str, _Snapshot] = OrderedDict()
+
+    def page(self, collection: Collection, call: Call, matches: Matcher | None) -> Page:
+        limit = call.number("limit") or 0
+        if token := call.query.get("continue"):
+            return self._continued(token, limit)
+        self._check_version(call)
+        found = _selected(collection.entries(call.namespace), matches)
+        if limit <= 0 or call.query.get("resourceVersion") == "0":  # whoever is content with any state gets it whole
+            return Page(list(found), self._store.version)
+        entries = list(found)
+        return self._first(_Snapshot(entries, self._store.version, matches is not None), limit)
+
+    def _check_version(self, call: Call) -> None:
+        wanted = call.number("resourceVersion")
+        if wanted is not None and wanted > self._store.version:
+            raise too_new(wanted, self._store.version)
+        if call.query.get("resourceVersionMatch") == "Exact" and wanted not in (None, self._store.version):
+            raise expired(f"The resourceVersion for the provided list is too old: {wanted}")
+
+    def _first(self, snapshot: _Snapshot, limit: int) -> Page:
+        if len(snapshot.entries) <= limit:
+            return Page(snapshot.entries, snapshot.version)
+        identity = secrets.token_hex(8)
+        self._snapshots[identity] = snapshot
+        if len(self._snapshots) > _SNAPSHOTS:
+            self._snapshots.popitem(last=False)
+        return _cut(identity, snapshot, 0, limit)
+
+    def _continued(self, token: str, limit: int) -> Page:
+        identity, offset = _read_token(token)
+        snapshot = self._snapshots.get(identity)
+        if snapshot is None:
+            raise expired(_EXPIRED)
+        return _cut(identity, snapshot, offset, limit or len(snapshot.entries))
+
+    def forget(self) -> None:
+        """Let go of everything that lists in progress still wanted to show."""
+        self._snapshots.clear()
+
+
+def too_new(wanted: int, found: int) -> Refused:
+    message = f"Timeout: Too large resource version: {wanted}, current: {found}"
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    return Refused(504, "Timeout", message, details={"causes": causes}, retry_after=1)
+
+
+def _selected(entries: Iterable[Entry], matches: Matcher | None) -> Iterable[Entry]:
+    return entries if matches is None else (entry for entry in entries if matches(entry.body))
+
+
+def _cut(identity: str, snapshot: _Snapshot, offset: int, limit: int) -> Page:
+    entries = list(islice(snapshot.entries, offset, offset + limit))
+    following = offset + len(entries)
+    remaining = len(snapshot.entries) - following
+    if not remaining:
+        return Page(entries, snapshot.version)
+    token = base64.urlsafe_b64encode(f"{identity}/{following}".encode()).decode()
+    return Page(entries, snapshot.version, token, None if snapshot.is_selected else remaining)
+
+
+def _read_token(token: str) -> tuple[str, int]:
+    try:
+        identity, _, offset = base64.urlsafe_b64decode(token).decode().partition("/")
+        return identity, int(offset)
+    except ValueError as error:
+        raise bad_request("continue key is not valid") from error

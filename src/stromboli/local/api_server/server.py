@@ -1,0 +1,137 @@
+"""An API server in memory that listens on the loopback address, for laptops and tests.
+
+    async with ApiServer() as server:
+        async with Client(server.connection) as client:
+            ...
+
+It speaks HTTPS with a certificate of its own making and wants a bearer token. Nothing is written to disk. A server that
+was stopped can be started again, at the same address and with everything that was there: an outage.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+import yaml
+from aiohttp import web
+
+from stromboli.kube.client.config.connection import Connection
+from stromboli.kube.client.config.credentials import static_token
+from stromboli.local.api_server.api import Api
+from stromboli.local.api_server.control_plane import ControlPlane
+from stromboli.local.api_server.faults import Faults
+from stromboli.local.http.certificates import make_certificates
+from stromboli.local.http.handler import HttpFront
+
+ADDRESS = "127.0.0.1"
+
+
+class ApiServer:
+    """Start it, talk to it over `connection` or with the kubeconfig, stop it."""
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        token: str | None = None,
+        faults: Faults | None = None,
+        bookmark_interval: float = 60.0,
+        native_groups: bool = False,
+    ) -> None:
+        self._port = port
+        self.token = token or secrets.token_urlsafe(24)
+        self.faults = faults if faults is not None else Faults()
+        self._plane = ControlPlane(native_groups=native_groups)
+        self._front = HttpFront(self._plane, Api(self._plane), self.faults, self.token, bookmark_interval)
+        self._certificates = make_certificates()
+        self._runner: web.ServerRunner | None = None
+        #: Where the socket for those on this machine lies; nobody else can look into it.
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    async def start(self) -> None:
+        server = web.Server(
+            self._front.handle, request_factory=self._front.request, handler_cancellation=True, access_log=None
+        )
+        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, ADDRESS, self._port, ssl_context=self._certificates.server_context())
+        await site.start()
+        self._port = self._runner.addresses[0][1]
+        self._folder = tempfile.TemporaryDirectory(prefix="stromboli-")
+        await web.UnixSite(self._runner, self._socket).start()
+
+    async def stop(self) -> None:
+        """End all streams and close all connections."""
+        self.drop_watches()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    async def __aenter__(self) -> ApiServer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def url(self) -> str:
+        return f"https://{ADDRESS}:{self._port}"
+
+    @property
+    def connection(self) -> Connection:
+        return Connection(self.url, self._certificates.client_context(), static_token(self.token))
+
+    @property
+    def local_connection(self) -> Connection:
+        """For parts of the same process: a socket in a folder of the user's own, without the cost of encryption."""
+        return Connection("http://localhost", None, static_token(self.token), socket=self._socket)
+
+    @property
+    def _socket(self) -> str:
+        return str(Path(self._folder.name) / "api.sock") if self._folder else ""
+
+    def kubeconfig(self) -> str:
+        """A kubeconfig with this server alone, as YAML text."""
+        authority = base64.b64encode(self._certificates.authority).decode()
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {"name": "stromboli", "cluster": {"server": self.url, "certificate-authority-data": authority}}
+            ],
+            "users": [{"name": "stromboli", "user": {"token": self.token}}],
+            "contexts": [{"name": "stromboli", "context": {"cluster": "stromboli", "user": "stromboli"}}],
+            "current-context": "stromboli",
+        }
+        return yaml.safe_dump(document, sort_keys=False)
+
+    def write_kubeconfig(self, path: str | Path) -> None:
+        """The kubeconfig as a file that nobody else can read."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(self.kubeconfig())
+
+    @property
+    def open_watches(self) -> int:
+        """How many clients are watching at this moment."""
+        return self._front.open_watches
+
+    def compact(self) -> None:
+        """Forget all history: watches from before get 410 Expired, as do continued lists."""
+        self._plane.compact()
+
+    def drop_watches(self) -> None:
+        """Cut every open watch, as a restarting gateway would."""
+        self._front.drop_watches()

@@ -1,0 +1,104 @@
+"""What holds other objects goes last: namespaces and definitions are emptied first and removed with the last object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stromboli.local.api_server.deletion import DeleteOptions, Deletion
+from stromboli.local.api_server.registry import Registry, ServedResource
+from stromboli.local.api_server.store import Entry, Store
+from stromboli.local.api_server.versions import collection_of
+from stromboli.local.api_server.write_options import WriteOptions
+from stromboli.local.api_server.writes import Writes
+from stromboli.local.kinds.custom_resources.strategies import CLEANUP, CRD_GROUP
+
+_BACKGROUND = DeleteOptions(propagation="Background")
+
+
+class Emptying:
+    """Does what the namespace controller and the finalizer of definitions do in a real control plane."""
+
+    def __init__(self, store: Store, registry: Registry, writes: Writes, deletion: Deletion) -> None:
+        self._store = store
+        self._registry = registry
+        self._writes = writes
+        self._deletion = deletion
+        #: Whose deletion has begun, so that every other removal costs nothing.
+        self._namespaces: set[str] = set()
+        self._definitions: set[str] = set()
+
+    def begin(self, resource: ServedResource, entry: Entry) -> None:
+        """A deletion was asked for: empty what it holds."""
+        if "deletionTimestamp" not in entry.metadata:
+            return
+        if _is_namespace(resource):
+            self._namespaces.add(entry.key[1])
+            self._empty(self._in_namespace(entry.key[1]))
+            self._finish_namespace(entry.key[1])
+        elif _is_definition(resource):
+            self._definitions.add(entry.key[1])
+            self._empty(self._of_definition(entry))
+            self._finish_definition(entry.key[1])
+
+    def after_removal(self, resource: ServedResource, namespace: str) -> None:
+        """An object is gone: perhaps it was the last one somebody waited for."""
+        if namespace in self._namespaces:
+            self._finish_namespace(namespace)
+        if resource.is_custom and resource.name in self._definitions:
+            self._finish_definition(resource.name)
+
+    def _empty(self, contents: Iterator[tuple[ServedResource, Entry]]) -> None:
+        for resource, entry in list(contents):
+            if collection_of(self._store, resource).get(entry.key) is not None:
+                self._deletion.delete(resource, entry, _BACKGROUND)
+
+    def _in_namespace(self, namespace: str) -> Iterator[tuple[ServedResource, Entry]]:
+        for resource in _one_version_each(self._registry):
+            if resource.namespaced and "delete" in resource.verbs:
+                for entry in collection_of(self._store, resource).entries(namespace):
+                    yield resource, entry
+
+    def _of_definition(self, definition: Entry) -> Iterator[tuple[ServedResource, Entry]]:
+        spec = definition.body["spec"]
+        resource = self._registry.of_kind(spec["group"], spec["names"]["kind"])
+        if resource is not None:
+            for entry in collection_of(self._store, resource).entries():
+                yield resource, entry
+
+    def _finish_namespace(self, name: str) -> None:
+        if name not in self._namespaces or next(self._in_namespace(name), None) is not None:
+            return
+        self._namespaces.discard(name)
+        resource = self._registry.named("", "v1", "namespaces")
+        entry = self._writes.existing(resource, "", name)
+        spec = {**entry.body["spec"], "finalizers": []}
+        body = {**entry.body, "metadata": dict(entry.metadata), "spec": spec}
+        self._writes.store_marked(resource, entry, body, WriteOptions())
+
+    def _finish_definition(self, name: str) -> None:
+        if name not in self._definitions:
+            return
+        resource = self._registry.named(CRD_GROUP, "v1", "customresourcedefinitions")
+        entry = self._writes.existing(resource, "", name)
+        if next(self._of_definition(entry), None) is not None:
+            return
+        self._definitions.discard(name)
+        finalizers = [each for each in entry.metadata.get("finalizers") or () if each != CLEANUP]
+        body = {**entry.body, "metadata": {**entry.metadata, "finalizers": finalizers}}
+        self._writes.replace(resource, entry, body, WriteOptions())
+
+
+def _is_namespace(resource: ServedResource) -> bool:
+    return (resource.group, resource.plural) == ("", "namespaces")
+
+
+def _is_definition(resource: ServedResource) -> bool:
+    return resource.group == CRD_GROUP
+
+
+def _one_version_each(registry: Registry) -> Iterator[ServedResource]:
+    seen = set()
+    for resource in registry:
+        if (resource.group, resource.plural) not in seen:
+            seen.add((resource.group, resource.plural))
+            yield resource

@@ -1,0 +1,97 @@
+"""Watches: a place in the history of a collection that moves on as the history grows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from stromboli.local.api_server.errors import expired
+from stromboli.local.api_server.lists import too_new
+from stromboli.local.api_server.selectors import Matcher
+from stromboli.local.api_server.store import ADDED, DELETED, MODIFIED, Change, Entry, Store
+from stromboli.local.http.calls import Call
+from stromboli.local.http.representations import WholeForm
+
+_FROM_NOW = ("", "0")
+
+
+class Watch:
+    """What one client has yet to see. `wake` is set when there may be more."""
+
+    def __init__(self, store: Store, form: WholeForm, call: Call, matches: Matcher | None) -> None:
+        self._store = store
+        self._form = form
+        self._collection = form.collection
+        self._namespace = call.namespace
+        self._matches = matches
+        self.wake = asyncio.Event()
+        self.wants_bookmarks = call.flag("allowWatchBookmarks")
+        self._streams_list = call.flag("sendInitialEvents")
+        is_said = "sendInitialEvents" in call.query
+        self._starts_with_state = self._streams_list if is_said else call.query.get("resourceVersion", "") in _FROM_NOW
+        self.place = self._start(call)
+        self._is_known_too_late = not self._starts_with_state and self.place < self._collection.forgotten
+        self._initial = self._there() if self._starts_with_state else []
+
+    def _start(self, call: Call) -> int:
+        wanted = call.query.get("resourceVersion", "")
+        if wanted and int(wanted) > self._store.version:
+            raise too_new(int(wanted), self._store.version)
+        if self._starts_with_state or wanted in _FROM_NOW:
+            return self._store.version
+        return int(wanted)
+
+    def _there(self) -> list[Entry]:
+        """What the watch begins with: all of the moment at which it was asked for."""
+        entries = self._collection.entries(self._namespace)
+        return [entry for entry in entries if self._matches is None or self._matches(entry.body)]
+
+    def opening(self) -> Iterator[bytes]:
+        """What there was, for a watch that did not say what it knows already. To be asked for once."""
+        initial, self._initial = self._initial, []
+        yield from map(self._form.initial, initial)
+        if self._streams_list and self.wants_bookmarks:
+            yield self._form.bookmark(self.place, initial_events_end=True)
+
+    def news(self) -> list[Change]:
+        """The changes since the last call."""
+        if self._is_known_too_late or self.place < self._collection.last_forgotten_change:
+            raise expired(f"too old resource version: {self.place} ({self._collection.forgotten})")
+        changes = self._collection.changes_after(self.place)
+        self.place = self._store.version
+        return changes
+
+    def line(self, change: Change) -> bytes | None:
+        """The change as this watch sees it; None when it does not concern it."""
+        if self._namespace and change.entry.key[0] != self._namespace:
+            return None
+        if self._matches is None:
+            return self._form.event(change.type, change, change.entry)
+        return self._selected_line(change, self._matches)
+
+    def _selected_line(self, change: Change, matches: Matcher) -> bytes | None:
+        """An object that begins to match appears, one that no longer does is gone."""
+        was = change.previous is not None and matches(change.previous.body)
+        is_now = change.type != DELETED and matches(change.entry.body)
+        if not was and not is_now:
+            return None
+        type_ = MODIFIED if was and is_now else ADDED if is_now else DELETED
+        return self._form.event(type_, change, self._shown(change, is_now))
+
+    def _shown(self, change: Change, is_now: bool) -> Entry:
+        """What has left the selection is shown as it was last in it, under the number of the change."""
+        if is_now or change.type == DELETED or change.previous is None:
+            return change.entry
+        body = change.previous.body
+        metadata = {**body["metadata"], "resourceVersion": str(change.entry.version)}
+        return Entry(change.entry.key, {**body, "metadata": metadata}, change.entry.version)
+
+    def bookmark(self) -> bytes:
+        return self._form.bookmark(self.place)
+
+    def __enter__(self) -> Watch:
+        self._collection.watchers.add(self.wake)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._collection.watchers.discard(self.wake)

@@ -1,0 +1,86 @@
+"""Answers as tables: what `kubectl get` prints is decided here, by the server, so that it knows every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from stromboli.local.api_server.registry import ServedResource
+from stromboli.local.discovery.printers.catalogue import BUILT_IN_COLUMNS, NAME_AND_AGE
+from stromboli.local.discovery.printers.columns import Cell, Field
+from stromboli.local.discovery.printers.custom_columns import custom_columns
+from stromboli.local.discovery.printers.durations import UNKNOWN
+
+
+def wants_table(accept: str) -> bool:
+    """Whether a client would rather have a table than the objects; the first form that is served decides."""
+    for choice in accept.split(","):
+        parts = [part.strip() for part in choice.split(";")]
+        if "as=Table" in parts and "g=meta.k8s.io" in parts and parts[0] in ("application/json", "*/*"):
+            if "v=v1" in parts:
+                return True
+        elif parts[0] in ("application/json", "*/*", "application/*"):
+            return False
+    return False
+
+
+def table(
+    resource: ServedResource,
+    objects: Iterable[dict[str, Any]],
+    *,
+    now: datetime,
+    include_object: str = "Metadata",
+    with_columns: bool = True,
+    metadata: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A table with a row per object. `metadata` is that of the list: version, continuation.
+
+    All columns are there with their priority: the client picks those it has room for. A watch sends the columns with
+    its first event alone.
+    """
+    fields = _fields(resource)
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata or {},
+        "columnDefinitions": [_definition(field) for field in fields] if with_columns else [],
+        "rows": [_row(fields, entry, now, include_object) for entry in objects],
+    }
+
+
+def _fields(resource: ServedResource) -> tuple[Field, ...]:
+    if resource.is_custom:
+        return custom_columns(resource.columns)
+    return BUILT_IN_COLUMNS.get((resource.group, resource.plural), NAME_AND_AGE)
+
+
+def _definition(field: Field) -> dict[str, Any]:
+    return {
+        "name": field.name,
+        "type": field.type,
+        "format": field.format,
+        "description": field.description,
+        "priority": field.priority,
+    }
+
+
+def _row(fields: tuple[Field, ...], entry: dict[str, Any], now: datetime, include_object: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"cells": [_cell(field, entry, now) for field in fields]}
+    if include_object == "Object":
+        row["object"] = entry
+    elif include_object != "None":
+        row["object"] = {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": entry.get("metadata") or {},
+        }
+    return row
+
+
+def _cell(field: Field, entry: dict[str, Any], now: datetime) -> Cell:
+    """What is built in is stored as it was sent: a field of the wrong type is one unknown cell, not a failed list."""
+    try:
+        return field.read(entry, now)
+    except (AttributeError, TypeError, ValueError):
+        return UNKNOWN

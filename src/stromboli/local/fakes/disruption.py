@@ -1,0 +1,137 @@
+"""Keeps the status of disruption budgets true, so that the server can tell whether a pod may be evicted.
+
+The server spends from the same status when it grants an eviction. Both therefore write only over the version that
+they read: an allowance that was just spent is not given again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.objects.catalogue import DISRUPTION_BUDGETS
+from stromboli.kube.objects.cluster import PodDisruptionBudget
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.local.fakes.budgets import Count, count, expires_in
+from stromboli.local.fakes.matching import matches
+from stromboli.local.fakes.timestamps import stamp
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+COUNTED_WITHIN = 0.05
+"""How old a count may be, in seconds: pods that change together are counted together."""
+
+
+class DisruptionController:
+    def __init__(
+        self,
+        client: Client,
+        budgets: Informer[PodDisruptionBudget],
+        pods: Informer[Pod],
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._budgets, self._pods = budgets, pods
+        self._clock = clock
+        self._by_namespace: dict[str, set[str]] = {}
+        self._selected: dict[str, dict[str, Pod]] = {}
+        self.work: WorkQueue[str] = WorkQueue(self._look, name="disruption budgets", workers=4)
+        #: How many times a status was written.
+        self.writes = 0
+        budgets.listen(self._budget_changed)
+        pods.listen(self._pod_changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self._budgets.synced.wait()
+        await self._pods.synced.wait()
+        await self.work.run()
+
+    def _budget_changed(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
+        budget = new or old
+        if budget is None:
+            return
+        key, namespace = budget.key, budget.metadata.namespace
+        if new is None:
+            self._by_namespace.get(namespace, set()).discard(key)
+            self._selected.pop(key, None)
+            self.work.forget(key)
+            return
+        self._by_namespace.setdefault(namespace, set()).add(key)
+        if old is None or old.spec.selector != new.spec.selector:
+            self._selected[key] = {pod.key: pod for pod in self._pods.objects.values() if _selects(new, pod)}
+        self.work.add(key)
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        pod = new or old
+        for key in self._by_namespace.get(pod.metadata.namespace, ()) if pod else ():
+            selected, budget = self._selected.get(key, {}), self._budgets.objects.get(key)
+            before = selected.pop(pod.key, None) if pod else None
+            if new is not None and budget is not None and _selects(budget, new):
+                selected[new.key] = new
+            if before is not None or (pod is not None and pod.key in selected):
+                self.work.add_after(key, COUNTED_WITHIN)
+
+    async def _look(self, key: str) -> float | None:
+        budget = self._budgets.objects.get(key)
+        if budget is None:
+            return None
+        now = self._clock()
+        result = count(budget, self._selected.get(key, {}).values(), now)
+        if changes := _changes(budget, result, stamp(now)):
+            await self._write(budget, changes)
+        return expires_in(result.disrupted, now)
+
+    async def _write(self, budget: PodDisruptionBudget, changes: dict[str, Any]) -> None:
+        metadata = budget.metadata
+        body = {"metadata": {"resourceVersion": metadata.resource_version}, "status": changes}
+        try:
+            await self._client.patch(
+                DISRUPTION_BUDGETS, metadata.name, body, namespace=metadata.namespace, subresource="status"
+            )
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+        else:
+            self.writes += 1
+
+
+def _selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    return budget.metadata.namespace == pod.metadata.namespace and matches(budget.spec.selector, pod.metadata.labels)
+
+
+def _changes(budget: PodDisruptionBudget, result: Count, moment: str) -> dict[str, Any]:
+    """What the status has to be told; None takes a pod off the list of those that are about to go."""
+    status = budget.status
+    wanted: dict[str, tuple[Any, Any]] = {
+        "disruptionsAllowed": (status.disruptions_allowed, result.allowed),
+        "currentHealthy": (status.current_healthy, result.healthy),
+        "desiredHealthy": (status.desired_healthy, result.desired),
+        "expectedPods": (status.expected_pods, result.expected),
+        "observedGeneration": (status.observed_generation, budget.metadata.generation),
+    }
+    changes = {field: new for field, (old, new) in wanted.items() if old != new}
+    if dropped := (status.disrupted_pods or {}).keys() - result.disrupted.keys():
+        changes["disruptedPods"] = dict.fromkeys(dropped)
+    is_allowed = result.allowed > 0
+    if not any(entry.type == "DisruptionAllowed" and (entry.status == "True") is is_allowed
+               for entry in status.conditions or ()):  # fmt: skip
+        changes["conditions"] = [_condition(is_allowed, moment, budget.metadata.generation)]
+    return changes
+
+
+def _condition(is_allowed: bool, moment: str, generation: int | None) -> dict[str, Any]:
+    return {
+        "type": "DisruptionAllowed",
+        "status": "True" if is_allowed else "False",
+        "reason": "SufficientPods" if is_allowed else "InsufficientPods",
+        "message": "",
+        "lastTransitionTime": moment,
+        "observedGeneration": generation or 0,
+    }

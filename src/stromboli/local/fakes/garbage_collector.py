@@ -1,0 +1,204 @@
+"""The garbage collector: what nobody owns any more goes.
+
+An object goes when the last of its owners is gone. An owner that is deleted in the foreground waits until the
+dependents that block it are gone; one that orphans its dependents waits until they have let go of it. Before
+anything is deleted the server is asked whether the owner is really gone: a watch that lags must not cost anybody an
+object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.objects.catalogue import CRDS
+from stromboli.kube.objects.definitions import CustomResourceDefinition
+from stromboli.kube.objects.meta import OwnerReference, TopLevel
+from stromboli.kube.objects.resources import Resource
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.watch.reflector import Reflector
+from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.local.fakes.ownership import FOREGROUND, ORPHAN, Owned, Ownership
+from stromboli.local.fakes.served_kinds import KindName, served_kinds
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+MOST_GONE = 10_000
+"""How many owners that are known to be gone are remembered."""
+
+_DISCOVER = "which kinds there are"
+_log = logging.getLogger(__name__)
+
+
+class GarbageCollector:
+    """Watches the metadata of every kind that the server has, also of those that it learns later."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._ownership = Ownership()
+        self._kinds: dict[KindName, Resource[Any]] = {}
+        self._reflectors: dict[KindName, asyncio.Task[None]] = {}
+        self._gone: dict[str, None] = {}
+        self._definitions: Informer[CustomResourceDefinition] = Informer(client, CRDS)
+        self._definitions.listen(lambda _old, _new: self._discovery.add(_DISCOVER))
+        self._discovery: WorkQueue[str] = WorkQueue(self._discover, name="kinds", workers=1)
+        self.work: WorkQueue[str] = WorkQueue(self._look, name="garbage")
+        #: How many objects were deleted because nobody owned them.
+        self.collected = 0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        self._discovery.add(_DISCOVER)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for part in (self._definitions, self._discovery, self.work):
+                    tasks.create_task(part.run())
+        finally:
+            reflectors = list(self._reflectors.values())
+            for task in reflectors:
+                task.cancel()
+            await asyncio.gather(*reflectors, return_exceptions=True)
+
+    async def _discover(self, _: str) -> None:
+        self._kinds = await served_kinds(self._client)
+        for name in self._reflectors.keys() - self._kinds.keys():
+            self._reflectors.pop(name).cancel()
+            for entry in self._ownership.of_kind(*name):
+                self.removed(entry)
+        for name in self._kinds.keys() - self._reflectors.keys():
+            resource = self._kinds[name]
+            reflector = Reflector(self._client, resource, _Sink(self, resource), optional=True)
+            self._reflectors[name] = asyncio.create_task(reflector.run())
+
+    def applied(self, entry: Owned) -> None:
+        self._ownership.apply(entry)
+        if entry.owners or entry.waits_for_dependents or entry.lets_dependents_go:
+            self.work.add(entry.metadata.uid)
+
+    def removed(self, entry: Owned) -> None:
+        """Its dependents may be ownerless now, and its owners may have waited for it."""
+        uid = entry.metadata.uid
+        for dependent in self._ownership.dependents(uid):
+            self.work.add(dependent.metadata.uid)
+        self._ownership.remove(uid)
+        for reference in entry.owners:
+            self.work.add(reference.uid or "")
+        self._note_gone(uid)
+
+    def _note_gone(self, uid: str) -> None:
+        self._gone[uid] = None
+        if len(self._gone) > MOST_GONE:
+            del self._gone[next(iter(self._gone))]
+
+    async def _look(self, uid: str) -> None:
+        entry = self._ownership.get(uid)
+        if entry is None:
+            return
+        if entry.waits_for_dependents:
+            await self._end_foreground(entry)
+        elif entry.lets_dependents_go:
+            await self._let_go(entry)
+        elif entry.owners and not entry.is_deleting:
+            await self._collect(entry)
+
+    async def _end_foreground(self, owner: Owned) -> None:
+        uid = owner.metadata.uid
+        dependents = list(self._ownership.dependents(uid))
+        for dependent in dependents:
+            self.work.add(dependent.metadata.uid)
+        if not any(dependent.is_blocking(uid) for dependent in dependents):
+            await self._drop_finalizer(owner, FOREGROUND)
+
+    async def _let_go(self, owner: Owned) -> None:
+        for dependent in self._ownership.dependents(owner.metadata.uid):
+            await self._disown(dependent, {owner.metadata.uid})
+        await self._drop_finalizer(owner, ORPHAN)
+
+    async def _collect(self, entry: Owned) -> None:
+        gone, waiting = set(), set()
+        for reference in entry.owners:
+            owner = self._ownership.get(reference.uid or "")
+            if owner is not None and owner.waits_for_dependents:
+                waiting.add(reference.uid or "")
+            elif owner is None and not await self._exists(reference, entry):
+                gone.add(reference.uid or "")
+        if len(gone) + len(waiting) < len(entry.owners):
+            if gone or waiting:
+                await self._disown(entry, gone | waiting)
+            return
+        has_dependents = next(self._ownership.dependents(entry.metadata.uid), None) is not None
+        await self._delete(entry, "Foreground" if waiting and has_dependents else "Background")
+
+    async def _exists(self, reference: OwnerReference, dependent: Owned) -> bool:
+        """An owner of a kind that nobody knows, or of a namespace that cannot be told, is taken to exist."""
+        if reference.uid in self._gone:
+            return False
+        group = (reference.api_version or "").rpartition("/")[0]
+        resource = self._kinds.get((group, reference.kind or ""))
+        if resource is None or (resource.namespaced and not dependent.metadata.namespace):
+            return True
+        try:
+            owner = await self._client.get(resource, reference.name or "", namespace=dependent.metadata.namespace)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            return False
+        return bool(owner.metadata.uid == reference.uid)
+
+    async def _delete(self, entry: Owned, propagation: str) -> None:
+        metadata = entry.metadata
+        try:
+            await self._client.delete(
+                entry.resource,
+                metadata.name,
+                namespace=metadata.namespace,
+                uid=metadata.uid,
+                resource_version=metadata.resource_version or "",
+                propagation=propagation,
+            )
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+        else:
+            self.collected += 1
+
+    async def _disown(self, entry: Owned, owners: set[str]) -> None:
+        kept = [reference for reference in entry.owners if reference.uid not in owners]
+        await self._patch(entry, {"ownerReferences": msgspec.to_builtins(kept) or None})
+
+    async def _drop_finalizer(self, entry: Owned, finalizer: str) -> None:
+        kept = [name for name in entry.metadata.finalizers or () if name != finalizer]
+        await self._patch(entry, {"finalizers": kept or None})
+
+    async def _patch(self, entry: Owned, changes: dict[str, Any]) -> None:
+        """Lists are replaced as a whole, so only in the version that was read."""
+        metadata = entry.metadata
+        body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version, **changes}}
+        try:
+            await self._client.patch(entry.resource, metadata.name, body, namespace=metadata.namespace)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+
+
+class _Sink:
+    """Hands on what one reflector sees, together with where it comes from."""
+
+    def __init__(self, collector: GarbageCollector, resource: Resource[Any]) -> None:
+        self._collector = collector
+        self._resource = resource
+
+    def apply(self, entry: TopLevel) -> None:
+        self._collector.applied(Owned(self._resource, entry.metadata))
+
+    def remove(self, entry: TopLevel) -> None:
+        self._collector.removed(Owned(self._resource, entry.metadata))
+
+    def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
+        """What cannot be read has no owners that anybody knows of, and stays."""
+        _log.debug("%s %s: %s", resource.name, key, problem)

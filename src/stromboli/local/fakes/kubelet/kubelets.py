@@ -1,0 +1,192 @@
+"""The kubelets of all simulated nodes in one object: pods that are bound to them live and die by their annotations.
+
+Every change of a pod is one patch of its status. Between changes a pod costs nothing but an entry among the timers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.client.client import PatchKind
+from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.local.fakes.kubelet.admission import Admission
+from stromboli.local.fakes.kubelet.pod_lifecycle import Step, is_finished, next_step, rejected
+from stromboli.local.fakes.kubelet.simulated_nodes import address_of, health, is_simulated
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+
+class Kubelets:
+    def __init__(
+        self, client: Client, nodes: Informer[Node], pods: Informer[Pod], *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._client = client
+        self._nodes, self._pods = nodes, pods
+        self._clock = clock
+        self._admission = Admission()
+        self._on_node: dict[str, set[str]] = {}
+        self._bound_at: dict[str, float] = {}
+        self._started_at: dict[str, float] = {}
+        self._addresses = Addresses()
+        self.work: WorkQueue[str] = WorkQueue(self._look, name="kubelets", workers=32)
+        #: How many pods were started, have ended, were turned away, and were deleted.
+        self.started = self.ended = self.rejected = self.deleted = 0
+        nodes.listen(self._node_changed)
+        pods.listen(self._pod_changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self._nodes.synced.wait()
+        await self._pods.synced.wait()
+        await self.work.run()
+
+    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        if new is not None and _answers(new) and not (old is not None and _answers(old)):
+            for key in self._on_node.get(new.metadata.name, ()):
+                self.work.add(key)
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._forget(old)
+        if new is None or not new.spec.node_name:
+            return
+        node, uid = new.spec.node_name, new.metadata.uid
+        self._on_node.setdefault(node, set()).add(new.key)
+        self._bound_at.setdefault(uid, self._clock())
+        if new.status.pod_ip:
+            self._addresses.take(new.status.pod_ip)
+        if is_finished(new):
+            self._admission.release(node, uid)
+        elif new.status.phase == "Running" and not self._admission.is_admitted(node, uid):
+            self._admission.count(node, new)
+        if new.metadata.deletion_timestamp is not None or not is_finished(new):
+            self.work.add(new.key)
+
+    def _forget(self, pod: Pod) -> None:
+        node, uid = pod.spec.node_name or "", pod.metadata.uid
+        self._admission.release(node, uid)
+        self._bound_at.pop(uid, None)
+        self._started_at.pop(uid, None)
+        if pod.status.pod_ip:
+            self._addresses.give_back(pod.status.pod_ip)
+        if (keys := self._on_node.get(node)) is not None:
+            keys.discard(pod.key)
+            if not keys:
+                del self._on_node[node]
+        self.work.forget(pod.key)
+
+    async def _look(self, key: str) -> float | None:
+        pod = self._pods.objects.get(key)
+        node = self._nodes.objects.get((pod.spec.node_name or "") if pod else "")
+        if pod is None or node is None or not _answers(node):
+            return None
+        if not await self._let_in(pod, node):
+            return None
+        step = self._next_step(pod)
+        if step is None:
+            return None
+        if (wait := step.at - self._clock()) > 0:
+            return wait
+        await self._take(pod, step)
+        return None
+
+    async def _let_in(self, pod: Pod, node: Node) -> bool:
+        """Only a pod that has not started yet is looked at, once."""
+        is_new = pod.status.phase not in ("Running", "Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
+        if not is_new or self._admission.is_admitted(node.metadata.name, pod.metadata.uid):
+            return True
+        refusal = self._admission.admit(node, pod)
+        if refusal is None:
+            return True
+        await self._write(pod, rejected(self._clock(), *refusal))
+        self.rejected += 1
+        return False
+
+    def _next_step(self, pod: Pod) -> Step | None:
+        now, uid = self._clock(), pod.metadata.uid
+        is_waiting = pod.status.phase not in ("Running", "Succeeded", "Failed")
+        return next_step(
+            pod,
+            bound_at=self._bound_at.get(uid, now),
+            started_at=self._started_at.get(uid),
+            now=now,
+            address=self._addresses.next() if is_waiting else "",
+            host=address_of(pod.spec.node_name or ""),
+        )
+
+    async def _take(self, pod: Pod, step: Step) -> None:
+        if step.is_end:
+            await self._end(pod)
+        elif step.status is not None and await self._write(pod, step.status):
+            if step.status["phase"] == "Running":
+                self._started_at[pod.metadata.uid] = self._clock()
+                self.started += 1
+            else:
+                self.ended += 1
+
+    async def _write(self, pod: Pod, status: object) -> bool:
+        """A pod that is gone, or is another one by now, needs no status."""
+        body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
+        try:
+            await self._client.patch(
+                PODS,
+                pod.metadata.name,
+                body,
+                namespace=pod.metadata.namespace,
+                subresource="status",
+                kind=PatchKind.STRATEGIC,
+                field_manager="kubelet",
+            )
+        except ApiError as error:
+            if error.is_missing:
+                return False
+            raise
+        return True
+
+    async def _end(self, pod: Pod) -> None:
+        metadata = pod.metadata
+        try:
+            await self._client.delete(
+                PODS, metadata.name, namespace=metadata.namespace, uid=metadata.uid, grace_period=0
+            )
+        except ApiError as error:
+            if not (error.is_missing or error.is_conflict):
+                raise
+        self.deleted += 1
+
+
+def _answers(node: Node) -> bool:
+    """Whether there is a kubelet of ours, and it is alive."""
+    return is_simulated(node) and health(node) != "Unknown"
+
+
+class Addresses:
+    """Addresses for pods, none of them given twice at a time."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._sequence = self._count()
+
+    def next(self) -> str:
+        return next(address for address in self._sequence if address not in self._taken)
+
+    def take(self, address: str) -> None:
+        self._taken.add(address)
+
+    def give_back(self, address: str) -> None:
+        self._taken.discard(address)
+
+    @staticmethod
+    def _count() -> Iterator[str]:
+        """A million addresses, round and round."""
+        for number in itertools.cycle(range(1, 1 << 20)):
+            yield f"10.{128 + (number >> 16)}.{(number >> 8) % 256}.{number % 256}"

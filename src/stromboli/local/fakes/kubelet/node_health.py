@@ -1,0 +1,102 @@
+"""How a simulated node is doing, and what follows from that: conditions, taints, and that pods have to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stromboli.kube.objects.cluster import Node, Taint
+from stromboli.kube.objects.constraints import Toleration
+from stromboli.local.fakes.kubelet.simulated_nodes import health, is_simulated
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+_OUR_TAINTS = {NOT_READY, UNREACHABLE, UNSCHEDULABLE}
+_TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
+
+
+def wanted_taints(node: Node, moment: str) -> list[Taint] | None:
+    """The taints that follow from the node's health and from being cordoned; None when they are there already."""
+    wanted: list[tuple[str, str]] = []
+    if (key := _TAINT_OF.get(health(node))) is not None:
+        wanted += [(key, "NoSchedule"), (key, "NoExecute")]
+    if node.spec.unschedulable:
+        wanted.append((UNSCHEDULABLE, "NoSchedule"))
+    present = node.spec.taints or []
+    if {(taint.key, taint.effect) for taint in present if taint.key in _OUR_TAINTS} == set(wanted):
+        return None
+    others = [taint for taint in present if taint.key not in _OUR_TAINTS]
+    return others + [Taint(key=key, effect=effect, time_added=moment) for key, effect in wanted]
+
+
+def conditions(node: Node, moment: str) -> list[dict[str, Any]]:
+    """What a kubelet says every now and then, or what is said about one that is silent."""
+    status = health(node)
+    reason, message = _READINESS[status]
+    said: list[dict[str, Any]] = [{"type": "Ready", "status": status, "reason": reason, "message": message}]
+    for kind, well, words in _PRESSURES:
+        silent = {"status": "Unknown", "reason": reason, "message": message}
+        fine = {"status": "False", "reason": f"KubeletHas{well}", "message": f"kubelet has {words}"}
+        said.append({"type": kind, **(silent if status == "Unknown" else fine)})
+    return [_timed(condition, node, moment) for condition in said]
+
+
+def _timed(condition: dict[str, Any], node: Node, moment: str) -> dict[str, Any]:
+    """A condition that stays as it was keeps the time of its last change."""
+    before = next((old for old in node.status.conditions or () if old.type == condition["type"]), None)
+    since = before.last_transition_time if before is not None and before.status == condition["status"] else None
+    return condition | {"lastHeartbeatTime": moment, "lastTransitionTime": since or moment}
+
+
+#: For how many seconds the server lets every pod stay that does not say otherwise.
+_GIVEN_TO_ALL = 300
+
+
+def staying_time(tolerations: Sequence[Toleration], taint: str, patience: float) -> float | None:
+    """How long a pod may stay on a node that it is to leave; None for as long as it likes.
+
+    The five minutes that the server gives to every pod are too long for a simulated cluster.
+    """
+    tolerated = [toleration for toleration in tolerations if _tolerates(toleration, taint)]
+    if not tolerated:
+        return patience
+    times = [toleration.toleration_seconds for toleration in tolerated if toleration.toleration_seconds is not None]
+    return max(0.0, min(patience if time == _GIVEN_TO_ALL else time for time in times)) if times else None
+
+
+_READINESS = {
+    "True": ("KubeletReady", "kubelet is posting ready status"),
+    "False": ("KubeletNotReady", "the node was made not ready"),
+    "Unknown": ("NodeStatusUnknown", "Kubelet stopped posting node status."),
+}
+_PRESSURES = (
+    ("MemoryPressure", "SufficientMemory", "sufficient memory available"),
+    ("DiskPressure", "NoDiskPressure", "no disk pressure"),
+    ("PIDPressure", "SufficientPID", "sufficient PID available"),
+)
+
+
+def _tolerates(toleration: Toleration, taint: str) -> bool:
+    if toleration.effect not in (None, "", "NoExecute"):
+        return False
+    if not toleration.key:
+        return toleration.operator == "Exists"
+    return toleration.key == taint and (toleration.operator == "Exists" or not toleration.value)
+
+
+def facts(node: Node) -> tuple[object, ...]:
+    """All that the node's own health depends on; a heartbeat is none of it."""
+    ready = next((entry.status for entry in node.status.conditions or () if entry.type == "Ready"), None)
+    return health(node), node.spec.unschedulable, node.spec.taints, ready, is_simulated(node)
+
+
+def lost_by(node: Node) -> str | None:
+    """The taint because of which pods have to leave."""
+    lost = (taint.key for taint in node.spec.taints or () if taint.effect == "NoExecute")
+    return next((key for key in lost if key in (NOT_READY, UNREACHABLE)), None)
+
+
+def says_how_it_is(node: Node) -> bool:
+    wanted = health(node)
+    return any(entry.type == "Ready" and entry.status == wanted for entry in node.status.conditions or ())

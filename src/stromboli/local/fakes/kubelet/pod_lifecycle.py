@@ -1,0 +1,159 @@
+"""The life of a pod on a simulated node, as a rule: what happens to it next, and when.
+
+    bound ──start-seconds──▶ Running ──run-seconds──▶ Succeeded, or Failed with its exit code
+      └─ does not fit any more ─▶ Failed (OutOfcpu)         deleted ──stop-seconds──▶ gone
+
+Annotations of the pod set the times; without them a pod starts at once, runs until it is deleted, and stops at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stromboli.kube.objects.pod import Container, Pod
+from stromboli.local.fakes.timestamps import seconds_of, stamp
+
+START_SECONDS = "stromboli.dev/start-seconds"
+RUN_SECONDS = "stromboli.dev/run-seconds"
+STOP_SECONDS = "stromboli.dev/stop-seconds"
+EXIT_CODE = "stromboli.dev/exit-code"
+#: What initial containers leave as their last message.
+LAST_WORDS = "stromboli.dev/last-words"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happens next: a new status, the end, or nothing; and at which moment, in seconds since the epoch."""
+
+    at: float
+    status: Mapping[str, Any] | None = None
+    is_end: bool = False
+
+
+def next_step(
+    pod: Pod, *, bound_at: float, started_at: float | None, now: float, address: str, host: str
+) -> Step | None:
+    """None when nothing more happens by itself. `now` is only what is written as the time of the change."""
+    if pod.metadata.deletion_timestamp is not None:
+        return Step(_stop_at(pod, now), is_end=True)
+    if pod.status.phase in ("Succeeded", "Failed"):
+        return None
+    if pod.status.phase != "Running":
+        return Step(bound_at + seconds(pod, START_SECONDS, 0.0), status=running(pod, now, address, host))
+    start = started_at if started_at is not None else seconds_of(pod.status.start_time) or now
+    return _ending(pod, start, now)
+
+
+def is_finished(pod: Pod) -> bool:
+    return pod.status.phase in ("Succeeded", "Failed")
+
+
+def seconds(pod: Pod, annotation: str, default: float) -> float:
+    """A time that the pod asks for; what is no time counts as not said."""
+    try:
+        given = float((pod.metadata.annotations or {}).get(annotation, default))
+    except ValueError:
+        return default
+    return given if 0 <= given < 1e9 else default
+
+
+def running(pod: Pod, now: float, address: str, host: str) -> dict[str, Any]:
+    """The status of a pod whose containers have just started."""
+    moment = stamp(now)
+    address = host if pod.spec.host_network else address
+    states = [_container(pod, entry, {"running": {"startedAt": moment}}, True) for entry in pod.spec.containers or ()]
+    done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": moment, "finishedAt": moment}}
+    if words := (pod.metadata.annotations or {}).get(LAST_WORDS):
+        done["terminated"]["message"] = words
+    started = [
+        _container(pod, entry, {"running": {"startedAt": moment}} if entry.restart_policy == "Always" else done, True)
+        for entry in pod.spec.init_containers or ()
+    ]
+    return {
+        "phase": "Running",
+        "startTime": moment,
+        "hostIP": host,
+        "hostIPs": [{"ip": host}],
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "conditions": _conditions(moment, "True", None, "PodReadyToStartContainers", "Initialized", *_READINESS),
+        "containerStatuses": states,
+        **({"initContainerStatuses": started} if started else {}),
+    }
+
+
+def finished(pod: Pod, now: float, exit_code: int, reason: str | None = None) -> dict[str, Any]:
+    """The status of a pod whose containers have come to their end."""
+    moment = stamp(now)
+    start = pod.status.start_time or moment
+    end = {
+        "exitCode": exit_code,
+        "reason": "Error" if exit_code else "Completed",
+        "startedAt": start,
+        "finishedAt": moment,
+    }
+    status: dict[str, Any] = {
+        "phase": "Failed" if exit_code else "Succeeded",
+        "conditions": _conditions(moment, "False", "PodFailed" if exit_code else "PodCompleted", *_READINESS),
+        "containerStatuses": [
+            _container(pod, entry, {"terminated": end}, False) for entry in pod.spec.containers or ()
+        ],
+    }
+    return status | ({"reason": reason} if reason else {})
+
+
+def rejected(now: float, reason: str, message: str) -> dict[str, Any]:
+    """The status of a pod that its node does not let in."""
+    return {
+        "phase": "Failed",
+        "reason": reason,
+        "message": f"Pod was rejected: {message}",
+        "startTime": stamp(now),
+        "conditions": _conditions(stamp(now), "False", "PodFailed", *_READINESS),
+    }
+
+
+_READINESS = ("Ready", "ContainersReady")
+
+
+def _stop_at(pod: Pod, now: float) -> float:
+    """The deletion timestamp is when the grace period ends; a pod may be done earlier."""
+    grace = float(pod.metadata.deletion_grace_period_seconds or 0)
+    asked_at = (seconds_of(pod.metadata.deletion_timestamp) or now) - grace
+    return asked_at + min(grace, seconds(pod, STOP_SECONDS, 0.0))
+
+
+def _ending(pod: Pod, start: float, now: float) -> Step | None:
+    """By itself or by its deadline, whichever comes first."""
+    own = seconds(pod, RUN_SECONDS, -1.0) if RUN_SECONDS in (pod.metadata.annotations or {}) else -1.0
+    deadline = pod.spec.active_deadline_seconds
+    if deadline is not None and (own < 0 or deadline < own):
+        return Step(start + deadline, status=finished(pod, now, 137, "DeadlineExceeded"))
+    if own < 0:
+        return None
+    return Step(start + own, status=finished(pod, now, _exit_code(pod)))
+
+
+def _exit_code(pod: Pod) -> int:
+    text = (pod.metadata.annotations or {}).get(EXIT_CODE, "0")
+    return int(text) % 256 if text.isascii() and text.isdecimal() and len(text) < 9 else 1
+
+
+def _container(pod: Pod, container: Container, state: dict[str, Any], is_ready: bool) -> dict[str, Any]:
+    return {
+        "name": container.name,
+        "image": container.image or "",
+        "imageID": "",
+        "containerID": f"simulated://{pod.metadata.uid}/{container.name}",
+        "ready": is_ready,
+        "started": is_ready,
+        "restartCount": 0,
+        "state": state,
+    }
+
+
+def _conditions(moment: str, status: str, reason: str | None, *types: str) -> list[dict[str, Any]]:
+    given = {"reason": reason} if reason else {}
+    return [{"type": kind, "status": status, "lastTransitionTime": moment, **given} for kind in types]

@@ -1,0 +1,52 @@
+"""All kinds that a server has, as resources of which only the metadata is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+KindName: TypeAlias = tuple[str, str]
+"""API group and kind, as owner references name them; the version does not matter."""
+
+_NEEDED = {"delete", "list", "patch", "watch"}
+_NEVER = {("", "events"), ("events.k8s.io", "events"), ("coordination.k8s.io", "leases")}
+"""Too many, too short-lived, and owned by nobody."""
+
+
+async def served_kinds(client: Client) -> dict[KindName, Resource[Any]]:
+    """What can be listed, watched, changed and deleted, each in the version that the server prefers."""
+    kinds = await _kinds_of(client, "", "v1", "/api/v1")
+    groups = msgspec.json.decode(await client.request("GET", "/apis"))["groups"]
+    for group in groups:
+        name, version = group["name"], group["preferredVersion"]["version"]
+        kinds |= await _kinds_of(client, name, version, f"/apis/{name}/{version}")
+    return kinds
+
+
+async def _kinds_of(client: Client, group: str, version: str, path: str) -> dict[KindName, Resource[Any]]:
+    """A group whose own server is away, or that is just being removed, has no kinds."""
+    try:
+        found = msgspec.json.decode(await client.request("GET", path))["resources"]
+    except ApiError as error:
+        if error.is_missing or error.status == 503:
+            return {}
+        raise
+    return {
+        (group, entry["kind"]): _resource(group, version, entry)
+        for entry in found
+        if "/" not in entry["name"] and set(entry["verbs"]) >= _NEEDED and (group, entry["name"]) not in _NEVER
+    }
+
+
+def _resource(group: str, version: str, entry: dict[str, Any]) -> Resource[Any]:
+    scope = {"group": group, "namespaced": entry["namespaced"], "__doc__": "Any object, of which metadata is read."}
+    kind = msgspec.defstruct(entry["kind"], [], bases=(TopLevel,), namespace=scope, gc=False)
+    return Resource(kind, version, entry["name"])

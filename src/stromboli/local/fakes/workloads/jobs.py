@@ -1,0 +1,156 @@
+"""The controller of jobs: pods that are run to their end, as many at a time and as often as the job says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.objects.catalogue import JOBS
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.workloads import Job
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.local.fakes.workloads.job_records import JobRecord
+from stromboli.local.fakes.workloads.job_rules import (
+    COMPLETION_INDEX,
+    Counts,
+    Ending,
+    deadline,
+    ending,
+    expires_at,
+    finished,
+    plan,
+)
+from stromboli.local.fakes.workloads.job_statuses import status_changes
+from stromboli.local.fakes.workloads.owned_pods import OwnedPods
+from stromboli.local.fakes.workloads.pod_states import is_active
+from stromboli.local.fakes.workloads.pod_templates import controller_reference, free_names, pod_document
+from stromboli.local.fakes.workloads.pod_writes import PodWrites
+from stromboli.local.fakes.workloads.status_writes import write_status
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+COUNTED_WITHIN = 0.02
+"""How old a count of pods may be, in seconds: pods that change together are counted together."""
+
+FIRST_RETRY, LONGEST_RETRY = 1.0, 600.0
+"""How long a pod that failed is not replaced, in seconds; twice as long after every further failure."""
+
+_OURS = (None, "", "kubernetes.io/job-controller")
+
+
+class JobController:
+    def __init__(
+        self,
+        client: Client,
+        pods: OwnedPods,
+        *,
+        clock: Callable[[], float] = time.time,
+        first_retry: float = FIRST_RETRY,
+    ) -> None:
+        self._client = client
+        self._pods = pods
+        self._writes = PodWrites(client)
+        self._clock = clock
+        self._first_retry = first_retry
+        self._jobs: Informer[Job] = Informer(client, JOBS)
+        self._records: dict[str, JobRecord] = {}
+        self.work: WorkQueue[str] = WorkQueue(self._look, name="jobs", workers=4)
+        self._jobs.listen(self._job_changed)
+        pods.listen(JOBS, self._pod_changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._jobs.run())
+            await self._pods.informer.synced.wait()
+            await self._jobs.synced.wait()
+            tasks.create_task(self.work.run())
+
+    def _job_changed(self, old: Job | None, new: Job | None) -> None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._records.pop(old.metadata.uid, None)
+            self.work.forget(old.key)
+        if new is not None:
+            self.work.add(new.key)
+
+    def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
+        self._record(uid).note(pod, is_gone, self._clock())
+        self.work.add_after(owner, COUNTED_WITHIN)
+
+    def _record(self, uid: str) -> JobRecord:
+        return self._records.setdefault(uid, JobRecord())
+
+    async def _look(self, key: str) -> float | None:
+        job = self._jobs.objects.get(key)
+        if job is None or job.metadata.deletion_timestamp is not None or job.spec.managed_by not in _OURS:
+            return None
+        if finished(job) is not None:
+            return await self._expire(job)
+        pods = list(self._pods.of(job.metadata.uid))
+        counts = self._record(job.metadata.uid).counts(job, pods)
+        end = ending(job, counts, self._clock())
+        if changes := status_changes(job, counts, end, self._clock()):
+            await write_status(self._client, JOBS, job, changes)
+        return await self._proceed(job, list(filter(is_active, pods)), counts, end)
+
+    async def _proceed(self, job: Job, active: list[Pod], counts: Counts, end: Ending | None) -> float | None:
+        """Deletes and makes pods; answers when to look again, should nothing happen until then. The active pods and the
+        counts are of one moment: a pod that ended in between would be missing from both and be made once more.
+        """
+        record, now = self._record(job.metadata.uid), self._clock()
+        step = plan(job, active, counts, is_ending=end is not None)
+        for pod in step.delete:
+            record.dismiss(pod.metadata.uid)
+        await self._writes.delete(step.delete)
+        waits = [at - now for at in (deadline(job),) if at is not None and end is None]
+        if step.create and (pause := record.retry_at(self._first_retry, LONGEST_RETRY) - now) > 0:
+            waits.append(pause)
+        elif step.create and not await self._writes.create(job.metadata.namespace, self._documents(job, step.create)):
+            waits.append(1.0)
+        return max(0.0, min(waits)) if waits else None
+
+    def _documents(self, job: Job, indexes: tuple[int | None, ...]) -> Iterator[dict[str, Any]]:
+        """Pods without an index share one row of names; each index has its own."""
+        name, uid = job.metadata.name, job.metadata.uid
+        is_taken = self._pods.is_taken(job.metadata.namespace)
+        names = free_names(name, uid, is_taken)
+        owner, template = controller_reference(JOBS, job), job.spec.template or {}
+        for index in indexes:
+            if index is None:
+                yield pod_document(template, next(names), name, owner)
+            else:
+                prefix = f"{name}-{index}"
+                own_name = next(free_names(prefix, uid, is_taken))
+                yield indexed(pod_document(template, own_name, prefix, owner), name, index)
+
+    async def _expire(self, job: Job) -> float | None:
+        at = expires_at(job)
+        if at is None or at > (now := self._clock()):
+            return None if at is None else at - now
+        metadata = job.metadata
+        try:
+            await self._client.delete(
+                JOBS, metadata.name, namespace=metadata.namespace, uid=metadata.uid, propagation="Background"
+            )
+        except ApiError as error:
+            if not (error.is_missing or error.is_conflict):
+                raise
+        return None
+
+
+def indexed(document: dict[str, Any], job: str, index: int) -> dict[str, Any]:
+    """The pod knows its index: by annotation, label, host name and environment."""
+    metadata, spec, text = document["metadata"], document["spec"], str(index)
+    own = {COMPLETION_INDEX: text}
+    metadata |= {part: {**metadata.get(part, {}), **own} for part in ("annotations", "labels")}
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}}
+    variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}
+    for part in ("containers", "initContainers"):
+        if spec.get(part):
+            spec[part] = [{**each, "env": [*(each.get("env") or ()), variable]} for each in spec[part]]
+    return {"metadata": metadata, "spec": {**spec, "hostname": f"{job}-{index}"[:63].rstrip("-.")}}

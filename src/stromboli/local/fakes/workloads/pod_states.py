@@ -1,0 +1,41 @@
+"""What the owner of a pod wants to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stromboli.kube.objects.meta import Condition
+from stromboli.kube.objects.pod import Pod
+from stromboli.local.fakes.timestamps import seconds_of
+
+
+def is_finished(pod: Pod) -> bool:
+    return pod.status.phase in ("Succeeded", "Failed")
+
+
+def is_active(pod: Pod) -> bool:
+    """Whether it runs or will run."""
+    return not is_finished(pod) and pod.metadata.deletion_timestamp is None
+
+
+def is_ready(pod: Pod) -> bool:
+    return _readiness(pod) is not None
+
+
+def available_at(pod: Pod, patience: int) -> float | None:
+    """Since when, in seconds since the epoch, it has been ready for as long as it takes; None if it is not ready."""
+    readiness = _readiness(pod)
+    return None if readiness is None else (seconds_of(readiness.last_transition_time) or 0.0) + patience
+
+
+def first_to_go(pods: Iterable[Pod]) -> list[Pod]:
+    """In the order in which they are missed least: without a node, not started, not ready, young."""
+    youngest_first = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key), reverse=True)
+    return sorted(
+        youngest_first, key=lambda pod: (bool(pod.spec.node_name), pod.status.phase == "Running", is_ready(pod))
+    )
+
+
+def _readiness(pod: Pod) -> Condition | None:
+    conditions = pod.status.conditions or ()
+    return next((entry for entry in conditions if entry.type == "Ready" and entry.status == "True"), None)

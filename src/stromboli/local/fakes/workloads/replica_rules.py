@@ -1,0 +1,59 @@
+"""How many pods a replica set has and lacks, as rules over plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.workloads import ReplicaSet
+from stromboli.local.fakes.matching import matches
+from stromboli.local.fakes.workloads.pod_states import available_at, first_to_go, is_active, is_ready
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """The pods of a set, counted."""
+
+    replicas: int
+    labelled: int
+    ready: int
+    available: int
+    #: When the next of the ready ones counts as available, in seconds since the epoch.
+    next_available_at: float | None = None
+
+
+def wanted(replica_set: ReplicaSet) -> int:
+    replicas = replica_set.spec.replicas
+    return 1 if replicas is None else replicas
+
+
+def census(replica_set: ReplicaSet, pods: Iterable[Pod], now: float) -> Census:
+    active = [pod for pod in pods if is_active(pod)]
+    labels = ((replica_set.spec.template or {}).get("metadata") or {}).get("labels") or {}
+    moments = [available_at(pod, replica_set.spec.min_ready_seconds or 0) for pod in active]
+    waiting = [at for at in moments if at is not None and at > now]
+    return Census(
+        replicas=len(active),
+        labelled=sum(1 for pod in active if labels.items() <= (pod.metadata.labels or {}).items()),
+        ready=sum(map(is_ready, active)),
+        available=sum(1 for at in moments if at is not None and at <= now),
+        next_available_at=min(waiting, default=None),
+    )
+
+
+def shortage(replica_set: ReplicaSet, pods: Iterable[Pod]) -> tuple[int, list[Pod]]:
+    """How many pods to make, and which to delete."""
+    active = [pod for pod in pods if is_active(pod)]
+    surplus = len(active) - wanted(replica_set)
+    return (-surplus, []) if surplus <= 0 else (0, first_to_go(active)[:surplus])
+
+
+def is_adoptable(replica_set: ReplicaSet, pod: Pod) -> bool:
+    """Whether a pod that nobody controls is one of the set's."""
+    return is_active(pod) and belongs(replica_set, pod)
+
+
+def belongs(replica_set: ReplicaSet, pod: Pod) -> bool:
+    same_place = replica_set.metadata.namespace == pod.metadata.namespace
+    return same_place and matches(replica_set.spec.selector, pod.metadata.labels)

@@ -1,0 +1,144 @@
+"""Between HTTP and the API: who may come in, what is a watch, and how refusals look on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
+from aiohttp.web_protocol import RequestHandler
+
+from stromboli.local.api_server.api import Api, Asked, Reply
+from stromboli.local.api_server.control_plane import ControlPlane
+from stromboli.local.api_server.errors import Refused, internal_error, too_large, unauthorized
+from stromboli.local.api_server.faults import Answer, CutConnection, Delay, Faults, Garble, Hold, LoseAnswer, Oversize
+from stromboli.local.api_server.store import encode
+from stromboli.local.http.anonymous_requests import closed_to_strangers
+from stromboli.local.http.calls import Call, parse_call, split_target
+from stromboli.local.http.documents import Documents, is_public
+from stromboli.local.http.watch_streams import Streams
+
+_BODY_LIMIT = 3 * 1024 * 1024
+_log = logging.getLogger(__name__)
+
+
+class HttpFront:
+    """Handles every request of the server."""
+
+    def __init__(self, plane: ControlPlane, api: Api, faults: Faults, token: str, bookmark_interval: float) -> None:
+        self._api = api
+        self._faults = faults
+        self._documents = Documents(plane.registry)
+        self._authorization = f"Bearer {token}"
+        self._streams = Streams(faults, bookmark_interval)
+
+    def request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        """A request whose body may be as large as a real server allows."""
+        loop = asyncio.get_running_loop()
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_BODY_LIMIT)
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._serve(request)
+        except Refused as refused:
+            return _response(_refusal(refused))
+        except web.HTTPRequestEntityTooLarge:
+            return _response(_refusal(too_large(_BODY_LIMIT)))
+        except Exception as error:
+            _log.exception("The embedded server failed on %s %s", request.method, request.path)
+            return _response(_refusal(internal_error(f"{type(error).__name__}: {error}")))
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        path, query = split_target(request.raw_path)
+        call = parse_call(request.method, path, query)
+        if not self._is_known(request) and not is_public(path):
+            is_liar = "Authorization" in request.headers
+            raise unauthorized() if is_liar else closed_to_strangers(request.method, path, call)
+        if call is None or not call.plural:
+            return _response(self._documents.answer(path, request.headers.get("Accept", ""), request.host))
+        if not self._faults:
+            return await self._resource(request, call)
+        return await self._faulty(request, call)
+
+    def _is_known(self, request: web.BaseRequest) -> bool:
+        return hmac.compare_digest(request.headers.get("Authorization", "").encode(), self._authorization.encode())
+
+    async def _resource(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        asked = await self._asked(request, call)
+        if call.verb == "watch":
+            return await self._streams.run(request, call, self._api.watch(asked))
+        return _response(self._api.answer(asked))
+
+    async def _asked(self, request: web.BaseRequest, call: Call) -> Asked:
+        resource = self._api.resource(call)
+        body = await request.read() if request.body_exists else b""
+        headers = request.headers
+        content_type = request.content_type if body else ""
+        return Asked(call, resource, headers.get("Accept", ""), content_type, body, headers.get("User-Agent", ""))
+
+    async def _faulty(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        """As `_resource`, with something going wrong before or after."""
+        spoil: Garble | Oversize | LoseAnswer | None = None
+        for action in self._faults.on_request(call):
+            match action:
+                case Delay(seconds):
+                    await asyncio.sleep(seconds)
+                case Hold():
+                    await action.wait()
+                case Answer(status, reason, message, retry_after):
+                    raise Refused(status, reason, message, retry_after=retry_after)
+                case CutConnection():
+                    return _cut(request)
+                case _:
+                    spoil = action
+        response = await self._resource(request, call)
+        if isinstance(spoil, LoseAnswer):
+            return _cut(request)
+        if spoil is not None and isinstance(response, web.Response):
+            response.body = _spoiled(response.body, spoil)
+        return response
+
+    @property
+    def open_watches(self) -> int:
+        return len(self._streams)
+
+    def drop_watches(self) -> None:
+        self._streams.drop()
+
+
+def _spoiled(body: object, spoil: Garble | Oversize) -> bytes:
+    whole = body if isinstance(body, bytes) else b""
+    if isinstance(spoil, Oversize):
+        return whole + b" " * (spoil.bytes - len(whole))
+    return whole[: len(whole) // 2]
+
+
+def _cut(request: web.BaseRequest) -> web.StreamResponse:
+    """Leave the client with a connection that just ends."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=500)
+
+
+def _response(reply: Reply) -> web.Response:
+    headers = {"Content-Type": reply.content_type, **reply.headers}
+    response = web.Response(status=reply.status, body=reply.body, headers=headers)
+    for warning in reply.warnings:
+        response.headers.add("Warning", f"299 - {encode(warning).decode()}")
+    return response
+
+
+def _refusal(refused: Refused) -> Reply:
+    headers = {} if refused.retry_after is None else {"Retry-After": str(refused.retry_after)}
+    return Reply(refused.code, encode(refused.status()), headers=headers)

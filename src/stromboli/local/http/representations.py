@@ -1,0 +1,126 @@
+"""In which form objects are answered: whole, as metadata alone, or as the rows of a table."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import Any
+
+from stromboli.local.api_server.errors import bad_request, not_acceptable
+from stromboli.local.api_server.registry import ServedResource
+from stromboli.local.api_server.store import Change, Collection, Entry, encode, event_line
+from stromboli.local.api_server.versions import served_bytes, served_form
+from stromboli.local.discovery.tables import table, wants_table
+
+ListMetadata = dict[str, Any]
+#: What an `Accept` header may name; those who prefer the binary form get JSON too.
+_WRITTEN = ("application/json", "*/*", "application/*", "application/yaml", "application/vnd.kubernetes.protobuf")
+_INCLUDED = ("", "Metadata", "Object", "None")
+
+
+class WholeForm:
+    """Objects as they are. Their bytes were made when they were written; here they are only joined."""
+
+    def __init__(self, resource: ServedResource, collection: Collection) -> None:
+        self.resource = resource
+        self.collection = collection
+        self._is_stored_form = resource.api_version == collection.api_version
+
+    def one(self, entry: Entry) -> bytes:
+        return served_bytes(self.resource, self.collection, entry)
+
+    def many(self, entries: Iterable[Entry], metadata: ListMetadata) -> bytes:
+        items = b",".join(self._item(entry) for entry in entries)
+        head = encode({"apiVersion": self.resource.api_version, "kind": self.resource.list_kind, "metadata": metadata})
+        return head[:-1] + b',"items":[' + items + b"]}"
+
+    def _item(self, entry: Entry) -> bytes:
+        """In a list of a built-in kind nobody says of each object again what it is."""
+        raw = self.one(entry)
+        if self.resource.is_custom:
+            return raw
+        return b"{" + raw[raw.index(b'"metadata":{') :]
+
+    def event(self, type_: str, change: Change, entry: Entry) -> bytes:
+        if self._is_stored_form and type_ == change.type and entry is change.entry:
+            return change.line
+        return event_line(type_, self.one(entry))
+
+    def initial(self, entry: Entry) -> bytes:
+        """An object that was there before the watch began."""
+        return event_line("ADDED", self.one(entry))
+
+    def bookmark(self, version: int, *, initial_events_end: bool = False) -> bytes:
+        metadata: dict[str, Any] = {"resourceVersion": str(version), "creationTimestamp": None}
+        if initial_events_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        body = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, "metadata": metadata}
+        return event_line("BOOKMARK", encode(body))
+
+
+class MetadataForm(WholeForm):
+    """Only who the objects are: for clients that do not care what is in them."""
+
+    def one(self, entry: Entry) -> bytes:
+        body = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": entry.metadata}
+        return encode(body)
+
+    def many(self, entries: Iterable[Entry], metadata: ListMetadata) -> bytes:
+        head = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": metadata}
+        return encode(head)[:-1] + b',"items":[' + b",".join(self.one(entry) for entry in entries) + b"]}"
+
+    def event(self, type_: str, change: Change, entry: Entry) -> bytes:
+        return event_line(type_, self.one(entry))
+
+
+class TableForm(WholeForm):
+    """Rows for people. The columns come with the first answer of a watch alone."""
+
+    def __init__(self, resource: ServedResource, collection: Collection, include_object: str) -> None:
+        super().__init__(resource, collection)
+        self._include_object = include_object or "Metadata"
+        self._with_columns = True
+
+    def _table(self, entries: Iterable[Entry], metadata: ListMetadata) -> bytes:
+        bodies = [served_form(self.resource, self.collection, entry.body) for entry in entries]
+        document = table(
+            self.resource,
+            bodies,
+            now=datetime.datetime.now(datetime.UTC),
+            include_object=self._include_object,
+            with_columns=self._with_columns,
+            metadata=metadata,
+        )
+        return encode(document)
+
+    def one(self, entry: Entry) -> bytes:
+        return self._table([entry], {"resourceVersion": str(entry.version)})
+
+    def many(self, entries: Iterable[Entry], metadata: ListMetadata) -> bytes:
+        return self._table(entries, metadata)
+
+    def event(self, type_: str, change: Change, entry: Entry) -> bytes:
+        return self._event(type_, entry)
+
+    def initial(self, entry: Entry) -> bytes:
+        return self._event("ADDED", entry)
+
+    def _event(self, type_: str, entry: Entry) -> bytes:
+        line = event_line(type_, self.one(entry))
+        self._with_columns = False
+        return line
+
+
+def form_of(resource: ServedResource, collection: Collection, accept: str, include_object: str) -> WholeForm:
+    """The form that a client's `Accept` header asks for."""
+    if accept and not any(kind in accept for kind in _WRITTEN):
+        raise not_acceptable()
+    if include_object not in _INCLUDED:
+        why = f"""Invalid value: "{include_object}": must be 'Metadata', 'Object', 'None', or empty"""
+        raise bad_request(f"Unable to convert to Table as requested: includeObject: {why}")
+    if "as=" in accept:
+        if wants_table(accept):
+            return TableForm(resource, collection, include_object)
+        if "as=PartialObjectMetadata" in accept.partition(",")[0]:
+            return MetadataForm(resource, collection)
+    return WholeForm(resource, collection)

@@ -1,0 +1,164 @@
+"""Sending watches over HTTP, as they are or as a fault wants them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from stromboli.local.api_server.errors import Refused, expired
+from stromboli.local.api_server.faults import CutWatch, Duplicate, ExpireWatch, Faults, HangWatch, Reorder, WatchAction
+from stromboli.local.api_server.store import encode, event_line
+from stromboli.local.api_server.watches import Watch
+from stromboli.local.http.calls import Call
+
+_LONGEST_SECONDS = 1800
+_HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+#: Lines are sent together up to about this many bytes.
+_CHUNK = 256 * 1024
+#: News that follow each other within this time, in seconds, are sent together; the first of them is not held up.
+_TOGETHER = 0.005
+
+
+class _Over(Exception):
+    """Nothing more is to be sent on this stream."""
+
+
+class Streams:
+    """All open watches of the server."""
+
+    def __init__(self, faults: Faults, bookmark_interval: float) -> None:
+        self._faults = faults
+        self._bookmark_interval = bookmark_interval
+        self._open: set[asyncio.Transport] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def run(self, request: web.BaseRequest, call: Call, watch: Watch) -> web.StreamResponse:
+        """Send until the time is up, the client leaves, or the watch falls too far behind."""
+        response = web.StreamResponse(headers=_HEADERS)
+        response.enable_chunked_encoding()
+        with watch:
+            await response.prepare(request)
+            if (transport := request.transport) is None:
+                return response
+            self._open.add(transport)
+            try:
+                await self._send_all(_Stream(response, transport, call, watch, self._faults))
+            except (_Over, ConnectionError):
+                pass
+            finally:
+                self._open.discard(transport)
+        return response
+
+    async def _send_all(self, stream: _Stream) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + (stream.call.number("timeoutSeconds") or _LONGEST_SECONDS)
+        await stream.open()
+        sent = 0.0
+        while (left := end - loop.time()) > 0:
+            is_woken = await stream.wait(min(left, self._bookmark_interval))
+            if (pause := sent + _TOGETHER - loop.time()) > 0:
+                await asyncio.sleep(pause)
+            sent = loop.time()
+            await stream.send_news()
+            if not is_woken:
+                await stream.bookmark()
+
+    def drop(self) -> None:
+        """Cut them all."""
+        for transport in list(self._open):
+            transport.abort()
+
+
+class _Stream:
+    """One open watch: the response it goes to, and what goes wrong with it."""
+
+    def __init__(
+        self, response: web.StreamResponse, transport: asyncio.Transport, call: Call, watch: Watch, faults: Faults
+    ) -> None:
+        self.call = call
+        self._response = response
+        self._transport = transport
+        self._watch = watch
+        self._faults = faults
+        #: What was sent last, for faults that send it once more.
+        self._recent: list[bytes] = []
+
+    async def open(self) -> None:
+        """Send what there is already, and what has happened since the version that the client knows."""
+        await self._deliver(self._watch.opening())
+        await self.send_news()
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether there may be news before the time is up."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._watch.wake.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def send_news(self) -> None:
+        self._watch.wake.clear()
+        try:
+            changes = self._watch.news()
+        except Refused as refused:
+            await self._fail(refused)
+        await self._deliver(line for change in changes if (line := self._watch.line(change)) is not None)
+
+    async def bookmark(self) -> None:
+        if self._watch.wants_bookmarks:
+            await self._deliver([self._watch.bookmark()])
+
+    async def _deliver(self, lines: Iterable[bytes]) -> None:
+        """Send the lines, or what a fault makes of them."""
+        if not self._faults:
+            await self._send(lines)
+        elif found := list(lines):
+            action = self._faults.on_watch(self.call)
+            await self._send(found if action is None else await self._disturbed(found, action))
+
+    async def _send(self, lines: Iterable[bytes]) -> None:
+        chunk: list[bytes] = []
+        size = 0
+        for line in lines:
+            chunk.append(line)
+            size += len(line)
+            if size >= _CHUNK:
+                await self._response.write(b"".join(chunk))
+                chunk, size = [], 0
+        if chunk:
+            await self._response.write(b"".join(chunk))
+
+    async def _fail(self, refused: Refused) -> None:
+        """Say in the stream what went wrong, and end it."""
+        await self._response.write(event_line("ERROR", encode(refused.status())))
+        raise _Over
+
+    async def _disturbed(self, lines: list[bytes], action: WatchAction) -> list[bytes]:
+        match action:
+            case CutWatch():
+                self._transport.abort()
+                raise _Over
+            case ExpireWatch():
+                await self._fail(expired())
+            case HangWatch():
+                await asyncio.Event().wait()
+            case Duplicate():
+                return [line for line in lines for _ in range(2)]
+            case Reorder(window):
+                overtaken, self._recent = [*self._recent, *lines], lines[-window:]
+                return _reordered(overtaken, window)
+        return lines
+
+
+def _reordered(lines: list[bytes], window: int) -> list[bytes]:
+    """Each window backwards and then forwards: the old comes once more after the new, and the new comes last."""
+    disturbed: list[bytes] = []
+    for start in range(0, len(lines), window):
+        part = lines[start : start + window]
+        disturbed += [*reversed(part), *part]
+    return disturbed

@@ -1,0 +1,75 @@
+"""What is wrong with an event, in the words of the older group, in which events are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stromboli.local.api_server.errors import Cause
+from stromboli.local.api_server.store import Object
+from stromboli.local.kinds.validation.field_errors import required, wrong
+from stromboli.local.kinds.validation.names import qualified_problem
+
+_LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+_NEEDED = ("reportingInstance", "action", "reason")
+_ELSEWHERE = "does not match event.namespace"
+_TYPES = ("Normal", "Warning")
+#: Where events about what belongs to no namespace may be.
+_COMMON_NAMESPACES = ("default", "kube-system")
+_SETTLED = (
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reportingComponent",
+    "reportingInstance", "action", "related", "type", "eventTime",
+)  # fmt: skip
+
+
+def namespace_causes(event: Object) -> Iterator[Cause]:
+    """An event of the older group is where the object is that it is about."""
+    about, home = _namespaces(event)
+    if about != home and (about or home != "default"):
+        yield wrong("involvedObject.namespace", about, _ELSEWHERE)
+
+
+def _namespaces(event: Object) -> tuple[str, str]:
+    return (event.get("involvedObject") or {}).get("namespace") or "", event["metadata"].get("namespace", "")
+
+
+def event_causes(event: Object) -> Iterator[Cause]:
+    """The rules of the newer group, which says who did what and when."""
+    about, home = _namespaces(event)
+    if not about and home not in _COMMON_NAMESPACES:
+        yield wrong("involvedObject.namespace", about, _ELSEWHERE)
+    if not event.get("eventTime"):
+        yield required("eventTime")
+    if event.get("type") not in _TYPES:
+        yield wrong("type", "", f"has invalid value: {event.get('type') or ''}")
+    yield from _reporter_causes(event.get("reportingComponent") or "")
+    for field, limit in _LIMITS.items():
+        text = event.get(field) or ""
+        if not text and field in _NEEDED:
+            yield required(field)
+        if len(text.encode()) > limit:
+            yield wrong(field, "", f"can have at most {limit} characters")
+    yield from series_causes(event.get("series"))
+
+
+def _reporter_causes(reporter: str) -> Iterator[Cause]:
+    if not reporter:
+        yield required("reportingController")
+    if problem := qualified_problem(reporter):
+        yield wrong("reportingController", reporter, problem)
+
+
+def series_causes(series: Object | None) -> Iterator[Cause]:
+    """What happened once is no series."""
+    if series is None:
+        return
+    if (series.get("count") or 0) < 2:
+        yield wrong("series.count", "", "should be at least 2")
+    if not series.get("lastObservedTime"):
+        yield required("series.lastObservedTime")
+
+
+def changed_causes(old: Object, new: Object) -> Iterator[Cause]:
+    """What happened has happened; only how often may still be counted."""
+    for field in _SETTLED:
+        if (old.get(field) or None) != (value := new.get(field) or None):
+            yield wrong(field, value, "field is immutable")

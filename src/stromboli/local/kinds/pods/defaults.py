@@ -1,0 +1,91 @@
+"""What the server fills into a pod that its author left out. Nothing that is passed in is changed."""
+
+from __future__ import annotations
+
+from stromboli.local.api_server.quantities import amount_of
+from stromboli.local.api_server.store import Object
+
+_SPEC = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+    "enableServiceLinks": True,
+}
+_CONTAINER = {
+    "resources": {},
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+}
+#: What every pod tolerates for a while.
+_PATIENCE: list[Object] = [
+    {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for what in ("not-ready", "unreachable")
+]
+_CONTAINER_LISTS = ("containers", "initContainers")
+_COMPUTE = ("cpu", "memory")
+
+
+def defaulted_spec(spec: Object) -> Object:
+    """The spec as the server keeps it."""
+    complete = {**spec, **{key: value for key, value in _SPEC.items() if spec.get(key) is None}}
+    for name in _CONTAINER_LISTS:
+        if containers := spec.get(name):
+            complete[name] = [_container(container) for container in containers]
+    return complete
+
+
+def with_patience(spec: Object) -> Object:
+    """A pod stays for five minutes on a node that is lost, unless it says otherwise."""
+    said = spec.get("tolerations") or []
+    missing = [each for each in _PATIENCE if not any(_speaks_of(toleration, each["key"]) for toleration in said)]
+    return {**spec, "tolerations": [*said, *missing]} if missing else spec
+
+
+def _speaks_of(toleration: Object, key: str) -> bool:
+    return toleration.get("key") in (None, "", key) and toleration.get("effect") in (None, "", "NoExecute")
+
+
+def _container(container: Object) -> Object:
+    complete = {**container, **{key: value for key, value in _CONTAINER.items() if key not in container}}
+    complete.setdefault("imagePullPolicy", _pull_policy(container.get("image") or ""))
+    if limits := (container.get("resources") or {}).get("limits"):
+        complete["resources"] = _requests_from_limits(container["resources"], limits)
+    if ports := container.get("ports"):
+        complete["ports"] = [port if "protocol" in port else {**port, "protocol": "TCP"} for port in ports]
+    return complete
+
+
+def _pull_policy(image: str) -> str:
+    tag = image.rpartition("/")[2].partition("@")[0].partition(":")[2]
+    is_moving = tag in ("", "latest") and "@" not in image
+    return "Always" if is_moving else "IfNotPresent"
+
+
+def _requests_from_limits(resources: Object, limits: Object) -> Object:
+    requests = resources.get("requests") or {}
+    missing = {name: amount for name, amount in limits.items() if name not in requests}
+    return {**resources, "requests": {**missing, **requests}} if missing else resources
+
+
+def quality_of_service(spec: Object) -> str:
+    """Guaranteed when every container is held to exactly what it asks for, BestEffort when none asks for anything."""
+    containers = [container for name in _CONTAINER_LISTS for container in spec.get(name) or ()]
+    resources = [container.get("resources") or {} for container in containers]
+    resources.append(spec.get("resources") or {}) if spec.get("resources") else None
+    if not any(_compute(each, "requests") or _compute(each, "limits") for each in resources):
+        return "BestEffort"
+    return "Guaranteed" if all(_is_held(each) for each in resources) else "Burstable"
+
+
+def _is_held(resources: Object) -> bool:
+    limits = _compute(resources, "limits")
+    return len(limits) == len(_COMPUTE) and limits == _compute(resources, "requests")
+
+
+def _compute(resources: Object, name: str) -> dict[str, int]:
+    """What is said of processors and memory, as numbers: `1Ki` and `1024` are the same."""
+    amounts = resources.get(name) or {}
+    said = {key: str(amounts[key]) for key in _COMPUTE if key in amounts}
+    return {key: number for key, text in said.items() if (number := amount_of(text.lstrip("-")))}

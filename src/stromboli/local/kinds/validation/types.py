@@ -1,0 +1,40 @@
+"""Built-in kinds have types: a field that is not what it must be is refused before anybody trips over it.
+
+The types are those with which clients read the kinds, so that what the server takes in can be read again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from stromboli.kube.objects import catalogue
+from stromboli.kube.objects.resources import Resource
+from stromboli.local.api_server.errors import bad_request
+from stromboli.local.api_server.registry import ServedResource
+from stromboli.local.api_server.store import Object
+from stromboli.local.kinds.custom_resources.definition_types import DefinitionTypes
+
+_TYPES: dict[tuple[str, str, str], type[msgspec.Struct]] = {
+    (each.group, each.version, each.plural): each.type
+    for each in vars(catalogue).values()
+    if isinstance(each, Resource)
+}
+_TYPES["apiextensions.k8s.io", "v1", "customresourcedefinitions"] = DefinitionTypes
+
+
+def check_types(resource: ServedResource, body: Object) -> None:
+    """Refuse a body that could not be read as its kind. Custom resources have their schemas instead."""
+    wanted = _TYPES.get((resource.group, resource.version, resource.plural))
+    if wanted is not None and not resource.is_custom:
+        check_type(body, wanted, resource.kind, resource.version)
+
+
+def check_type(body: Any, wanted: type[msgspec.Struct], kind: str, version: str = "v1") -> None:
+    """Refuse what could not be read as this type."""
+    try:
+        msgspec.convert(body, wanted)
+    except msgspec.ValidationError as error:
+        place = str(error).replace("`$.", "`")
+        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {place}') from error

@@ -1,0 +1,188 @@
+"""Server-side apply: a client says what it wants of an object, and owns just those fields.
+
+Fields that somebody else owns and that would change are conflicts, unless forced. Fields that the client applied before
+and no longer names are removed when nobody else owns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from stromboli.local.api_server.registry import ServedResource
+from stromboli.local.patching.applied_lists import list_problems
+from stromboli.local.patching.field_sets import Fields, Path, describe, leaves
+from stromboli.local.patching.managed_fields import (
+    Manager,
+    before_first_apply,
+    ownable,
+    read_managers,
+    shape_of,
+    with_identity,
+    with_managers,
+)
+from stromboli.local.patching.owned_merge import merge, prune
+from stromboli.local.patching.shapes import Shape
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_KUBECTL = "kubectl"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A field that would change and is somebody else's."""
+
+    field: Path
+    owner: Manager
+
+
+class ApplyConflict(Exception):
+    """Others own fields that the apply would change (409)."""
+
+    def __init__(self, conflicts: list[Conflict]) -> None:
+        self.conflicts = sorted(conflicts, key=lambda conflict: (str(conflict.owner), conflict.field))
+        super().__init__(self._message())
+
+    @property
+    def causes(self) -> list[dict[str, str]]:
+        """As `details.causes` of the answer."""
+        return [
+            {
+                "reason": "FieldManagerConflict",
+                "message": f"conflict with {conflict.owner}",
+                "field": describe(conflict.field),
+            }
+            for conflict in self.conflicts
+        ]
+
+    def _message(self) -> str:
+        if len(self.conflicts) == 1:
+            conflict = self.conflicts[0]
+            return f"Apply failed with 1 conflict: conflict with {conflict.owner}: {describe(conflict.field)}"
+        fields: dict[str, list[str]] = {}
+        for conflict in self.conflicts:
+            fields.setdefault(str(conflict.owner), []).append(f"- {describe(conflict.field)}")
+        parts = [f"conflicts with {owner}:\n" + "\n".join(names) for owner, names in fields.items()]
+        return f"Apply failed with {len(self.conflicts)} conflicts: " + "\n".join(parts)
+
+
+class ApplyRejected(Exception):
+    """Something that cannot be applied at all (400)."""
+
+
+def apply(
+    live: dict[str, Any] | None,
+    applied: dict[str, Any],
+    manager: str,
+    force: bool,
+    resource: ServedResource,
+    now: str,
+    subresource: str = "",
+) -> dict[str, Any]:
+    """The object after the apply: `live` itself when that changes nothing. Raises `ApplyConflict`."""
+    if (applied.get("metadata") or {}).get("managedFields") is not None:
+        raise ApplyRejected("metadata.managedFields must be nil")
+    wanted, shape = _applicable(applied, resource, subresource), shape_of(resource)
+    problems = list(list_problems(wanted, shape))
+    if problems:
+        raise ApplyRejected("failed to create typed patch object: " + ", ".join(problems))
+    fields = frozenset(leaves(ownable(wanted), shape)) - {()}
+    applier = Manager(manager, "Apply", resource.api_version, fields, now, subresource)
+    if live is None:
+        return with_managers(wanted, [applier])
+    others, former = _owners(live, applier, resource)
+    others = _after_takeover(live, wanted, others, applier, force, shape)
+    merged = prune(merge(live, wanted, shape), former - fields, _owned(others) | fields, shape)
+    merged = _with_last_applied(with_identity(merged, live), applied, manager)
+    return _recorded(live, with_managers(merged, [*others, applier]))
+
+
+def _applicable(applied: dict[str, Any], resource: ServedResource, subresource: str) -> dict[str, Any]:
+    """Of what is applied, what this door may write; null is the same as not said."""
+    wanted = _without_nulls(applied)
+    if subresource == "status":
+        return {name: field for name, field in wanted.items() if name in ("apiVersion", "kind", "metadata", "status")}
+    if resource.status_subresource:
+        wanted.pop("status", None)
+    return wanted
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(field) for name, field in value.items() if field is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _owners(live: dict[str, Any], applier: Manager, resource: ServedResource) -> tuple[list[Manager], Fields]:
+    """Everybody else, and what the applier owned until now."""
+    managers = read_managers(live) or [before_first_apply(live, resource)]
+    former = next((each.fields for each in managers if each.identity == applier.identity), frozenset())
+    return [each for each in managers if each.identity != applier.identity], former
+
+
+def _owned(managers: Iterable[Manager]) -> Fields:
+    return frozenset().union(*(each.fields for each in managers))
+
+
+def _changes(live: dict[str, Any], wanted: dict[str, Any], shape: Shape) -> Fields:
+    """The fields that are wanted with another value than they have."""
+    have, want = leaves(ownable(live), shape), leaves(ownable(wanted), shape)
+    return frozenset(path for path, value in want.items() if path not in have or have[path] != value)
+
+
+def _after_takeover(
+    live: dict[str, Any], wanted: dict[str, Any], others: list[Manager], applier: Manager, force: bool, shape: Shape
+) -> list[Manager]:
+    """What is left to the others, who lose the fields that change. Raises where they have not been overruled."""
+    changes = _changes(live, wanted, shape)
+    conflicts = [Conflict(path, other) for other in others for path in other.fields & changes]
+    if conflicts and not force and not _was_applied_by_client(live, conflicts, applier, shape):
+        raise ApplyConflict(conflicts)
+    return [replace(other, fields=other.fields - changes) for other in others]
+
+
+def _was_applied_by_client(live: dict[str, Any], conflicts: list[Conflict], applier: Manager, shape: Shape) -> bool:
+    """Whether all of it was applied by the same person with a client-side apply, which the annotation remembers."""
+    if applier.name != _KUBECTL:
+        return False
+    try:
+        last = msgspec.json.decode(str(_annotations(live).get(_LAST_APPLIED, "")))
+    except msgspec.DecodeError:
+        return False
+    if not isinstance(last, dict):
+        return False
+    remembered = leaves(ownable(last), shape).keys()
+    return all(conflict.field in remembered for conflict in conflicts)
+
+
+def _annotations(entry: dict[str, Any]) -> dict[str, Any]:
+    return (entry.get("metadata") or {}).get("annotations") or {}
+
+
+def _with_last_applied(merged: dict[str, Any], applied: dict[str, Any], manager: str) -> dict[str, Any]:
+    """Keeps the annotation of client-side applies true, where there is one, so that people can go back."""
+    annotations = _annotations(merged)
+    if manager != _KUBECTL or _LAST_APPLIED not in annotations:
+        return merged
+    text = msgspec.json.encode(applied).decode() + "\n"
+    metadata = {**merged["metadata"], "annotations": {**annotations, _LAST_APPLIED: text}}
+    return {**merged, "metadata": metadata}
+
+
+def _recorded(live: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]:
+    """What is stored: the object as it is when only the times of the entries would change."""
+    unchanged = _content(applied) == _content(live) and _ownership(applied) == _ownership(live)
+    return live if unchanged else applied
+
+
+def _content(entry: dict[str, Any]) -> dict[str, Any]:
+    metadata = {name: field for name, field in (entry.get("metadata") or {}).items() if name != "managedFields"}
+    return {**entry, "metadata": metadata}
+
+
+def _ownership(entry: dict[str, Any]) -> dict[tuple[str, str, str], Fields]:
+    """The fields of each manager, whenever it wrote them."""
+    return {each.identity: each.fields for each in read_managers(entry)}

@@ -1,0 +1,167 @@
+"""Who set which field: the entries of `metadata.managedFields`, and how ordinary writes change them.
+
+Objects that were never applied carry no entries, which keeps the writes of controllers cheap; the first apply then
+treats everything that is there as the work of one earlier manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stromboli.local.api_server.registry import ServedResource
+from stromboli.local.patching.field_sets import Fields, changed_fields, decode_fields, encode_fields, leaves
+from stromboli.local.patching.shapes import BUILT_IN, Shape, custom_shape
+
+#: Applies on the client's side are recorded from the start: to move them to the server's side takes their fields.
+CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
+BEFORE_FIRST_APPLY = "before-first-apply"
+
+#: Fields of the server or of the object's identity: nobody owns them.
+_UNOWNED_METADATA = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """One entry: what a client owns by one way of writing."""
+
+    name: str
+    operation: str
+    api_version: str
+    fields: Fields
+    time: str = ""
+    subresource: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        return (self.name, self.operation, self.subresource)
+
+    def __str__(self) -> str:
+        words = f'"{self.name}"'
+        if self.subresource:
+            words += f' with subresource "{self.subresource}"'
+        if self.operation == "Update":
+            words += f" using {self.api_version}" + (f" at {self.time}" if self.time else "")
+        return words
+
+
+def shape_of(resource: ServedResource) -> Shape:
+    return custom_shape(resource.schema) if resource.is_custom else BUILT_IN
+
+
+def ownable(entry: dict[str, Any]) -> dict[str, Any]:
+    """An object without what nobody owns."""
+    metadata = {name: value for name, value in (entry.get("metadata") or {}).items() if name not in _UNOWNED_METADATA}
+    rest = {name: value for name, value in entry.items() if name not in ("apiVersion", "kind", "metadata")}
+    return {"metadata": metadata, **rest} if metadata else rest
+
+
+def with_identity(entry: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+    """The object with what is the server's taken from its stored version."""
+    metadata = {name: value for name, value in entry["metadata"].items() if name not in _UNOWNED_METADATA}
+    kept = {name: value for name, value in live["metadata"].items() if name in _UNOWNED_METADATA}
+    return {**entry, "metadata": {**metadata, **kept}}
+
+
+def read_managers(entry: dict[str, Any]) -> list[Manager]:
+    """The entries of an object; what cannot be read is left out."""
+    written = (entry.get("metadata") or {}).get("managedFields")
+    entries = written if isinstance(written, list) else []
+    return [_read(each) for each in entries if isinstance(each, dict) and each.get("manager")]
+
+
+def with_managers(entry: dict[str, Any], managers: Iterable[Manager]) -> dict[str, Any]:
+    """The object with these entries, without those that own nothing."""
+    owning = sorted((each for each in managers if each.fields), key=lambda each: (each.operation, each.time, each.name))
+    metadata = {name: value for name, value in (entry.get("metadata") or {}).items() if name != "managedFields"}
+    if owning:
+        metadata["managedFields"] = [_write(each) for each in owning]
+    return {**entry, "metadata": metadata}
+
+
+def before_first_apply(live: dict[str, Any], resource: ServedResource) -> Manager:
+    """All that is there before anything was recorded. The status is not: those who apply do not write it."""
+    owned = ownable(live)
+    if resource.status_subresource:
+        owned.pop("status", None)
+    fields = frozenset(leaves(owned, shape_of(resource))) - {()}
+    time = (live.get("metadata") or {}).get("creationTimestamp", "")
+    return Manager(BEFORE_FIRST_APPLY, "Update", resource.api_version, fields, time)
+
+
+def record_update(
+    old: dict[str, Any] | None,
+    new: dict[str, Any],
+    manager: str,
+    subresource: str,
+    resource: ServedResource,
+    now: str,
+) -> dict[str, Any]:
+    """`new` with its managers after a create, update or patch; `new` itself when nothing is recorded for the object.
+
+    Entries that the writer sends replace those that were there, so that ownership can be moved; a writer that leaves
+    them out does not lose them.
+    """
+    written = (new.get("metadata") or {}).get("managedFields")
+    recorded = (old.get("metadata") or {}).get("managedFields") if old is not None else None
+    if not written and not recorded and manager != CLIENT_SIDE_APPLY:
+        return new
+    if written == [{}]:
+        return with_managers(new, ())
+    managers = read_managers(new if written else old or {})
+    shape = shape_of(resource)
+    changed, gone = changed_fields(ownable(old or {}), ownable(new), shape)
+    if changed or gone:
+        managers = _after_write(managers, changed - {()}, gone, _writer(manager, subresource, resource, now))
+    return with_managers(new, managers)
+
+
+def _writer(manager: str, subresource: str, resource: ServedResource, now: str) -> Manager:
+    return Manager(manager, "Update", resource.api_version, frozenset(), now, subresource)
+
+
+def _after_write(managers: list[Manager], changed: Fields, gone: Fields, writer: Manager) -> list[Manager]:
+    """Who writes a field owns it alone; what is gone is nobody's."""
+    own = next((each.fields for each in managers if each.identity == writer.identity), frozenset())
+    others = [each for each in managers if each.identity != writer.identity]
+    kept = [replace(each, fields=each.fields - changed - gone) for each in others]
+    return [*kept, replace(writer, fields=(own - gone) | changed)]
+
+
+def _read(entry: dict[str, Any]) -> Manager:
+    return Manager(
+        str(entry["manager"]),
+        str(entry.get("operation", "Update")),
+        str(entry.get("apiVersion", "")),
+        decode_fields(entry.get("fieldsV1")),
+        str(entry.get("time") or ""),
+        str(entry.get("subresource") or ""),
+    )
+
+
+def _write(manager: Manager) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": manager.api_version,
+    }
+    if manager.time:
+        entry["time"] = manager.time
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": encode_fields(manager.fields)}
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry

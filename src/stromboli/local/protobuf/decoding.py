@@ -1,0 +1,142 @@
+"""From a binary body to the object it means.
+
+A body is an envelope that names the kind, around the message of that kind. A kind or field that is not in the tables is
+refused by name: to leave it out in silence would store something else than was sent. Clients can always send JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from stromboli.local.protobuf.messages import FieldForm, message_of, messages
+from stromboli.local.protobuf.wire import Malformed, fields, signed
+
+CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
+
+_MAGIC = b"k8s\x00"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def decode_body(body: bytes) -> dict[str, Any]:
+    """The object in a binary body, as the same object in JSON would be."""
+    if not body.startswith(_MAGIC):
+        raise Malformed("the body does not begin as a Kubernetes message")
+    envelope = dict(fields(body[len(_MAGIC) :]))
+    names = {number: _bytes(value).decode() for number, value in fields(_bytes(envelope.get(1, b"")))}
+    api_version, kind = names.get(1, ""), names.get(2, "")
+    message = message_of(api_version, kind)
+    if message is None:
+        raise Malformed(f"{kind or 'the body'} is not understood in binary form: send JSON")
+    return {"apiVersion": api_version, "kind": kind, **_message(_bytes(envelope.get(2, b"")), message)}
+
+
+def _message(message: bytes, name: str) -> dict[str, Any]:
+    forms = messages()[name]
+    found: dict[str, Any] = {}
+    for number, value in fields(message):
+        form = forms.get(number)
+        if form is None:
+            raise Malformed(f"field {number} of {name} is not understood in binary form: send JSON")
+        _put(found, form, value)
+    return found
+
+
+def _put(found: dict[str, Any], form: FieldForm, value: int | bytes) -> None:
+    if form.is_map:
+        name, entry = _map_entry(_bytes(value), form.type)
+        found.setdefault(form.name, {})[name] = entry
+        return
+    decoded = _value(form.type, value)
+    if form.is_list:
+        found.setdefault(form.name, []).append(decoded)
+    elif form.name == "=":
+        found.update(decoded)
+    elif decoded or (form.keeps_empty and decoded is not None):
+        found[form.name] = decoded
+
+
+def _map_entry(entry: bytes, type_: str) -> tuple[str, Any]:
+    parts = dict(fields(entry))
+    value = parts.get(2, b"")
+    return _bytes(parts.get(1, b"")).decode(), _value(type_, value)
+
+
+def _value(type_: str, value: int | bytes) -> Any:
+    special = _SPECIAL.get(type_)
+    return special(value) if special is not None else _message(_bytes(value), type_)
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        raise Malformed("a number stands where text or a message is expected")
+    return value
+
+
+def _text(value: int | bytes) -> str:
+    return _bytes(value).decode()
+
+
+def _int(value: int | bytes) -> int:
+    if isinstance(value, bytes):
+        raise Malformed("text stands where a number is expected")
+    return signed(value)
+
+
+def _bool(value: int | bytes) -> bool:
+    return _int(value) != 0
+
+
+def _base64(value: int | bytes) -> str:
+    return base64.b64encode(_bytes(value)).decode()
+
+
+def _quantity(value: int | bytes) -> str | None:
+    return _text(dict(fields(_bytes(value))).get(1, b"")) or None
+
+
+def _int_or_string(value: int | bytes) -> int | str:
+    parts = dict(fields(_bytes(value)))
+    return _text(parts.get(3, b"")) if parts.get(1) else _int(parts.get(2, 0))
+
+
+def _raw_json(value: int | bytes) -> Any:
+    return msgspec.json.decode(_bytes(dict(fields(_bytes(value))).get(1, b"null")))
+
+
+def _moment(value: int | bytes) -> datetime | None:
+    """None for the zero time, which clients send for a time that is not set."""
+    parts = dict(fields(_bytes(value)))
+    seconds, nanoseconds = _int(parts.get(1, 0)), _int(parts.get(2, 0))
+    if seconds <= 0:
+        return None
+    try:
+        return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+    except OverflowError as error:
+        raise Malformed(f"{seconds} seconds since 1970 is no time") from error
+
+
+def _time(value: int | bytes) -> str | None:
+    moment = _moment(value)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+
+
+def _micro_time(value: int | bytes) -> str | None:
+    moment = _moment(value)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None
+
+
+_SPECIAL = {
+    "string": _text,
+    "int": _int,
+    "bool": _bool,
+    "bytes": _base64,
+    "Quantity": _quantity,
+    "IntOrString": _int_or_string,
+    "RawJson": _raw_json,
+    "Time": _time,
+    "MicroTime": _micro_time,
+}

@@ -1,0 +1,113 @@
+"""A cluster to play with.
+
+Its parts are those of a real cluster, or stand in for them, and they know each other only through the API server:
+each has a connection of its own, as it would have in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stromboli.binding.plugins.built_in import BUILT_IN
+from stromboli.binding.plugins.loading import load_plugins
+from stromboli.binding.requests.binder import Binder
+from stromboli.controllers.wiring import Controllers
+from stromboli.core.config.bind_options import REQUEST
+from stromboli.kube.client.client import Client
+from stromboli.kube.crds.install import install_crds
+from stromboli.local.api_server.server import ApiServer
+from stromboli.local.fakes.controllers import StandIns
+from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.scheduler.loop import Scheduler
+from stromboli.scheduler.options import Options
+from stromboli.scheduler.policy import Policy
+
+#: Simulated nodes only say that they have GPUs.
+_MADE_UP_GPUS = {"gpusharing": {"fake": "true"}}
+
+
+@dataclass(slots=True)
+class Playground:
+    """A running cluster. `client` is for whoever plays with it."""
+
+    server: ApiServer
+    client: Client
+    scheduler: Scheduler
+    _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
+
+    async def until_failure(self) -> None:
+        """Returns never, unless a part of the cluster fails; raises what it raised."""
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+
+@contextlib.asynccontextmanager
+async def playground(
+    policy: Policy,
+    *,
+    pools: Sequence[Pool] = (),
+    options: Options | None = None,
+    server: ApiServer | None = None,
+) -> AsyncIterator[Playground]:
+    """Start a cluster with these nodes; everything in it is gone when it ends."""
+    options = options or Options()
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(server or ApiServer())
+        clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(5)]
+        await install_crds(clients[0])
+        standins, controllers = (
+            StandIns(clients[1]),
+            Controllers(clients[2], options.scheduler_names, options.default_queue),
+        )
+        scheduler = Scheduler(clients[3], policy, options)
+        running = Playground(server, clients[0], scheduler)
+        await stack.enter_async_context(_running(running, [standins.run(), controllers.run()]))
+        if scheduler.bind_mode == REQUEST:
+            binder = Binder(clients[4], load_plugins(BUILT_IN, options=_MADE_UP_GPUS))
+            await stack.enter_async_context(_binding(running, binder))
+        await stack.enter_async_context(_scheduling(running))
+        for pool in pools:
+            await create_nodes(clients[0], node_documents(pool))
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def _running(running: Playground, parts: Sequence[Awaitable[None]]) -> AsyncIterator[None]:
+    tasks = [asyncio.ensure_future(part) for part in parts]
+    running._tasks += tasks
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _binding(running: Playground, binder: Binder) -> AsyncIterator[None]:
+    """There is no other binder, so this one leads."""
+    binder.lead()
+    task = asyncio.ensure_future(binder.run())
+    running._tasks.append(task)
+    try:
+        yield
+    finally:
+        binder.stop()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _scheduling(running: Playground) -> AsyncIterator[None]:
+    """The scheduler ends first, and in good order, while everybody it talks to is still there."""
+    task = asyncio.ensure_future(running.scheduler.run())
+    running._tasks.append(task)
+    try:
+        yield
+    finally:
+        running.scheduler.stop()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,135 @@
+"""Logs: one line per record, for people or for programs, without secrets and without forged lines.
+
+Names and messages come from objects that anybody may have written. So what could begin a new line is escaped, what
+looks like a credential is taken out, and what is too long is cut. A log that cannot be written (a closed pipe, a
+full disk) never stops the scheduler: records are lost, and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TextIO
+
+from stromboli.kube.client.redaction import REDACTED, is_sensitive, redact
+
+FORMS = ("text", "json")
+LEVELS = ("debug", "info", "warning", "error")
+
+_LONGEST_TEXT = 16 * 1024
+_MOST_FIELDS = 64
+#: What every record has; all else was given by the caller as `extra`.
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+#: Libraries that tell every request at a level at which people want to read about scheduling.
+_TALKATIVE = ("aiohttp.access", "asyncio")
+
+
+def escape(text: str) -> str:
+    """The text on one line, with nothing in it that steers a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def _clean(value: object) -> str:
+    """A value as text without secrets, cut where nobody reads on."""
+    text = str(value)
+    if len(text) > _LONGEST_TEXT:
+        text = f"{text[:_LONGEST_TEXT]}… ({len(text) - _LONGEST_TEXT} more characters)"
+    return redact(text)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    given = [(key, value) for key, value in vars(record).items() if key not in _STANDARD][:_MOST_FIELDS]
+    return {key: REDACTED if is_sensitive(key) else _plain(value) for key, value in given}
+
+
+def _plain(value: object) -> object:
+    return value if value is None or isinstance(value, bool | int | float) else _clean(value)
+
+
+def _moment(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class _Form(logging.Formatter):
+    def _story(self, record: logging.LogRecord) -> str:
+        """Where an error came from, if the record tells of one."""
+        parts = [self.formatException(record.exc_info)] if record.exc_info else []
+        parts += [record.stack_info] if record.stack_info else []
+        return _clean("\n".join(parts)) if parts else ""
+
+
+class JsonForm(_Form):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, object] = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _clean(record.getMessage()),
+        }
+        entry |= {key: value for key, value in _fields(record).items() if key not in entry}
+        if story := self._story(record):
+            entry["error"] = story
+        return json.dumps(entry, default=str)
+
+
+class TextForm(_Form):
+    """Time, level, place, message and fields; the story of an error follows, indented."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = "".join(f" {key}={_quoted(value)}" for key, value in _fields(record).items())
+        message = escape(_clean(record.getMessage()))
+        line = f"{_moment(record)} {record.levelname:<7} {record.name}: {message}{fields}"
+        story = "".join(f"\n    {escape(part)}" for part in self._story(record).splitlines())
+        return line + story
+
+
+def _quoted(value: object) -> str:
+    text = escape(str(value))
+    return json.dumps(text, ensure_ascii=False) if not text or " " in text or '"' in text else text
+
+
+class UnbreakableHandler(logging.StreamHandler[TextIO]):
+    """Writes records, and never raises when they cannot be written."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        #: Records that nobody will read.
+        self.lost = 0
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record that cannot be put into words is told as such: the mistake is in the call, not in the log."""
+        try:
+            return super().format(record)
+        except Exception as error:
+            words = {"msg": "a record from %s:%s cannot be formatted: %s", "levelname": "ERROR", "name": record.name}
+            given = {"args": (record.pathname, record.lineno, type(error).__name__), "created": record.created}
+            return super().format(logging.makeLogRecord({**words, **given}))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        self.lost += 1
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except (OSError, ValueError):
+            self.lost += 1
+
+
+def set_up_logs(*, form: str = "text", level: str = "info", stream: TextIO | None = None) -> UnbreakableHandler:
+    """Make this the only log of the process. The answer tells how many records were lost."""
+    forms: Mapping[str, type[_Form]] = {"json": JsonForm, "text": TextForm}
+    handler = UnbreakableHandler(sys.stderr if stream is None else stream)
+    handler.setFormatter(forms[form]())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    return handler

@@ -1,0 +1,93 @@
+"""How long the parts of a cycle take, twice: under Volcano's names in milliseconds, under ours in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from stromboli.core.session.session import Session
+from stromboli.observability.metrics.histograms import MILLISECONDS, SECONDS
+
+_MOMENTS = {"open": "OnSessionOpen", "close": "OnSessionClose"}
+_PASSED_OVER, _TRIED = "passed-over", "tried"
+
+
+@dataclass(frozen=True, slots=True)
+class CycleSeconds:
+    """What the loop measures around a session: taking the snapshot, opening the session, handing out what it decided.
+
+    `total` is all of the cycle, from the snapshot until the decisions are handed out.
+    """
+
+    snapshot: float
+    opening: float
+    commit: float
+    total: float
+
+
+class CycleMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def milliseconds(name: str, documentation: str, *labels: str) -> Histogram:
+            return Histogram(f"volcano_{name}", documentation, labels, buckets=MILLISECONDS, registry=registry)
+
+        def seconds(name: str, documentation: str, *labels: str) -> Histogram:
+            return Histogram(f"stromboli_{name}", documentation, labels, buckets=SECONDS, registry=registry)
+
+        self._whole_ms = milliseconds("e2e_scheduling_latency_milliseconds", "a whole session")
+        self._opening_ms = milliseconds("open_session_duration_milliseconds", "snapshot and opening of a session")
+        self._action_ms = milliseconds("action_scheduling_latency_milliseconds", "an action", "action")
+        self._plugin_ms = milliseconds(
+            "plugin_scheduling_latency_milliseconds", "a plugin's part in opening or closing", "plugin", "OnSession"
+        )
+        self._phase = seconds("cycle_phase_duration_seconds", "a phase of the cycle, or all of it (cycle)", "phase")
+        self._action = seconds("action_duration_seconds", "an action", "action")
+        self._plugin = seconds("plugin_duration_seconds", "a plugin's part in opening or closing", "plugin", "moment")
+        self._cycles = Counter("stromboli_cycles", "cycles by how they ended", ("result",), registry=registry)
+        for result in ("completed", "plugin", "books", "error"):
+            self._cycles.labels(result)
+        self._domains = Counter(
+            "stromboli_domains",
+            "domains of the network, by what the search did with them",
+            ("outcome",),
+            registry=registry,
+        )
+        for outcome in (_PASSED_OVER, _TRIED):
+            self._domains.labels(outcome)
+        self._victims = Gauge("volcano_pod_preemption_victims", "evicted in the last cycle", registry=registry)
+        self._preemptions = Gauge(
+            "volcano_total_preemption_attempts", "cycles that evicted somebody; only grows", registry=registry
+        )
+
+    def observe(self, session: Session, spent: CycleSeconds) -> None:
+        self._observe_phases(session, spent)
+        for what, seconds in session.measurements.seconds.items():
+            if what[0] == "action":
+                self._action.labels(what[1]).observe(seconds)
+                self._action_ms.labels(what[1]).observe(seconds * 1000)
+            elif what[0] == "plugin":
+                self._plugin.labels(what[1], what[2]).observe(seconds)
+                self._plugin_ms.labels(what[1], _MOMENTS.get(what[2], what[2])).observe(seconds * 1000)
+        self._cycles.labels("completed").inc()
+        self._domains.labels(_PASSED_OVER).inc(session.measurements.domains_passed_over)
+        self._domains.labels(_TRIED).inc(session.measurements.domains_tried)
+        self._victims.set(len(session.decisions.evictions))
+        self._preemptions.inc(bool(session.decisions.evictions))
+
+    def _observe_phases(self, session: Session, spent: CycleSeconds) -> None:
+        measured = session.measurements.seconds
+        phases = {
+            "snapshot": spent.snapshot,
+            "open": spent.opening,
+            "actions": sum(seconds for what, seconds in measured.items() if what[0] == "action"),
+            "close": sum(seconds for what, seconds in measured.items() if what[0] == "plugin" and what[2] == "close"),
+            "commit": spent.commit,
+            "cycle": spent.total,
+        }
+        for phase, seconds in phases.items():
+            self._phase.labels(phase).observe(seconds)
+        self._whole_ms.observe(spent.total * 1000)
+        self._opening_ms.observe((spent.snapshot + spent.opening) * 1000)
+
+    def failed(self, reason: str) -> None:
+        self._cycles.labels(reason).inc()

@@ -1,0 +1,103 @@
+"""What queues have, want and deserve, under the names that Volcano's dashboards ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from stromboli.core.config.plugin import PluginFailure, QueueFacts
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.resources.resources import CPU, MEMORY, UNLIMITED
+from stromboli.core.session.session import Session
+from stromboli.observability.metrics.series import Labels, PassingGauge
+
+#: What is told of a queue in amounts.
+_AMOUNTS = {
+    "allocated": "held by the tasks of the queue and of those below it",
+    "request": "held and asked for",
+    "deserved": "the queue's fair part",
+    "capacity": "the most that the queue may have; no series for what is not limited",
+    "inqueue": "promised to admitted jobs that do not hold it yet",
+}
+_SINGLE = {
+    "share": "the largest part of what the queue deserves that it has, over its resources",
+    "weight": "the queue's weight",
+    "overused": "whether the queue has all that it deserves: 1 or 0",
+}
+
+Amounts = Iterable[tuple[int, int]]
+
+
+class QueueMetrics:
+    def __init__(self, registry: CollectorRegistry, most: int) -> None:
+        def passing(name: str, documentation: str, *labels: str) -> PassingGauge:
+            return PassingGauge(Gauge(f"volcano_queue_{name}", documentation, labels, registry=registry), most)
+
+        self._cpu = {kind: passing(f"{kind}_milli_cpu", text, "queue_name") for kind, text in _AMOUNTS.items()}
+        self._memory = {kind: passing(f"{kind}_memory_bytes", text, "queue_name") for kind, text in _AMOUNTS.items()}
+        self._scalars = {
+            kind: passing(f"{kind}_scalar_resources", text, "queue_name", "resource") for kind, text in _AMOUNTS.items()
+        }
+        self._single = {kind: passing(kind, text, "queue_name") for kind, text in _SINGLE.items()}
+
+    def show(self, session: Session) -> int:
+        """Tell the queues of a cycle. The answer is how many series there was no room for."""
+        facts = {name: _facts(session, queue) for name, queue in session.queues.items()}
+        left_out = self._show_single(session, facts)
+        for kind in _AMOUNTS:
+            amounts = {name: _amounts(session, name, kind, facts[name]) for name in session.queues}
+            left_out += self._show_amounts(session.axis.names, kind, amounts)
+        return left_out
+
+    def _show_single(self, session: Session, facts: Mapping[str, QueueFacts | None]) -> int:
+        values: dict[str, dict[Labels, float]] = {
+            "share": {(name,): known.share for name, known in facts.items() if known is not None},
+            "weight": {(name,): queue.weight for name, queue in session.queues.items()},
+            "overused": {(name,): _is_overused(session, queue, facts[name]) for name, queue in session.queues.items()},
+        }
+        return sum(self._single[kind].show(series) for kind, series in values.items())
+
+    def _show_amounts(self, names: Sequence[str], kind: str, amounts: Mapping[str, Amounts]) -> int:
+        by_kind: tuple[dict[Labels, float], ...] = ({}, {}, {})
+        for queue, entries in amounts.items():
+            for dimension, amount in entries:
+                if dimension == CPU:
+                    by_kind[0][queue,] = amount
+                elif dimension == MEMORY:
+                    by_kind[1][queue,] = amount
+                else:
+                    by_kind[2][queue, names[dimension]] = amount
+        gauges = (self._cpu[kind], self._memory[kind], self._scalars[kind])
+        return sum(gauge.show(series) for gauge, series in zip(gauges, by_kind, strict=True))
+
+
+def _amounts(session: Session, name: str, kind: str, facts: QueueFacts | None) -> Amounts:
+    books = session.ledger.queues[name]
+    if kind == "capacity":
+        return session.queues[name].capability
+    if kind == "deserved":
+        dense: Sequence[int] = facts.deserved if facts else ()
+    else:
+        dense = {"allocated": books.allocated, "request": books.request, "inqueue": books.inqueue}[kind]
+    return ((dimension, amount) for dimension, amount in enumerate(dense) if amount < UNLIMITED)
+
+
+def _facts(session: Session, queue: Queue) -> QueueFacts | None:
+    """A policy that cannot tell about a queue has been blamed for it in the cycle; here the queue is passed over."""
+    try:
+        return session.queue_facts(queue)
+    except PluginFailure:
+        return None
+
+
+def _is_overused(session: Session, queue: Queue, facts: QueueFacts | None) -> bool:
+    """Whether a policy calls it overused or, as not every policy does, whether it has all that it deserves."""
+    try:
+        if session.overused(queue) is not None:
+            return True
+    except Exception:
+        return False
+    allocated = session.ledger.queues[queue.name].allocated
+    parts = [(dimension, amount) for dimension, amount in enumerate(facts.deserved if facts else ()) if amount]
+    return bool(parts) and all(allocated[dimension] >= amount for dimension, amount in parts)

@@ -1,0 +1,91 @@
+"""Resource claims in a world of manifests: those that controllers would make, and devices that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from stromboli import kube
+from stromboli.cluster.objects.claims.claim_allocations import allocation_of
+from stromboli.cluster.objects.claims.resource_claims import ClaimBook
+from stromboli.core.session.session import Bind
+from stromboli.kube.objects.claims import (
+    ClaimConsumer,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+    ResourceClaimTemplate,
+)
+from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
+from stromboli.kube.objects.pod import PodResourceClaimStatus
+
+Templates = Mapping[str, ResourceClaimTemplate]
+
+
+def templates_in(objects: Iterable[kube.KubeObject]) -> Templates:
+    return {entry.key: entry for entry in objects if isinstance(entry, ResourceClaimTemplate)}
+
+
+def with_claims(pod: kube.Pod, templates: Templates, book: ClaimBook) -> kube.Pod:
+    """The pod with the claims that Kubernetes would make for it from templates."""
+    told = {entry.name for entry in pod.status.resource_claim_statuses or ()}
+    made = []
+    for wanted in pod.spec.resource_claims or ():
+        template = templates.get(f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}")
+        if wanted.name in told or template is None:
+            continue
+        claim = _made(pod, wanted.name or "", template)
+        book.apply(claim)
+        made.append(PodResourceClaimStatus(wanted.name, claim.metadata.name))
+    if not made:
+        return pod
+    statuses = [*(pod.status.resource_claim_statuses or ()), *made]
+    status = msgspec.structs.replace(pod.status, resource_claim_statuses=statuses)
+    return msgspec.structs.replace(pod, status=status)
+
+
+def _made(pod: kube.Pod, own_name: str, template: ResourceClaimTemplate) -> ResourceClaim:
+    metadata = pod.metadata
+    owner = OwnerReference(api_version="v1", kind="Pod", name=metadata.name, uid=metadata.uid, controller=True)
+    uid = f"claim-{metadata.uid}-{own_name}"
+    return ResourceClaim(
+        metadata=ObjectMeta(f"{metadata.name}-{own_name}", metadata.namespace, uid, owner_references=[owner]),
+        spec=msgspec.convert(template.spec.spec or {}, ResourceClaimSpec),
+    )
+
+
+def give_devices(bind: Bind, book: ClaimBook) -> None:
+    """Give the claims of a pod what was chosen for them, and note that it uses them."""
+    if bind.claims is None:
+        return
+    choices = {choice.name: choice for choice in bind.claims.choices}
+    for name, key in bind.claims.claims:
+        claim = book.claim(key)
+        if claim is None:
+            continue
+        allocation = claim.status.allocation
+        if allocation is None and name in choices:
+            allocation = allocation_of(claim, choices[name], bind.node, book.device_class)
+        user = ClaimConsumer(resource="pods", name=bind.task.name, uid=bind.task.uid)
+        users = [*(claim.status.reserved_for or ()), user]
+        book.apply(_with_status(claim, ResourceClaimStatus(allocation, users)))
+
+
+def release_devices(pod: kube.Pod, book: ClaimBook) -> None:
+    """A pod is gone: what was made for it goes with it, and claims that nobody else uses give up their devices."""
+    for key in book.claims_of(pod.metadata.uid):
+        claim = book.claim(key)
+        if claim is None:
+            continue
+        if any(owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references or ()):
+            book.remove(claim)
+            continue
+        users = [user for user in claim.status.reserved_for or () if user.uid != pod.metadata.uid]
+        if len(users) < len(claim.status.reserved_for or ()):
+            status = ResourceClaimStatus(claim.status.allocation if users else None, users or None)
+            book.apply(_with_status(claim, status))
+
+
+def _with_status(claim: ResourceClaim, status: ResourceClaimStatus) -> ResourceClaim:
+    return msgspec.structs.replace(claim, status=status)

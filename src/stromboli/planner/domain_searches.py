@@ -1,0 +1,71 @@
+"""Searches for a domain, for programs and in lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stromboli.core.model.jobs.job import NetworkTopology
+from stromboli.core.model.topology.hypernodes import TOP
+from stromboli.core.topology.domain_search_records import (
+    CLUSTER_IN_WORDS,
+    Outcome,
+    SearchAccount,
+    Verdict,
+    outcomes,
+    where,
+)
+
+_MOST_NAMES = 4
+
+
+def search_as_plain(search: SearchAccount) -> dict[str, Any]:
+    taken = search.taken
+    return {
+        "subGroup": search.sub_job,
+        "mode": _mode(search.topology),
+        "needed": search.needed,
+        "sentence": where(search),
+        "placed": None
+        if taken is None
+        else {"domain": taken.name, "tier": _tier(search), "score": search.score, "pods": search.placed},
+        "considered": [_outcome(each) for each in outcomes(search)],
+        "subGroups": [search_as_plain(part) for part in search.parts],
+    }
+
+
+def _mode(topology: NetworkTopology | None) -> str | None:
+    return None if topology is None else "hard" if topology.hard else "soft"
+
+
+def _tier(search: SearchAccount) -> int:
+    tree, taken = search.tree, search.taken
+    return tree.tiers[tree.top if taken is None or taken.place is None else taken.place]
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "domain": outcome.domain,
+        "tier": outcome.tier,
+        "verdict": outcome.verdict.value,
+        "why": outcome.why,
+        "holds": outcome.holds,
+        "score": outcome.score,
+    }
+
+
+def search_in_lines(search: SearchAccount) -> Iterator[str]:
+    """Where it ended, and the domains that were not taken: those of one tier with one reason in a line."""
+    yield where(search)
+    alike: dict[tuple[int, str], list[str]] = {}
+    for each in outcomes(search):
+        if each.verdict is not Verdict.TAKEN:
+            alike.setdefault((each.tier, each.why), []).append(CLUSTER_IN_WORDS if each.domain == TOP else each.domain)
+    yield from (f"  {_names(names)} (tier {tier}): {why}" for (tier, why), names in alike.items())
+    for part in search.parts:
+        yield from (f"  {line}" for line in search_in_lines(part))
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,122 @@
+"""What may be changed for a job that waits: the objects around it, and the numbers that say how much is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stromboli import kube
+from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
+from stromboli.controllers.podgroups import group_for, is_plain
+from stromboli.core.config.plugin import QueueFacts
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.nodes.table import Node
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.resources.resources import Amounts, ResourceAxis, add_request
+from stromboli.core.model.tasks.task import Task
+from stromboli.planner.plan import Plan
+from stromboli.planner.trials import Goal
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod of the job, with the task that stands for it."""
+
+    pod: kube.Pod
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A job that waits, as the plan left it."""
+
+    goal: Goal
+    job: Job
+    #: None for plain pods, whose group nobody wrote.
+    group: kube.PodGroup | None
+    pods: tuple[kube.Pod, ...]
+    #: Those that were given no node by anybody before the plan, and those of them that the plan gave none either.
+    unplaced: tuple[Member, ...]
+    waiting: tuple[Member, ...]
+    queue_name: str
+    #: The object and what became of it; either may be missing.
+    queue_object: kube.Queue | None
+    queue: Queue | None
+    queue_allocated: Amounts
+    #: What it deserves, where a policy knows, and whether its weight decides that.
+    queue_facts: QueueFacts | None
+    priority_classes: tuple[kube.PriorityClass, ...]
+    nodes: tuple[kube.Node, ...]
+    node_facts: tuple[Node, ...]
+    axis: ResourceAxis
+
+    @property
+    def holds_room(self) -> bool:
+        """Whether pods of the job only wait for others to leave."""
+        return self.job.pipelined_count > 0
+
+    @property
+    def pods_needed(self) -> int:
+        """How many of the waiting pods must get a place to reach the goal."""
+        missing = max(self.job.min_available - self.job.ready_count, 1)
+        return len(self.waiting) if self.goal.all_pods else min(missing, len(self.waiting))
+
+    @property
+    def goes_by_weight(self) -> bool:
+        """Whether the weight of the queue means anything."""
+        return self.queue_facts is None or self.queue_facts.by_weight
+
+    def needed(self) -> Amounts:
+        """What that many pods ask for."""
+        total = [0] * len(self.axis)
+        for member in self.waiting[: self.pods_needed]:
+            add_request(total, member.task.task_class.request)
+        return total
+
+
+def situations_of(
+    plan: Plan, objects: Sequence[kube.KubeObject], keys: Iterable[str], scheduler_names: Sequence[str]
+) -> dict[str, Situation]:
+    """The situations of some jobs. Reads from the plan's session, so it comes before any trial."""
+    surroundings = _Surroundings(objects, scheduler_names)
+    return {key: _situation(plan, surroundings, key) for key in keys}
+
+
+class _Surroundings:
+    """The objects, by what they are asked for."""
+
+    def __init__(self, objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> None:
+        self.groups = {entry.key: entry for entry in objects if isinstance(entry, kube.PodGroup)}
+        self.queues = {entry.key: entry for entry in objects if isinstance(entry, kube.Queue)}
+        self.priority_classes = tuple(entry for entry in objects if isinstance(entry, kube.PriorityClass))
+        self.nodes = tuple(entry for entry in objects if isinstance(entry, kube.Node))
+        self.pods: dict[str, list[kube.Pod]] = {}
+        for entry in objects:
+            if isinstance(entry, kube.Pod):
+                key = group_for(entry).key if is_plain(entry, scheduler_names) else job_key_of(entry)
+                self.pods.setdefault(key or "", []).append(entry)
+
+
+def _situation(plan: Plan, surroundings: _Surroundings, key: str) -> Situation:
+    session, job = plan.session, plan.session.jobs[key]
+    pods = surroundings.pods.get(key, [])
+    tasks = {task.key: task for task in job.tasks.values()}
+    unplaced = [Member(pod, tasks[pod.key]) for pod in pods if pod.key in tasks and not pod.spec.node_name]
+    books = session.ledger.queues.get(job.queue)
+    return Situation(
+        goal=Goal(key, all_pods=plan.groups[key].has_started),
+        job=job,
+        group=surroundings.groups.get(key),
+        pods=tuple(pods),
+        unplaced=tuple(unplaced),
+        waiting=tuple(member for member in unplaced if session.ledger.is_pending(member.task)),
+        queue_name=job.queue,
+        queue_object=surroundings.queues.get(job.queue),
+        queue=session.queues.get(job.queue),
+        queue_allocated=books.allocated[:] if books else [0] * len(session.axis),
+        queue_facts=session.queue_facts(session.queues[job.queue]) if job.queue in session.queues else None,
+        priority_classes=surroundings.priority_classes,
+        nodes=surroundings.nodes,
+        node_facts=session.nodes.nodes,
+        axis=session.axis,
+    )

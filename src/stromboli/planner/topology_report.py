@@ -1,0 +1,201 @@
+"""The domains of the network as they stand: what they have, what is in use, and who is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stromboli import kube
+from stromboli.cluster.objects.nodes import MANY_PODS
+from stromboli.core.model.nodes.amounts import Block
+from stromboli.core.model.nodes.shards import Belonging
+from stromboli.core.model.nodes.table import Mask
+from stromboli.core.model.resources.resources import PODS
+from stromboli.core.model.snapshot import Snapshot
+from stromboli.core.model.tasks.task import OCCUPYING_STATUSES
+from stromboli.core.model.topology.hypernodes import HyperNodeTree
+
+NO_NODES = "no Node is given, so all domains are empty; add the nodes to the manifests"
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One domain with everything in it. Amounts are those of all its nodes together, by resource."""
+
+    name: str
+    tier: int
+    tier_name: str
+    #: The domain around it; empty for the whole cluster.
+    parent: str
+    nodes: int
+    #: Names of the nodes for which no smaller domain is known.
+    own_nodes: tuple[str, ...]
+    capacity: Mapping[str, str]
+    used: Mapping[str, str]
+    #: What is idle on nodes that take pods.
+    free: Mapping[str, str]
+    #: How many nodes take pods and hold none, those of DaemonSets apart.
+    free_nodes: int
+    #: How many pods of each job have a place here, most first.
+    jobs: Mapping[str, int]
+    #: How many nodes are in the shard that was asked about; None where none was.
+    our_nodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """All domains: the whole cluster first, and each before those in it."""
+
+    domains: Sequence[Domain]
+    #: Resources that nodes have, in the order in which they are told.
+    resources: Sequence[str]
+    warnings: Sequence[str]
+    #: The Topology that tells them; empty for HyperNodes.
+    name: str = ""
+
+
+class UnknownTopology(ValueError):
+    """A Topology is named that is not there."""
+
+
+def topology_of(snapshot: Snapshot, pods: Iterable[kube.Pod], name: str = "", *, is_sharded: bool = False) -> Topology:
+    """The domains of a cluster in which nothing has been decided yet; `pods` are all that have a place in it.
+
+    They are those of HyperNodes, or of the named Topology. Where the snapshot is one of a shard, it is told how many
+    nodes are in that. Raises UnknownTopology.
+    """
+    look = _Look(snapshot, pods, _tree_of(snapshot, name), is_sharded=is_sharded)
+    warnings = list(snapshot.warnings) if len(snapshot.nodes) else [NO_NODES, *snapshot.warnings]
+    return Topology([look.domain(place) for place in look.in_order()], look.resources(), warnings, name)
+
+
+def _tree_of(snapshot: Snapshot, name: str) -> HyperNodeTree:
+    if not name:
+        return snapshot.hyper_nodes
+    if name not in snapshot.topologies:
+        known = ", ".join(sorted(snapshot.topologies)) or "none"
+        raise UnknownTopology(f"there is no Topology {name!r} that makes sense; there are: {known}")
+    return snapshot.topologies[name]
+
+
+class _Look:
+    """One look at a snapshot: sums over all domains are taken once."""
+
+    def __init__(self, snapshot: Snapshot, pods: Iterable[kube.Pod], tree: HyperNodeTree, *, is_sharded: bool) -> None:
+        self._snapshot = snapshot
+        self._tree = tree
+        layout, books, size = snapshot.layout, snapshot.books, snapshot.layout.resources
+        barred = Belonging.BARRED
+        takes_pods = snapshot.nodes.where(
+            lambda node: node.ready and not node.unschedulable and node.belonging is not barred
+        )
+        ours = snapshot.nodes.where(lambda node: node.belonging is Belonging.OURS)
+        self._ours = self._tree.sums(ours.astype(np.int64)) if is_sharded else None
+        idle = np.maximum(books[layout.idle : layout.idle + size], 0)
+        self._capacity = self._sums(books[layout.allocatable : layout.allocatable + size])
+        self._used = self._sums(books[layout.used : layout.used + size])
+        self._free = self._sums(idle * takes_pods)
+        unlimited = self._capacity[PODS] >= MANY_PODS  # some node does not say how many pods it takes
+        self._capacity[PODS, unlimited] = self._free[PODS, unlimited] = 0
+        self._free_nodes = self._tree.sums((takes_pods & ~self._busy(pods)).astype(np.int64))
+        self._keys, self._of_job, self._row = self._placed()
+
+    def _sums(self, amounts: Block) -> Block:
+        """By resource and domain."""
+        return np.array([self._tree.sums(row) for row in amounts], dtype=np.int64)
+
+    def _busy(self, pods: Iterable[kube.Pod]) -> Mask:
+        names = {pod.spec.node_name for pod in pods if not _belongs_to_a_daemon_set(pod)}
+        return self._snapshot.nodes.where(lambda node: node.name in names)
+
+    def _placed(self) -> tuple[list[str], Block, Block]:
+        """The keys of all jobs; and of every task that has a place, the number of its job and the row of its node."""
+        keys = sorted(self._snapshot.jobs)
+        numbers, rows = [], []
+        places = np.where(np.isin(self._snapshot.status, OCCUPYING_STATUSES), self._snapshot.node_of, -1).tolist()
+        for number, key in enumerate(keys):
+            for task in self._snapshot.jobs[key].tasks.values():
+                if places[task.row] >= 0:
+                    numbers.append(number)
+                    rows.append(places[task.row])
+        return keys, np.array(numbers, dtype=np.int64), np.array(rows, dtype=np.int64)
+
+    def resources(self) -> list[str]:
+        """Those that some node has; everybody has room for pods."""
+        names, total = self._snapshot.axis.names, self._capacity[:, self._tree.top]
+        return [names[dimension] for dimension in np.flatnonzero(total).tolist() if dimension != PODS]
+
+    def in_order(self) -> list[int]:
+        """The places of all domains, each before those in it and these by name."""
+        order: list[int] = []
+        waiting = [self._tree.top]
+        below = self._below()
+        while waiting:
+            place = waiting.pop()
+            order.append(place)
+            waiting += sorted(below.get(place, ()), key=self._tree.name, reverse=True)
+        return order
+
+    def _below(self) -> dict[int, list[int]]:
+        below: dict[int, list[int]] = {}
+        for place, chain in enumerate(self._tree.around[: self._tree.top]):
+            below.setdefault(chain[1], []).append(place)
+        return below
+
+    def domain(self, place: int) -> Domain:
+        described, chain = self._tree.hyper_nodes[place], self._tree.around[place]
+        names, rows = self._snapshot.nodes.names, self._tree.rows(place)
+        return Domain(
+            name=described.name,
+            tier=described.tier,
+            tier_name=described.tier_name,
+            parent=self._tree.name(chain[1]) if len(chain) > 1 else "",
+            nodes=len(rows),
+            own_nodes=tuple(names[row] for row in rows.tolist() if self._tree.lowest[row] == place),
+            capacity=self._quantities(self._capacity, place),
+            used=self._quantities(self._used, place),
+            free=self._quantities(self._free, place),
+            free_nodes=int(self._free_nodes[place]),
+            jobs=self._jobs(place),
+            our_nodes=None if self._ours is None else int(self._ours[place]),
+        )
+
+    def _quantities(self, sums: Block, place: int) -> dict[str, str]:
+        return self._snapshot.axis.as_quantities(sums[:, place].tolist())
+
+    def _jobs(self, place: int) -> dict[str, int]:
+        found, counts = np.unique(self._of_job[self._tree.inside(place)[self._row]], return_counts=True)
+        most_first = sorted(zip((-counts).tolist(), found.tolist(), strict=True))
+        return {self._keys[number]: -count for count, number in most_first}
+
+
+def _belongs_to_a_daemon_set(pod: kube.Pod) -> bool:
+    return any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())
+
+
+def topology_as_plain(topology: Topology) -> dict[str, Any]:
+    """For programs: the keys are a contract, more may be added beside them."""
+    return {
+        "domains": [_domain_as_plain(domain) for domain in topology.domains],
+        "warnings": list(topology.warnings),
+    }
+
+
+def _domain_as_plain(domain: Domain) -> dict[str, Any]:
+    return {
+        "name": domain.name,
+        "tier": domain.tier,
+        "tierName": domain.tier_name,
+        "parent": domain.parent,
+        "nodes": domain.nodes,
+        "freeNodes": domain.free_nodes,
+        **({} if domain.our_nodes is None else {"ourNodes": domain.our_nodes}),
+        "ownNodes": list(domain.own_nodes),
+        "capacity": dict(domain.capacity),
+        "used": dict(domain.used),
+        "free": dict(domain.free),
+        "jobs": dict(domain.jobs),
+    }

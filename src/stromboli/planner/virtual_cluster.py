@@ -1,0 +1,160 @@
+"""A cluster made of manifests, in which decisions come true at once: bound pods run, evicted pods are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from stromboli import kube
+from stromboli.cluster.dump.contents import Contents, cluster_with
+from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
+from stromboli.cluster.objects.timestamps import seconds_of
+from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.controllers.podgroups import group_for, is_plain, with_group
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.model.snapshot import Snapshot
+from stromboli.core.model.values.timestamps import date_of
+from stromboli.core.session.decision_records import Accounts
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Bind, Session
+from stromboli.core.session.status import phase_of
+from stromboli.planner.claims import give_devices, release_devices, templates_in, with_claims
+from stromboli.planner.volumes import claims_made_for, fulfil
+
+
+class World:
+    def __init__(
+        self,
+        objects: Iterable[kube.KubeObject],
+        program: Program,
+        *,
+        scheduler_names: Sequence[str] = SCHEDULER_NAMES,
+        seed: int = 0,
+        shard: ShardChoice | None = None,
+    ) -> None:
+        self._program = program
+        self._seed = seed
+        self._cluster = Cluster(
+            scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard
+        )
+        self._cycle = 0
+        #: Groups that no manifest has: made for pods that name none.
+        self._made_groups: dict[str, kube.PodGroup] = {}
+        given = list(objects)
+        self._now = max(map(_moment_of, given), default=0.0)
+        for queue in standard_queues():
+            self._cluster.apply(queue)
+        templates = templates_in(given)
+        for entry in sorted(given, key=_place_in_line):
+            if isinstance(entry, kube.Pod):
+                self._apply_claims_of(entry)
+                entry = with_claims(entry, templates, self._cluster.claims)
+            if isinstance(entry, kube.Pod) and is_plain(entry, scheduler_names):
+                self._apply_plain(entry)
+            else:
+                self._cluster.apply(entry)
+
+    @classmethod
+    def of_contents(cls, contents: Contents, program: Program, now: float) -> World:
+        """The world that a scheduler saw: its cluster as it was, with nothing made up for it."""
+        world = cls((), program, scheduler_names=contents.scheduler_names, seed=contents.seed)
+        world._cluster = cluster_with(contents, program.class_labels, program.class_annotations)
+        world._now = now
+        return world
+
+    def _apply_plain(self, pod: kube.Pod) -> None:
+        group = group_for(pod)
+        if group.key not in self._cluster.groups:
+            self._cluster.apply(group)
+            self._made_groups[group.key] = group
+        self._cluster.apply(with_group(pod, group.metadata.name))
+
+    def _apply_claims_of(self, pod: kube.Pod) -> None:
+        for claim in claims_made_for(pod):
+            if self._cluster.volumes.claim(claim.key) is None:
+                self._cluster.apply(claim)
+
+    def run_cycle(self, accounts: Accounts | None = None) -> Session:
+        """One cycle; what it decides becomes true in this world, and is accounted for where that is wanted."""
+        session = self.decide(accounts)
+        self.realise(session)
+        return session
+
+    def decide(self, accounts: Accounts | None = None) -> Session:
+        """One cycle that has not changed anything yet."""
+        self._cycle += 1
+        name = f"cycle-{self._cycle}"
+        session = Session(self.snapshot(), self._program, uid=name, seed=self._seed, accounts=accounts)
+        session.run()
+        return session
+
+    def realise(self, session: Session) -> None:
+        """Make true what a cycle decided."""
+        for key, status in session.statuses.items():
+            self._cluster.set_phase(key, status.phase)
+        for statement in session.decisions.binds:
+            for bind in statement:
+                self._run(bind)
+        self._cluster.remember(session.aftermath())
+        for eviction in session.decisions.evictions:
+            self._remove(self._cluster.pod(eviction.task.uid))
+        self._release()
+
+    def _release(self) -> None:
+        """Pods that were being released are gone, and with the last pod of a group that was made for it, the group."""
+        for pod in self._cluster.pods():
+            if pod.metadata.deletion_timestamp is not None:
+                self._remove(pod)
+        with_pods = {job_key_of(pod) for pod in self._cluster.pods()} if self._made_groups else set()
+        for key in self._made_groups.keys() - with_pods:
+            self._cluster.remove(self._made_groups.pop(key))
+
+    def _remove(self, pod: kube.Pod) -> None:
+        release_devices(pod, self._cluster.claims)
+        self._cluster.remove(pod)
+
+    def _run(self, bind: Bind) -> None:
+        pod = self._cluster.pod(bind.task.uid)
+        annotations = {**(pod.metadata.annotations or {}), **bind.annotations}
+        fulfil(bind, self._cluster.volumes, self._cluster.structure.nodes[bind.node].facts.labels)
+        give_devices(bind, self._cluster.claims)
+        running = msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),
+            spec=msgspec.structs.replace(pod.spec, node_name=bind.node),
+            status=msgspec.structs.replace(pod.status, phase="Running", conditions=self._conditions_of(pod)),
+        )
+        self._cluster.apply(running)
+
+    def _conditions_of(self, pod: kube.Pod) -> list[kube.Condition]:
+        """Those of a pod that gets its node now."""
+        moment = date_of(self._now).isoformat()
+        others = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
+        return [*others, kube.Condition(type="PodScheduled", status="True", last_transition_time=moment)]
+
+    def snapshot(self) -> Snapshot:
+        return self._cluster.snapshot(self._now)
+
+    def pods(self) -> list[kube.Pod]:
+        """All pods that count, whoever scheduled them."""
+        return self._cluster.pods()
+
+    def phase(self, job: Job) -> str:
+        """The phase of a job as its pods stand now."""
+        return phase_of(job, unschedulable=self._cluster.phase(job.key) == "Unknown")
+
+
+def _moment_of(entry: kube.KubeObject) -> float:
+    """The latest time that an object tells of: when it was made, or when its figures were taken."""
+    measured = entry.timestamp if isinstance(entry, kube.NodeMetrics) else None
+    return max(seconds_of(entry.metadata.creation_timestamp), seconds_of(measured))
+
+
+def _place_in_line(entry: kube.KubeObject) -> tuple[str, float, str]:
+    """Objects are taken by kind and age, so that nothing depends on the order in which they were written down: not the
+    numbers of resources and classes, nor which pod of an owner its group is made from.
+    """
+    return type(entry).__name__, seconds_of(entry.metadata.creation_timestamp), entry.key

@@ -1,0 +1,88 @@
+"""Volumes in a world of manifests: claims that controllers would make, and volumes that come true with a bind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from stromboli import kube
+from stromboli.cluster.objects.storage.volumes import VolumeBook
+from stromboli.core.session.session import Bind
+from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
+from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Requirement
+from stromboli.kube.objects.storage import (
+    ClaimReference,
+    CsiVolume,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    PersistentVolumeClaimStatus,
+    PersistentVolumeSpec,
+    PersistentVolumeStatus,
+    VolumeNodeAffinity,
+)
+
+
+def claims_made_for(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
+    """The claims of volumes that live as long as the pod, as Kubernetes makes them."""
+    metadata = pod.metadata
+    for volume in pod.spec.volumes or ():
+        if volume.ephemeral is None:
+            continue
+        template = volume.ephemeral.volume_claim_template or {}
+        owner = OwnerReference(api_version="v1", kind="Pod", name=metadata.name, uid=metadata.uid, controller=True)
+        name = f"{metadata.name}-{volume.name}"
+        yield PersistentVolumeClaim(
+            metadata=ObjectMeta(
+                name, metadata.namespace, f"claim-{metadata.uid}-{volume.name}", owner_references=[owner]
+            ),
+            spec=msgspec.convert(template.get("spec") or {}, PersistentVolumeClaimSpec),
+            status=PersistentVolumeClaimStatus(phase="Pending"),
+        )
+
+
+def fulfil(bind: Bind, book: VolumeBook, labels: Mapping[str, str]) -> None:
+    """Give the claims of a pod what was chosen for them on its node."""
+    for choice in bind.volumes.choices if bind.volumes else ():
+        claim = book.claim(f"{bind.task.namespace}/{choice.claim}")
+        if claim is None or claim.is_bound:
+            continue
+        known = book.volume(choice.volume) if choice.volume else None
+        volume = known or _made(claim, bind.node, book, labels)
+        book.apply(_promised(volume, claim))
+        book.apply(_bound(claim, volume))
+
+
+def _promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    metadata = claim.metadata
+    to = ClaimReference(namespace=metadata.namespace, name=metadata.name, uid=metadata.uid or None)
+    spec = msgspec.structs.replace(volume.spec, claim_ref=to)
+    return msgspec.structs.replace(volume, spec=spec, status=PersistentVolumeStatus(phase="Bound"))
+
+
+def _bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> PersistentVolumeClaim:
+    spec = msgspec.structs.replace(claim.spec, volume_name=volume.metadata.name)
+    status = PersistentVolumeClaimStatus(phase="Bound", capacity=volume.spec.capacity)
+    return msgspec.structs.replace(claim, spec=spec, status=status)
+
+
+def _made(claim: PersistentVolumeClaim, node: str, book: VolumeBook, labels: Mapping[str, str]) -> PersistentVolume:
+    """A volume that is reached from wherever its driver says that the node is; from everywhere, if it says nothing."""
+    storage_class, name = book.storage_class(claim), f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
+    driver = storage_class.provisioner if storage_class is not None else None
+    keys = [key for key in book.topology_keys(node, driver or "") if key in labels]
+    term = NodeSelectorTerm(match_expressions=[Requirement(key, "In", [labels[key]]) for key in keys])
+    requests = claim.spec.resources.requests if claim.spec.resources else None
+    book.spend(claim, labels)
+    return PersistentVolume(
+        metadata=ObjectMeta(name, uid=f"volume-{name}"),
+        spec=PersistentVolumeSpec(
+            capacity=requests,
+            access_modes=claim.spec.access_modes,
+            csi=CsiVolume(driver, name),
+            node_affinity=VolumeNodeAffinity(NodeSelector([term])) if keys else None,
+            storage_class_name=storage_class.metadata.name if storage_class is not None else None,
+            volume_mode=claim.spec.volume_mode,
+        ),
+    )

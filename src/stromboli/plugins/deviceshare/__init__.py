@@ -1,5 +1,0 @@
-"""deviceshare: which devices of a node a pod gets, and how much of each."""
-
-from stromboli.plugins.deviceshare.plugin import DeviceShare
-
-__all__ = ["DeviceShare"]

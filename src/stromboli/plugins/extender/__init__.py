@@ -1,5 +1,0 @@
-"""extender: a service outside has a say, over HTTP."""
-
-from stromboli.plugins.extender.plugin import Extender
-
-__all__ = ["Extender"]

@@ -1,5 +1,0 @@
-"""gpusharing: pods that share GPUs by annotation, a part of a device each."""
-
-from stromboli.plugins.gpusharing.plugin import GpuSharing
-
-__all__ = ["GpuSharing"]

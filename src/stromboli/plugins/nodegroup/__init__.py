@@ -1,5 +1,0 @@
-"""nodegroup: queues run on the groups of nodes that they were given."""
-
-from stromboli.plugins.nodegroup.plugin import NodeGroup
-
-__all__ = ["NodeGroup"]

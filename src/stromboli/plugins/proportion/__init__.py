@@ -1,5 +1,0 @@
-"""proportion: queues share the cluster by their weights, and nobody gets more than it asks for."""
-
-from stromboli.plugins.proportion.plugin import Proportion
-
-__all__ = ["Proportion"]

@@ -1,5 +1,0 @@
-"""resource-strategy-fit: pack some resources and spread others, and keep what is scarce for those who need it."""
-
-from stromboli.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
-
-__all__ = ["ResourceStrategyFit"]

@@ -1,5 +1,0 @@
-"""task-topology: roles of a job that talk to each other stand together, roles that are in each other's way do not."""
-
-from stromboli.plugins.task_topology.plugin import TaskTopology
-
-__all__ = ["TaskTopology"]

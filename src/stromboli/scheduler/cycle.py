@@ -1,0 +1,167 @@
+"""One cycle over the living cluster: snapshot, session, and what was decided handed to those who carry it out."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from stromboli.binding.evictions import EvictWorkers
+from stromboli.binding.orders import BindOrder, Commit, EvictOrder
+from stromboli.binding.recovery import commit_annotations
+from stromboli.binding.steps.claims.orders import writes_of
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Job
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Bind, Session
+from stromboli.observability.metrics.cycles import CycleSeconds
+from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.scheduler.bind_tracker import Outcomes
+from stromboli.scheduler.reporting.reporter import Reporting
+
+
+class Binders(Protocol):
+    """Those who see to it that pods are bound: themselves, or by asking a binder."""
+
+    #: Members that are being made ready.
+    preparing: int
+
+    @property
+    def waiting(self) -> int:
+        """Members that are not settled yet."""
+
+    def submit(self, commit: Commit) -> None:
+        """Take a commit on."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+
+    async def drain(self, timeout: float) -> int:
+        """Finish what has begun and drop the rest, within the time; answers how many members are not settled."""
+
+
+@dataclass(slots=True)
+class CycleResult:
+    """What a cycle decided, in numbers, and the session for those who want to know more."""
+
+    session: Session
+    binds: int
+    evictions: int
+    seconds: float
+
+
+class Cycles:
+    def __init__(
+        self,
+        cluster: Cluster,
+        outcomes: Outcomes,
+        binders: Binders,
+        evictors: EvictWorkers,
+        reporting: Reporting,
+        metrics: Metrics,
+        *,
+        seed: int,
+        epoch: Callable[[], int],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._cluster = cluster
+        self._outcomes = outcomes
+        self._binders = binders
+        self._evictors = evictors
+        self._reporting = reporting
+        self._metrics = metrics
+        self._seed = seed
+        self._epoch = epoch
+        self._wall_clock = wall_clock
+        #: Tells the cycles of this process from those of any other that ever was.
+        self._process = secrets.token_hex(4)
+        self.number = 0
+
+    def run(self, program: Program) -> CycleResult:
+        """Raises what a broken plugin or broken books raise; nothing of the cycle is then carried out."""
+        self.number += 1
+        name = f"{self._epoch()}.{self._process}.{self.number}"
+        began = time.perf_counter()
+        snapshot = self._cluster.snapshot(self._wall_clock())
+        taken = time.perf_counter()
+        session = Session(snapshot, program, uid=name, seed=self._seed, stopwatch=time.perf_counter)
+        opened = time.perf_counter()
+        session.run()
+        decided = time.perf_counter()
+        binds = self._bind(session, name)
+        evictions = self._evict(session)
+        self._cluster.remember(session.aftermath())
+        self._reporting.report(session)
+        handed_out = time.perf_counter()
+        spent = CycleSeconds(taken - began, opened - taken, handed_out - decided, handed_out - began)
+        self._metrics.observe_cycle(session, spent)
+        return CycleResult(session, binds, evictions, handed_out - began)
+
+    def _bind(self, session: Session, cycle: str) -> int:
+        decided = datetime.fromtimestamp(self._wall_clock(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        decided_on = _tasks_by_job(session)
+        placed_before: dict[str, int] = {}
+        for number, statement in enumerate(session.decisions.binds):
+            job = session.jobs[statement[0].task.job]
+            is_gang = job.min_available > 1 or bool(job.spec.policies)
+            name = f"{cycle}.{number}"
+            mark = commit_annotations(name, len(statement), decided, is_gang=is_gang)
+            before = placed_before.setdefault(job.key, job.ready_count - decided_on[job.key])
+            minimum = self._minimum(job, before, len(statement))
+            members = tuple(self._order_of(bind, mark) for bind in statement)
+            for order in members:
+                self._outcomes.begin(order)
+            self._binders.submit(Commit(job.key, members, minimum, before, name))
+            placed_before[job.key] += len(members)
+        return sum(decided_on.values())
+
+    def _order_of(self, bind: Bind, mark: dict[str, str]) -> BindOrder:
+        task, claims = bind.task, writes_of(bind.claims, bind.node, self._cluster.claims)
+        given = {**bind.annotations, **mark}
+        labels = self._cluster.structure.pool_of(bind.node)
+        return BindOrder(task.uid, task.namespace, task.name, bind.node, given, bind.volumes, labels, claims)
+
+    def _minimum(self, job: Job, before: int, members: int) -> int:
+        """How many tasks must have a place after a commit of so many, when the job had some before.
+
+        Where roles or sub-jobs have minimums of their own, who is missing matters as well as how many: until the job is
+        whole, all must come.
+        """
+        if (job.spec.min_task_member or job.spec.policies) and not self._cluster.is_whole(job.key):
+            return before + members
+        return job.min_available - job.counts[PENDING_BEST_EFFORT]
+
+    def _evict(self, session: Session) -> int:
+        orders = [
+            EvictOrder(task.uid, task.namespace, task.name, task.job, eviction.reason, eviction.claimant)
+            for eviction in session.decisions.evictions
+            for task in (eviction.task,)
+        ]
+        begun = [order for order in orders if self._outcomes.begin_eviction(order)]
+        for order in begun:
+            self._evictors.submit(order)
+        self._reporting.report_evictions(begun)
+        self._tell_claimants(session, begun)
+        return len(begun)
+
+    def _tell_claimants(self, session: Session, begun: Sequence[EvictOrder]) -> None:
+        """Tell every pod that gets a room by evictions who goes for it."""
+        nodes = {each.task.uid: session.ledger.node_name(each.task) for each in session.decisions.evictions}
+        victims: dict[tuple[str, str], list[EvictOrder]] = {}
+        for order in begun:
+            victims.setdefault((order.claimant, nodes[order.uid]), []).append(order)
+        for task in session.waiting_for_room() if victims else ():
+            node = session.ledger.node_name(task)
+            self._outcomes.gets_room(task.uid, node, victims.get((task.job, node), ()))
+
+
+def _tasks_by_job(session: Session) -> Counter[str]:
+    """How many tasks of each job were given a node."""
+    counts: Counter[str] = Counter()
+    for statement in session.decisions.binds:
+        counts[statement[0].task.job] += len(statement)
+    return counts

@@ -1,0 +1,77 @@
+"""Takes the nodes of a dead shard out of its record, so that others may have them.
+
+Only who holds the lease of a shard writes its record, so the lease is taken, for a moment. Its scheduler cannot use it
+any more by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from stromboli.kube.client.api_errors import RequestFailed
+from stromboli.kube.client.client import Client
+from stromboli.kube.election.elector import LeaderElector
+from stromboli.kube.objects import timestamps
+from stromboli.kube.objects.catalogue import NODE_SHARDS
+from stromboli.kube.objects.lease import Lease
+from stromboli.scheduler.sharding.liveness import CARETAKER, cleared, lease_of
+from stromboli.scheduler.sharding.settings import ShardSettings
+
+log = logging.getLogger("stromboli.shards")
+
+
+class Caretaker:
+    """Clears one record at a time."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ShardSettings,
+        *,
+        is_in_charge: Callable[[], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._is_in_charge = is_in_charge
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def begin(self, shard: str, lease: Lease, since: float) -> None:
+        """The lease is as it was last seen, and since when it is so by our clock."""
+        self._task = asyncio.create_task(self._clear(shard, lease, since))
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _clear(self, shard: str, lease: Lease, since: float) -> None:
+        elector = self._elector(shard)
+        elector.has_seen(lease, since)
+        try:
+            async with asyncio.timeout(3 * self._settings.lease_duration):
+                await elector.acquire()
+            found = await self._client.get(NODE_SHARDS, shard)
+            if elector.is_leading and self._is_in_charge():
+                version = {"resourceVersion": found.metadata.resource_version}
+                body = {"metadata": version, "status": {**cleared(found), "lastUpdateTime": timestamps.now()}}
+                await self._client.patch(NODE_SHARDS, shard, body, subresource="status")
+                log.warning("the scheduler of a shard is gone; its nodes are taken over", extra={"shard": shard})
+        except (RequestFailed, TimeoutError) as error:
+            log.warning("the nodes of shard %s are not taken over yet: %s", shard, error or "its lease is not free")
+        finally:
+            await elector.release()
+
+    def _elector(self, shard: str) -> LeaderElector:
+        settings = self._settings
+        return LeaderElector(
+            self._client, name=lease_of(shard), namespace=settings.namespace, identity=CARETAKER + settings.identity,
+            lease_duration=settings.lease_duration, renew_deadline=settings.renew_deadline,
+            retry_period=settings.retry_period, clock=self._clock,
+        )  # fmt: skip

@@ -1,0 +1,287 @@
+"""A cluster in virtual time: the store of the embedded server, and the cache that is told of what changes in it.
+
+Pods run from the moment at which they are bound, for as long as they declared. A job is cleared away when all its pods
+have ended and none is still to come, as a controller with no time to live after finishing would do it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from stromboli import kube
+from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
+from stromboli.cluster.objects.pods.run_times import run_time_of
+from stromboli.cluster.objects.timestamps import seconds_of
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.controllers.podgroups import controlling_owner, group_for, is_plain, with_group
+from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.model.values.timestamps import date_of
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Bind, Session
+from stromboli.kube.objects.kinds import KINDS
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.local.api_server.store import DELETED, Collection, Entry, Object, Store
+from stromboli.simulator.workload import arrival_told
+
+T = TypeVar("T", bound=TopLevel)
+
+#: So many seconds after the beginning pods are gone that were being deleted.
+_GRACE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A pod has got its node, and when it will have done its work."""
+
+    uid: str
+    job: str
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A pod is no more: it has ended, or was evicted."""
+
+    uid: str
+    job: str
+    #: Whether its job is over, with it.
+    is_last: bool = False
+    #: Whether another one like it has come.
+    is_made_anew: bool = False
+
+
+class VirtualCluster:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        scheduler_names: Sequence[str],
+        seed: int = 0,
+        now: float = 0.0,
+        shard: ShardChoice | None = None,
+    ) -> None:
+        self.now = now
+        self._program = program
+        self._seed = seed
+        self._scheduler_names = scheduler_names
+        self._store = Store()
+        self._kinds: dict[Collection, type[TopLevel]] = {}
+        self._collections: dict[type[TopLevel], Collection] = {
+            kind: self._serve(group, name, kind) for (group, name), kind in KINDS.items()
+        }
+        self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
+        self._mirror = Mirror(self.cluster)
+        self._told = self._store.version
+        self._pods: dict[str, Entry] = {}
+        #: Pods that were bound here, as they were before.
+        self._waiting: dict[str, Entry] = {}
+        #: By job, how many of its pods are there and how many are still to come.
+        self._present: Counter[str] = Counter()
+        self._awaited: Counter[str] = Counter()
+        self._made: set[str] = set()
+        self._cycle = 0
+        for queue in standard_queues():
+            self._put(queue)
+
+    def _serve(self, group: str, kind: str, decoded: type[TopLevel]) -> Collection:
+        collection = self._store.add_collection(group, kind, group or "v1")
+        self._kinds[collection] = decoded
+        return collection
+
+    # -- objects ------------------------------------------------------------------------------------------------
+
+    def expect(self, objects: Iterable[kube.KubeObject]) -> None:
+        """These will be created: jobs of which more pods are to come are not over."""
+        for entry in objects:
+            if isinstance(entry, kube.Pod):
+                self._awaited[self._job_of(entry)] += 1
+
+    def create(self, objects: Iterable[kube.KubeObject]) -> tuple[list[Start], list[str]]:
+        """Create objects that were expected; which of them run already, and the jobs of the others that are pods."""
+        running, waiting = [], []
+        for entry in objects:
+            if not isinstance(entry, kube.Pod):
+                self._put(self._dated(entry))
+                continue
+            pod, job = self._with_group(entry), self._job_of(entry)
+            self._awaited[job] -= 1
+            self._present[job] += 1
+            if pod.spec.node_name:
+                began = self._began(pod)
+                self._put_pod(pod)
+                end = began + run_time_of(pod) if pod.metadata.deletion_timestamp is None else self.now + _GRACE
+                running.append(Start(pod.metadata.uid, job, max(end, self.now)))
+            else:
+                self._put_pod(self._dated(pod))
+                waiting.append(job)
+        return running, waiting
+
+    def _dated(self, entry: T) -> T:
+        """The object, created now if it is one that arrives."""
+        if not isinstance(entry, kube.Pod | kube.PodGroup) or (isinstance(entry, kube.Pod) and entry.spec.node_name):
+            return entry
+        told = seconds_of(entry.metadata.creation_timestamp)
+        created = told if told and told <= self.now and arrival_told(entry) is None else self.now
+        metadata = msgspec.structs.replace(entry.metadata, creation_timestamp=_stamp(created))
+        return msgspec.structs.replace(entry, metadata=metadata)
+
+    def _began(self, pod: kube.Pod) -> float:
+        told = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
+        return max((seconds_of(c.last_transition_time) for c in told), default=0.0) or (
+            seconds_of(pod.metadata.creation_timestamp) or self.now
+        )
+
+    def _job_of(self, pod: kube.Pod) -> str:
+        if is_plain(pod, self._scheduler_names):
+            return group_for(pod).key
+        return job_key_of(pod) or ""
+
+    def _with_group(self, pod: kube.Pod) -> kube.Pod:
+        """A pod that names no group gets one, as the controller would make it."""
+        if not is_plain(pod, self._scheduler_names):
+            return pod
+        group = group_for(pod)
+        if group.key not in self._made:
+            self._made.add(group.key)
+            self._put(self._dated(group))
+        return with_group(pod, group.metadata.name)
+
+    def _put(self, entry: TopLevel) -> Entry:
+        metadata = entry.metadata
+        body: Object = msgspec.to_builtins(entry)
+        body.setdefault("metadata", {})
+        return self._store.put(self._collections[type(entry)], (metadata.namespace, metadata.name), body)
+
+    def _put_pod(self, pod: kube.Pod) -> None:
+        self._pods[pod.metadata.uid] = self._put(pod)
+
+    def report(self) -> None:
+        """Tell the cache what has changed in the store."""
+        for collection, kind in self._kinds.items():
+            for change in collection.changes_after(self._told):
+                entry = msgspec.json.decode(change.entry.raw, type=kind)
+                if change.type == DELETED:
+                    self._mirror.remove(entry)
+                else:
+                    self._mirror.apply(entry)
+        self._told = self._store.version
+
+    # -- cycles -------------------------------------------------------------------------------------------------
+
+    @property
+    def somebody_waits(self) -> bool:
+        return bool(self.cluster.derived().waiting)
+
+    def decide(self) -> Session:
+        """One cycle over the cluster as it stands. Nothing has changed yet."""
+        self._cycle += 1
+        session = Session(self.cluster.snapshot(self.now), self._program, uid=f"cycle-{self._cycle}", seed=self._seed)
+        session.run()
+        return session
+
+    def realise(self, session: Session) -> tuple[list[Start], list[Gone]]:
+        """Make true what a cycle decided: who starts, and who is gone."""
+        for key, status in session.statuses.items():
+            self._set_phase(key, status.phase)
+        self.cluster.remember(session.aftermath())
+        started = [self._bind(bind) for statement in session.decisions.binds for bind in statement]
+        return started, [self._evict(eviction.task.uid) for eviction in session.decisions.evictions]
+
+    def _set_phase(self, key: str, phase: str) -> None:
+        if self.cluster.phase(key) == phase:
+            return
+        namespace, _, name = key.partition("/")
+        collection = self._collections[kube.PodGroup]
+        known = collection.get((namespace, name))
+        if known is None:
+            self.cluster.set_phase(key, phase)  # a group of Kubernetes' own has no phase to be written
+            return
+        status = {**known.body.get("status", {}), "phase": phase}
+        self._store.put(collection, known.key, {**_copy(known), "status": status})
+
+    # -- the life of pods ---------------------------------------------------------------------------------------
+
+    def _bind(self, bind: Bind) -> Start:
+        uid = bind.task.uid
+        known = self._waiting[uid] = self._pods[uid]
+        told = {"type": "PodScheduled", "status": "True", "lastTransitionTime": _stamp(self.now)}
+        status = {**known.body.get("status", {}), "phase": "Running", "conditions": [told]}
+        status.pop("nominatedNodeName", None)
+        body = {**_copy(known), "spec": {**known.body["spec"], "nodeName": bind.node}, "status": status}
+        body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **bind.annotations}
+        entry = self._pods[uid] = self._store.put(self._collections[kube.Pod], known.key, body)
+        pod = msgspec.json.decode(entry.raw, type=kube.Pod)
+        return Start(uid, self._job_of(pod), self.now + run_time_of(pod))
+
+    def finish(self, uid: str) -> Gone | None:
+        """A pod has done its work; None when it was gone before."""
+        known = self._pods.pop(uid, None)
+        if known is None:
+            return None
+        self._waiting.pop(uid, None)
+        body = {**_copy(known), "status": {**known.body.get("status", {}), "phase": "Succeeded"}}
+        self._store.put(self._collections[kube.Pod], known.key, body)
+        job = self._job_of(msgspec.json.decode(known.raw, type=kube.Pod))
+        self._present[job] -= 1
+        return Gone(uid, job, is_last=self._clear_away(job))
+
+    def _clear_away(self, job: str) -> bool:
+        """Whether a job is over. It is then gone, with its pods."""
+        if not job or self._present[job] or self._awaited[job]:
+            return False
+        self.report()
+        for pod in self.cluster.members(job):
+            self._remove(kube.Pod, (pod.metadata.namespace, pod.metadata.name))
+        namespace, _, name = job.partition("/")
+        self._remove(kube.PodGroup, (namespace, name))
+        self._made.discard(job)
+        return True
+
+    def _remove(self, kind: type[kube.KubeObject], key: tuple[str, str]) -> None:
+        collection = self._collections[kind]
+        known = collection.get(key)
+        if known is not None:
+            self._store.remove(collection, known)
+
+    def _evict(self, uid: str) -> Gone:
+        """A pod is gone at once. Who made it makes another like it; a pod that nobody looks after is lost."""
+        known = self._pods.pop(uid)
+        before = self._waiting.pop(uid, known)
+        pod = msgspec.json.decode(known.raw, type=kube.Pod)
+        job = self._job_of(pod)
+        self._store.remove(self._collections[kube.Pod], known)
+        if controlling_owner(pod) is not None:
+            self._put_pod(_like(msgspec.json.decode(before.raw, type=kube.Pod), self.now))
+            return Gone(uid, job, is_made_anew=True)
+        self._present[job] -= 1
+        return Gone(uid, job, is_last=not (self._present[job] or self._awaited[job]))
+
+
+def _like(pod: kube.Pod, now: float) -> kube.Pod:
+    """Another pod of the same name, with all its work before it."""
+    first, _, number = pod.metadata.uid.partition("#")
+    uid = f"{first}#{int(number or 0) + 1}"
+    metadata = msgspec.structs.replace(
+        pod.metadata, uid=uid, creation_timestamp=_stamp(now), resource_version=None, deletion_timestamp=None
+    )
+    return kube.Pod(
+        metadata=metadata,
+        spec=msgspec.structs.replace(pod.spec, node_name=None),
+        status=type(pod.status)(phase="Pending"),
+    )
+
+
+def _copy(entry: Entry) -> Object:
+    """The body with metadata of its own, into which the store writes the version."""
+    return {**entry.body, "metadata": dict(entry.metadata)}
+
+
+def _stamp(moment: float) -> str:
+    return date_of(moment).isoformat()

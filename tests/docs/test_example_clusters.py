@@ -1,0 +1,59 @@
+"""Examples with machines of their own: in a cluster to play with, who binds does what the plan says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stromboli.cli.registry import built_in_registry
+from stromboli.core.config.bind_options import DIRECT, REQUEST
+from stromboli.kube.client.apply import Applier
+from stromboli.kube.manifests.manifests import read_manifests
+from stromboli.kube.manifests.sources import read_sources
+from stromboli.kube.manifests.yaml import load_documents
+from stromboli.local.up.local_cluster import playground
+from stromboli.planner.plan import make_plan
+from stromboli.scheduler.policy import Policy
+from tests.testing.stage import Stage
+from tests.testing.world import QUICK, World
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+#: Who gets a place, by example; all others wait.
+PLACED = {
+    "topology": {"ring-0", "ring-1", "ring-2", "ring-3", "wide-0", "wide-1", "wide-2"},
+    "shared-gpus": {"notebook", "tuning", "inference", "pair"},
+    "claims": {"pair-0", "pair-1", "train-0", "train-1"},
+}
+
+
+def policy_of(example: str) -> Policy:
+    conf = EXAMPLES / example / "scheduler.conf"
+    return Policy(built_in_registry(), str(conf) if conf.exists() else "", default=False)
+
+
+@pytest.mark.parametrize("example", PLACED)
+def test_in_a_plan(example: str) -> None:
+    objects = read_manifests([str(EXAMPLES / example)]).objects
+    plan = make_plan(objects, policy_of(example).program, scheduler_names=["stromboli"])
+    assert {key.removeprefix("default/") for key in plan.binds} == PLACED[example]
+
+
+@pytest.mark.parametrize("mode", [DIRECT, REQUEST])
+@pytest.mark.parametrize("example", PLACED)
+async def test_in_a_cluster_to_play_with(example: str, mode: str) -> None:
+    policy, options = policy_of(example), replace(QUICK, bind_mode=mode)
+    sources = read_sources([str(EXAMPLES / example)], None)
+    documents = [document for name, text in sources for document in load_documents(text, name)]
+    async with playground(policy, options=options) as running:
+        world = World(Stage(running.server.connection, running.server), running.client, policy, options)
+        await Applier(running.client).apply(documents)
+        wanted = PLACED[example]
+
+        async def runs() -> bool:
+            return {pod.metadata.name for pod in await world.pods() if pod.status.phase == "Running"} >= wanted
+
+        await world.until(runs, f"{', '.join(sorted(wanted))} run")
+        placed = [pod for pod in await world.pods() if pod.spec.node_name and pod.metadata.namespace == "default"]
+        assert {pod.metadata.name for pod in placed} == wanted

@@ -1,0 +1,110 @@
+"""A binder gives claims the devices that requests name; wherever it dies, the next one goes on with what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.kube.objects.bind_requests import SUCCEEDED
+from stromboli.kube.objects.catalogue import DEVICE_CLASSES, POD_GROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from stromboli.kube.objects.claims import PROTECTION, AllocatedDevice, ResourceClaim
+from testbed.plane import REQUESTER, ControlPlane
+from tests.e2e.binding.test_binder_crashes import Place, dies
+from tests.e2e.environment.processes import ground
+from tests.testing.manifests.resource_claims import claiming, device_class, exactly, offer, wanting
+from tests.unit.binding.requests.test_claims_plugin import WRITES
+from tests.unit.binding.steps.test_claim_step import on
+
+
+@pytest.fixture
+async def place(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Place]:
+    async with ground(plane, tmp_path, Place) as made:
+        assert isinstance(made, Place)
+        try:
+            yield made
+        finally:
+            for claim in (await made.client.list(RESOURCE_CLAIMS, namespace=made.name)).items:
+                body = {"metadata": {"finalizers": None}}
+                await made.client.patch(RESOURCE_CLAIMS, claim.metadata.name, body, namespace=made.name)
+
+
+async def create_pair(place: Place, name: str, node: str) -> None:
+    """Two pods that share a claim, and the request that binds them to a node."""
+    claim = {"metadata": {"name": name}, "spec": wanting()}
+    await place.client.create(RESOURCE_CLAIMS, claim, namespace=place.name)
+    for number in range(2):
+        await create_pod(place, f"{name}-{number}", name)
+    given = {"resourceClaimAllocations": [{"name": name, "allocation": on(node, name)}]}
+    await place.request(name, {f"{name}-{number}": node for number in range(2)}, given)
+
+
+async def test_a_scheduler_chooses_devices_and_a_binder_gives_them(place: Place) -> None:
+    """Each member of a gang has a claim of its own, and the node has one device too few for the next gang."""
+    await place.create_nodes(1, 30)
+    node = (await place._nodes())[0].metadata.name
+    driver = f"{place.name}.example.com"
+    selector = device_class(place.name, f'device.driver == "{driver}"')
+    await place.client.create(DEVICE_CLASSES, {"metadata": {"name": place.name}, "spec": selector["spec"]})
+    slices = offer(node, 3, driver=driver)["spec"]
+    await place.client.create(RESOURCE_SLICES, {"metadata": {"name": place.name}, "spec": slices})
+    try:
+        place.start("--bind-mode=request", account=REQUESTER)
+        place.bind()
+        await create_claimants(place, "first", 2)
+        await place.until_bound("first", 2)
+        await create_claimants(place, "second", 2)
+        await place.until_waiting("second")
+        listing = await place.client.list(RESOURCE_CLAIMS, namespace=place.name)
+        claims = {each.metadata.name: each for each in listing.items}
+        given = {name: [each.device for each in devices_of(claim)] for name, claim in claims.items()}
+        assert sorted(map(str, given["first-0"] + given["first-1"])) == ["gpu-0", "gpu-1"]
+        assert [user.name for user in claims["first-0"].status.reserved_for or ()] == ["first-0"]
+        assert given["second-0"] == given["second-1"] == []
+        assert await place.bound("second") == 0
+    finally:
+        await place.client.delete(RESOURCE_SLICES, place.name)
+        await place.client.delete(DEVICE_CLASSES, place.name)
+
+
+async def create_claimants(place: Place, name: str, size: int) -> None:
+    group = {"metadata": {"name": name}, "spec": {"minMember": size}}
+    await place.client.create(POD_GROUPS, group, namespace=place.name)
+    for number in range(size):
+        pod = f"{name}-{number}"
+        claim = {"metadata": {"name": pod}, "spec": wanting(exactly(of=place.name))}
+        await place.client.create(RESOURCE_CLAIMS, claim, namespace=place.name)
+        await create_pod(place, pod, pod, {GROUP_NAME: name})
+
+
+async def create_pod(place: Place, name: str, claim: str, annotations: dict[str, str] | None = None) -> None:
+    container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
+    spec: dict[str, Any] = {"containers": [container], "schedulerName": place.name}
+    spec |= {"resourceClaims": claiming(claim), "terminationGracePeriodSeconds": 0}
+    metadata = {"name": name, "annotations": annotations or {}}
+    await place.client.create(PODS, {"metadata": metadata, "spec": spec}, namespace=place.name)
+
+
+def devices_of(claim: ResourceClaim) -> list[AllocatedDevice]:
+    devices = claim.status.allocation.devices if claim.status.allocation else None
+    return (devices.results if devices else None) or []
+
+
+async def test_claims_have_their_devices_and_users_when_the_pods_are_bound(place: Place) -> None:
+    await place.create_nodes(1, 30)
+    node = (await place._nodes())[0].metadata.name
+    for number, point in enumerate(f"{moment} {write}" for write in WRITES for moment in ("before", "after")):
+        await create_pair(place, f"pair-{number}", node)
+        dies(place.bind(dies_at=point))
+    place.bind()
+    found = await place.until_settled()
+    assert {each.status.phase for each in found.values()} == {SUCCEEDED}, place.logs
+    assert await place.bound() == 2 * len(found)
+    for claim in (await place.client.list(RESOURCE_CLAIMS, namespace=place.name)).items:
+        name = claim.metadata.name
+        assert [each.device for each in devices_of(claim)] == [name]
+        assert sorted(user.name or "" for user in claim.status.reserved_for or ()) == [f"{name}-0", f"{name}-1"]
+        assert PROTECTION in (claim.metadata.finalizers or ())

@@ -1,0 +1,160 @@
+"""A scheduler in the process of the story, with a fault proxy between it and the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stromboli.cluster.audit.auditor import audit
+from stromboli.kube.client.client import Client
+from stromboli.kube.client.config.connection import Connection
+from stromboli.kube.client.config.kubeconfig import load_kubeconfig
+from stromboli.kube.objects.catalogue import EVENTS, POD_GROUPS
+from stromboli.scheduler.loop import Scheduler
+from stromboli.scheduler.options import Options
+from testbed.fault_proxy import BINDINGS, FaultProxy
+from testbed.plane import ControlPlane
+from testbed.proxy_faults import Action, Fault, Gate, Match
+from tests.e2e.environment.processes import DEADLINE, POOL, Ground, furnish
+from tests.testing.invariants import unfinished
+from tests.testing.world import QUICK, hurry, policy_of
+
+PODS_WATCH = Match("GET", r"^/api/v1/pods\?.*watch=true")
+#: What a server answers that cannot send a list as the beginning of a watch; lists are then asked for in pages.
+STREAMED_LISTS = Match("GET", "sendInitialEvents=true")
+
+
+class Disturbed(Ground):
+    """Nodes, gangs and one scheduler whose every request passes the proxy."""
+
+    def __init__(self, plane: ControlPlane, proxy: FaultProxy, client: Client, folder: Path) -> None:
+        super().__init__(plane, proxy, client, folder)
+        self.turns = 0
+        self._gates: list[Gate] = []
+        self._scheduler: Scheduler | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._scheduler_client: Client | None = None
+
+    @property
+    def scheduler(self) -> Scheduler:
+        assert self._scheduler is not None
+        return self._scheduler
+
+    @property
+    def connection(self) -> Connection:
+        """The scheduler's own, through the proxy."""
+        account = load_kubeconfig(str(self.plane.kubeconfig_of("scheduler")))
+        return replace(account, server=self.proxy.url, ssl=None)
+
+    async def begin(self, *, connection: Connection | None = None, limits: Any = None, **options: Any) -> None:
+        """The scheduler starts; `limits` are those of its client."""
+        mine = {"scheduler_names": (self.name,), "node_selector": {POOL: frozenset([self.name])}, "heal": 5.0}
+        chosen: Options = replace(QUICK, **{**mine, **options})
+        client = self._scheduler_client = Client(connection or self.connection, **(limits or {}))
+        scheduler = self._scheduler = Scheduler(client, policy_of(), chosen)
+        scheduler.turned = self._turned
+        hurry(scheduler)
+        self._running = asyncio.ensure_future(scheduler.run())
+
+    def _turned(self) -> None:
+        self.turns += 1
+
+    async def end(self) -> None:
+        if self._running is None or self._scheduler_client is None:
+            return
+        self.proxy.faults.clear()
+        for gate in self._gates:
+            gate.open()
+        self.scheduler.stop()
+        await asyncio.wait([self._running], timeout=DEADLINE)
+        self._running.cancel()
+        await asyncio.gather(self._running, return_exceptions=True)
+        await self._scheduler_client.close()
+
+    # -- faults -------------------------------------------------------------------------------------------------
+
+    def fault(self, match: Match, action: Action, *, times: int | None = 1, after: int = 0) -> Fault:
+        return self.proxy.faults.add(match, action, times=times, after=after)
+
+    def gate(self, match: Match = BINDINGS, *, times: int = 1, after: int = 0) -> Gate:
+        """So many requests are held up from now on; `held_up` waits for them."""
+        gate = Gate()
+        self.fault(match, gate, times=times, after=after)
+        self._gates.append(gate)
+        return gate
+
+    async def held_up(self, gate: Gate, number: int = 1) -> None:
+        await self.until(lambda: len(gate.waiting) == number, "requests are held up")
+
+    async def turn(self, number: int = 5) -> None:
+        """Let the scheduler come round a few times."""
+        before = self.turns
+        await self.until(lambda: self.turns >= before + number, f"{number} more turns")
+
+    async def until_synced(self) -> None:
+        await self.until(lambda: self.scheduler.feed.is_trustworthy, "everything is known")
+
+    async def until_blind(self) -> None:
+        await self.until(lambda: not self.scheduler.feed.is_trustworthy, "it knows that it does not know")
+
+    # -- what people see ----------------------------------------------------------------------------------------
+
+    async def until_asked(self, question: Callable[[], Awaitable[object]], what: Callable[[], str]) -> None:
+        deadline = time.monotonic() + DEADLINE
+        while not await question():
+            assert time.monotonic() < deadline, f"waited in vain: {what()}"
+            await asyncio.sleep(0.02)
+
+    async def until_says(self, group: str, words: str) -> None:
+        """Wait until the true Unschedulable condition of a group says these words."""
+
+        async def says() -> bool:
+            conditions = (await self.client.get(POD_GROUPS, group, namespace=self.name)).status.conditions or ()
+            return any(
+                c.type == "Unschedulable" and c.status == "True" and words in (c.message or "") for c in conditions
+            )
+
+        await self.until_asked(says, lambda: f"{group} says {words!r}")
+
+    async def until_told(self, words: str) -> None:
+        """Wait for an event with these words."""
+
+        notes: list[str] = []
+
+        async def told() -> bool:
+            events = (await self.client.list(EVENTS, namespace=self.name)).items
+            notes[:] = [event.note or "" for event in events]
+            return any(words in note for note in notes)
+
+        await self.until_asked(told, lambda: f"an event says {words!r}; there are {notes}")
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    async def check(self, *, torn: Collection[str] = (), overfull: Collection[str] = ()) -> None:
+        """Everything comes to rest, and nothing is wrong then; some gangs and nodes were made so by the story."""
+        scheduler = self.scheduler
+        await self.until(lambda: not [*unfinished(scheduler)], f"at rest: {[*unfinished(scheduler)]}")
+        excused = [f"members of {gang} have" for gang in torn] + [f"node {node} lacks" for node in overfull]
+        assert [each for each in await self.faults() if not any(words in each for words in excused)] == []
+        assert audit(scheduler.cluster) == []
+        assert self._running is not None
+        assert not self._running.done(), self._running
+
+
+@contextlib.asynccontextmanager
+async def disturbed(plane: ControlPlane, folder: Path) -> AsyncIterator[Disturbed]:
+    async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:
+        await furnish(plane, client)
+        with FaultProxy(plane.url) as proxy:
+            made = Disturbed(plane, proxy, client, folder)
+            await made.prepare()
+            try:
+                yield made
+            finally:
+                await made.end()
+                await made.clear()

@@ -1,0 +1,249 @@
+"""Scheduler processes behind a fault proxy, nodes of their own, and gangs of many pods: for stories about dying."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from stromboli import kube
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.core.model.resources.quantity import parse_quantity
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.client.client import Client
+from stromboli.kube.client.config.kubeconfig import load_kubeconfig
+from stromboli.kube.crds.install import install_crds
+from stromboli.kube.objects.catalogue import BIND_REQUESTS, NAMESPACES, NODES, POD_GROUPS, PODS, QUEUES
+from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from testbed.fault_proxy import WRITES, FaultProxy
+from testbed.plane import NAMESPACE, ControlPlane
+from testbed.proxy_faults import Fault, Gate
+from tests.e2e.environment.permissions import admit
+from tests.integration.processes.conftest import Command
+
+DEADLINE = 60.0
+#: How long a lease lasts in these stories, in seconds.
+LEASE = 5.0
+POOL = "stromboli.dev/pool"
+_LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stromboli"
+_NUMBERS = itertools.count(1)
+
+
+class Ground:
+    """Nodes that no other story uses, a namespace, and the scheduler processes of one story.
+
+    Everything that the processes say to the server goes through the proxy; what the story itself asks does not.
+    """
+
+    def __init__(self, plane: ControlPlane, proxy: FaultProxy, client: Client, folder: Path) -> None:
+        self.plane = plane
+        self.proxy = proxy
+        self.client = client
+        self.name = f"ground-{next(_NUMBERS)}"
+        self.folder = folder
+        self._commands: list[Command] = []
+
+    # -- processes ----------------------------------------------------------------------------------------------
+
+    def start(self, *arguments: str, elects: bool = False, scheduler: str = "", account: str = "scheduler") -> Command:
+        """A scheduler of this story's pods, or of those that name it; one that elects fights for a short lease."""
+        environment = {
+            "HOME": str(self.folder),
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            "STROMBOLI_KUBECONFIG": str(self.plane.kubeconfig_of(account)),
+            "STROMBOLI_MASTER": self.proxy.url,
+            "STROMBOLI_LEADER_ELECT": "true" if elects else "false",
+        }
+        command = Command(
+            "scheduler",
+            f"--scheduler-name={scheduler or self.name}",
+            f"--node-selector={POOL}:{self.name}",
+            "--schedule-period=200ms",
+            "--heal-period=1s",
+            "--event-qps=0",
+            "--listen-address=",
+            "--healthz-address=",
+            f"--leader-elect-resource-namespace={NAMESPACE}",
+            f"--leader-elect-lease-duration={LEASE:g}s",
+            "--leader-elect-renew-deadline=4s",
+            "--leader-elect-retry-period=200ms",
+            *arguments,
+            environment=environment,
+            folder=self.folder,
+        )
+        return self.keep(command)
+
+    def keep(self, command: Command) -> Command:
+        """It ends with the story, and is heard if that fails."""
+        self._commands.append(command)
+        return command
+
+    def stop_before_write(self, number: int) -> tuple[Gate, Fault]:
+        """The write of this number, counted from 1, and all that come after it wait at a gate."""
+        gate = Gate()
+        return gate, self.proxy.faults.add(WRITES, gate, times=None, after=number - 1)
+
+    async def until_between_writes(self, gate: Gate) -> None:
+        """Wait until the next write stands at the gate, and the server has answered all those before."""
+        await self.until(lambda: gate.is_reached and not self.proxy.sent(WRITES), "a write stands at the gate")
+
+    # -- objects ------------------------------------------------------------------------------------------------
+
+    async def create_nodes(self, count: int, cpu: int) -> None:
+        resources = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+        pool = Pool(count, prefix=self.name, resources=resources, labels={POOL: self.name})
+        documents = node_documents(pool)
+        for document in documents:
+            document["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        await create_nodes(self.client, documents)
+        # A real server keeps pods off new nodes until a controller has seen them, and there is none.
+        names = [document["metadata"]["name"] for document in documents]
+        await asyncio.gather(*(self.client.patch(NODES, name, {"spec": {"taints": None}}) for name in names))
+
+    async def create_gang(
+        self, name: str, size: int, *, minimum: int | None = None, scheduler: str = "", **facts: Any
+    ) -> None:
+        """Members of one cpu each; facts are those of the group."""
+        spec = {"minMember": size if minimum is None else minimum, **facts}
+        await self.client.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec}, namespace=self.name)
+        members = [f"{name}-{place:03}" for place in range(size)]
+        await asyncio.gather(*(self.create_pod(member, group=name, scheduler=scheduler) for member in members))
+
+    async def occupy(self, rooms: dict[str, int]) -> None:
+        """Pods of somebody else take so many cpus of these nodes."""
+        wanted = [(node, place) for node, count in rooms.items() for place in range(count)]
+        await asyncio.gather(*(self.create_pod(f"foreign-{node}-{place}", node=node) for node, place in wanted))
+
+    async def create_pod(self, name: str, *, group: str = "", node: str = "", scheduler: str = "") -> None:
+        container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
+        # There is no kubelet: pods that are evicted are gone at once.
+        spec: dict[str, Any] = {"containers": [container], "terminationGracePeriodSeconds": 0}
+        spec |= {"nodeName": node} if node else {"schedulerName": scheduler or self.name}
+        metadata = {"name": name, "annotations": {GROUP_NAME: group}} if group else {"name": name}
+        await self.client.create(PODS, {"metadata": metadata, "spec": spec}, namespace=self.name)
+
+    async def pods(self, prefix: str = "") -> list[kube.Pod]:
+        listing = await self.client.list(PODS, namespace=self.name)
+        return [pod for pod in listing.items if pod.metadata.name.startswith(prefix)]
+
+    async def bound(self, prefix: str = "") -> int:
+        return sum(bool(pod.spec.node_name) for pod in await self.pods(prefix))
+
+    async def free(self) -> dict[str, int]:
+        """The cpus of every node that nobody has."""
+        rooms = {node.metadata.name: _cpus(node) for node in await self._nodes()}
+        for pod in await self.pods():
+            if pod.spec.node_name in rooms:
+                rooms[pod.spec.node_name] -= 1
+        return rooms
+
+    async def _nodes(self) -> list[kube.Node]:
+        return (await self.client.list(NODES, label_selector=f"{POOL}={self.name}")).items
+
+    # -- waiting ------------------------------------------------------------------------------------------------
+
+    async def until(self, reached: Callable[[], object], what: str) -> None:
+        deadline = time.monotonic() + DEADLINE
+        while not reached():
+            assert time.monotonic() < deadline, f"waited in vain: {what}\n{self.logs}"
+            await asyncio.sleep(0.01)
+
+    async def until_bound(self, prefix: str, count: int) -> None:
+        """Wait until exactly so many pods have a node."""
+        deadline = time.monotonic() + DEADLINE
+        while (found := await self.bound(prefix)) != count:
+            waited = f"waited in vain: {found} and not {count} of {prefix}* are bound"
+            assert time.monotonic() < deadline, f"{waited}\n{self.logs}"
+            await asyncio.sleep(0.05)
+
+    async def until_waiting(self, group: str) -> None:
+        """Wait until somebody has looked at a group and says why it must wait."""
+        deadline = time.monotonic() + DEADLINE
+        while not await self._waits(group):
+            assert time.monotonic() < deadline, f"waited in vain: {group} says why it waits\n{self.logs}"
+            await asyncio.sleep(0.05)
+
+    async def _waits(self, group: str) -> bool:
+        conditions = (await self.client.get(POD_GROUPS, group, namespace=self.name)).status.conditions or ()
+        return any(c.type == "Unschedulable" and c.status == "True" for c in conditions)
+
+    @property
+    def logs(self) -> str:
+        """What the processes have said, for those who look for the cause of a failure."""
+        return "\n".join(f"--- process {number}\n{command.output}" for number, command in enumerate(self._commands))
+
+    # -- what must hold -----------------------------------------------------------------------------------------
+
+    async def faults(self) -> list[str]:
+        """Everything that is wrong now that all is at rest, by what the server and the proxy say."""
+        return [*self._bound_twice(), *await self._over_committed(), *await self._torn()]
+
+    def _bound_twice(self) -> list[str]:
+        return [f"{uid} was bound {count} times" for uid, count in self.proxy.binds().items() if count > 1]
+
+    async def _over_committed(self) -> list[str]:
+        return [f"node {name} lacks {-room} cpus" for name, room in (await self.free()).items() if room < 0]
+
+    async def _torn(self) -> list[str]:
+        placed: Counter[str] = Counter()
+        for pod in await self.pods():
+            placed[(pod.metadata.annotations or {}).get(GROUP_NAME, "")] += bool(pod.spec.node_name)
+        return [
+            f"{placed[group.metadata.name]} members of {group.metadata.name} have a node, and at least "
+            f"{group.spec.min_member} should"
+            for group in (await self.client.list(POD_GROUPS, namespace=self.name)).items
+            if 0 < placed[group.metadata.name] < (group.spec.min_member or 0)
+        ]
+
+    # -- beginning and end --------------------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        await self.client.create(NAMESPACES, {"metadata": {"name": self.name}})
+
+    async def clear(self) -> None:
+        """The processes are gone, and so is what would be in the way of the next story."""
+        for command in self._commands:
+            command.kill()
+        self.proxy.faults.clear()
+        at_once = msgspec.json.encode({"gracePeriodSeconds": 0})
+        kinds = (BIND_REQUESTS, PODS, POD_GROUPS)
+        for path in (*(kind.path(namespace=self.name) for kind in kinds), _LEASE_PATH):
+            with contextlib.suppress(ApiError):
+                await self.client.request("DELETE", path, body=at_once)
+        selected = {"labelSelector": f"{POOL}={self.name}"}
+        await self.client.request("DELETE", NODES.path(), params=selected, body=at_once)
+
+
+def _cpus(node: kube.Node) -> int:
+    return parse_quantity(str((node.status.allocatable or {})["cpu"]), milli=False)
+
+
+@contextlib.asynccontextmanager
+async def ground(plane: ControlPlane, folder: Path, kind: type[Ground] = Ground) -> AsyncIterator[Ground]:
+    """A place for a story about processes, with a proxy in front of the server."""
+    async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:
+        await furnish(plane, client)
+        with FaultProxy(plane.url) as proxy:
+            made = kind(plane, proxy, client, folder)
+            await made.prepare()
+            try:
+                yield made
+            finally:
+                await made.clear()
+
+
+async def furnish(plane: ControlPlane, client: Client) -> None:
+    """Volcano's kinds, a queue, and the rights of our accounts and no others."""
+    await install_crds(client)
+    await admit(plane, client)
+    with contextlib.suppress(ApiError):
+        await client.create(QUEUES, {"metadata": {"name": "default"}, "spec": {"weight": 1}})

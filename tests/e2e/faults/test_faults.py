@@ -1,0 +1,772 @@
+"""The catalogue of faults, row by row, between a scheduler and a server: what goes wrong, and what comes of it.
+
+Every row has a story here, or a reason why a proxy cannot tell it and where it is told instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from stromboli.kube.client.backoff import Backoff
+from stromboli.kube.client.client import PatchKind
+from stromboli.kube.client.config.credentials import TokenFile
+from stromboli.kube.client.config.kubeconfig import load_kubeconfig
+from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from stromboli.kube.watch import reflector
+from stromboli.scheduler import bind_tracker
+from testbed.fault_proxy import BINDINGS, EVICTIONS
+from testbed.plane import ControlPlane
+from testbed.proxy_call import Call
+from testbed.proxy_faults import (
+    Action,
+    Answer,
+    CutBody,
+    Delay,
+    Hang,
+    LoseAnswer,
+    LoseRequest,
+    Match,
+    Oversize,
+    Replay,
+    Truncate,
+    WrongType,
+)
+from tests.e2e.environment.faulty_cluster import PODS_WATCH, STREAMED_LISTS, Disturbed, disturbed
+from tests.testing.priority_classes import until_usable
+
+Story = Callable[[Disturbed], Awaitable[None]]
+
+GROUP_WRITES = Match("PATCH", "/podgroups/")
+POD_LISTS = Match("GET", r"^/api/v1/pods\?(?!.*watch=true)")
+BUDGETS_PATH = "/apis/policy/v1/namespaces/{}/poddisruptionbudgets"
+NOT_STREAMED = Answer(400, "BadRequest", "sendInitialEvents is forbidden")
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever failed is tried again soon: the pauses of production are too long for a story."""
+    monkeypatch.setattr(bind_tracker, "SHORTEST_REST", 0.05)
+    monkeypatch.setattr(bind_tracker, "LONGEST_REST", 0.2)
+    monkeypatch.setattr(reflector, "Backoff", partial(Backoff, shortest=0.02, longest=0.1))
+
+
+# -- 5.1 answers --------------------------------------------------------------------------------------------------
+
+
+def binds_are(action: Action, times: int, *, least: int = 1, **limits: Any) -> Story:
+    """A gang is bound whole although this happens to its bindings."""
+
+    async def story(world: Disturbed) -> None:
+        await world.create_nodes(1, 4)
+        fault = world.fault(BINDINGS, action, times=times)
+        await world.create_gang("gang", 3)
+        await world.begin(limits=limits)
+        await world.until_bound("gang", 3)
+        await world.check()
+        assert fault.fired >= least
+
+    return story
+
+
+async def already_bound_by_us(world: Disturbed) -> None:
+    await binds_are(LoseAnswer(), 2, least=2)(world)
+    assert sum(call.status == 409 for call in world.proxy.seen(BINDINGS)) >= 2, "the repetition is refused, and no loss"
+
+
+async def bound_by_somebody_else(world: Disturbed) -> None:
+    """The truth counts: our room is free again, and theirs is taken."""
+    await world.create_nodes(2, 2)
+    gate = world.gate()
+    await world.create_gang("gang", 1)
+    await world.begin()
+    await world.held_up(gate)
+    (ours,) = world.scheduler.cluster.assumed.values()
+    theirs = next(node for node in await world.free() if node != ours)
+    (pod,) = await world.pods("gang")
+    await world.client.bind(world.name, pod.metadata.name, pod.metadata.uid, theirs)
+    gate.open()
+    await world.until(lambda: not world.scheduler.binders.waiting, "the bind is settled")
+    await world.create_gang("next", 3)
+    await world.until_bound("", 4)
+    assert {pod.spec.node_name for pod in await world.pods("gang")} == {theirs}
+    await world.check()
+
+
+async def replaced_while_it_was_bound(world: Disturbed) -> None:
+    """A pod of the same name is another pod, and is scheduled as what it is: new."""
+    await world.create_nodes(1, 4)
+    gate = world.gate()
+    await world.create_gang("gang", 1)
+    await world.begin()
+    await world.held_up(gate)
+    (before,) = await world.pods("gang")
+    await world.client.delete(PODS, before.metadata.name, namespace=world.name, grace_period=0)
+    await world.create_pod(before.metadata.name, group="gang")
+    gate.open()
+    await world.until_bound("gang", 1)
+    (after,) = await world.pods("gang")
+    assert list(world.proxy.binds()) == [after.metadata.uid]
+    await world.check()
+
+
+async def deleted_while_it_was_bound(world: Disturbed) -> None:
+    """Somebody holds it back with a finalizer: the server refuses the bind, and it is not tried again."""
+    await world.create_nodes(1, 4)
+    gate = world.gate()
+    await world.create_gang("gang", 1)
+    (pod,) = await world.pods()
+    holds = {"metadata": {"finalizers": ["example.com/wait"]}}
+    await world.client.patch(PODS, pod.metadata.name, holds, namespace=world.name)
+    await world.begin()
+    await world.held_up(gate)
+    await world.client.delete(PODS, pod.metadata.name, namespace=world.name, grace_period=0)
+    gate.open()
+    await world.until(lambda: not world.scheduler.binders.waiting, "the bind is settled")
+    await world.turn()
+    assert (await world.bound(), len(world.proxy.seen(BINDINGS))) == (0, 1)
+    await world.check()
+    lets_go = {"metadata": {"finalizers": None}}
+    await world.client.patch(PODS, pod.metadata.name, lets_go, namespace=world.name)
+
+
+async def somebody_else_wrote_the_status(world: Disturbed) -> None:
+    """What they wrote stays, and ours is added to it."""
+    await world.create_nodes(1, 4)
+    gate = world.gate(GROUP_WRITES)
+    await world.create_gang("gang", 5)
+    await world.begin()
+    await world.held_up(gate)
+    theirs = {"type": "Audited", "status": "True", "reason": "ByUs", "transitionID": "x"}
+    await world.client.patch(POD_GROUPS, "gang", {"status": {"conditions": [theirs]}}, namespace=world.name)
+    gate.open()
+    await world.until_says("gang", "Insufficient cpu")
+    group = await world.client.get(POD_GROUPS, "gang", namespace=world.name)
+    assert [c.type for c in group.status.conditions or ()] == ["Audited", "Unschedulable"]
+    assert any(call.status == 409 for call in world.proxy.seen(GROUP_WRITES))
+    await world.check()
+
+
+async def history_is_forgotten(world: Disturbed) -> None:
+    """Nothing is lost, and nothing counts twice."""
+    await world.create_nodes(1, 4)
+    await world.create_gang("before", 2)
+    await world.begin()
+    await world.until_bound("before", 2)
+    fault = world.fault(PODS_WATCH, Answer(410, "Expired"))
+    world.proxy.cut_streams(PODS_WATCH)
+    await world.create_gang("after", 2)
+    await world.until_bound("after", 2)
+    assert (fault.fired, sum(each.relists for each in world.scheduler.feed.required)) == (1, 1)
+    await world.create_gang("last", 1)
+    await world.until_says("last", "Insufficient cpu")
+    await world.check()
+
+
+async def a_status_is_refused_for_good(world: Disturbed) -> None:
+    """It is no storm, and holds nobody up."""
+    await world.create_nodes(1, 4)
+    fault = world.fault(GROUP_WRITES, Answer(422, "Invalid"), times=None)
+    await world.create_gang("refused", 5)
+    await world.begin()
+    await world.create_gang("other", 1)
+    await world.until_bound("other", 1)
+    before, cycles = fault.fired, world.scheduler.cycles.number
+    await world.turn(10)
+    assert fault.fired - before <= 2 * (world.scheduler.cycles.number - cycles) + 2
+    world.proxy.faults.clear()
+    await world.until_says("refused", "Insufficient cpu")
+    await world.check()
+
+
+async def a_member_is_refused_for_good(world: Disturbed) -> None:
+    """It is tried again before the others are bound, in vain: the others do not stay without it."""
+    await world.create_nodes(1, 4)
+    others = world.gate(Match("POST", "/pods/gang-00[01]/binding"), times=2)
+    third = Match("POST", "/pods/gang-002/binding")
+    again = world.gate(third, after=1)
+    world.fault(third, Answer(422, "Invalid", "never"), times=None)
+    await world.create_gang("gang", 3)
+    await world.begin(heal=0.5)
+    await world.held_up(others, 2)
+    await world.held_up(again)
+    others.open()
+    await world.until_bound("gang", 2)
+    again.open()
+    await world.until_told("2 of 3 pods were bound")
+    await world.until_bound("gang", 0)
+    await world.check()
+
+
+async def gone_when_it_is_bound(world: Disturbed) -> None:
+    """Its room is for the next."""
+    await world.create_nodes(1, 1)
+    gate = world.gate()
+    await world.create_gang("gang", 1)
+    await world.begin()
+    await world.held_up(gate)
+    await world.client.delete(PODS, "gang-000", namespace=world.name, grace_period=0)
+    await world.create_gang("next", 1)
+    gate.open()
+    await world.until_bound("next", 1)
+    await world.check()
+
+
+async def a_kind_is_not_served(world: Disturbed) -> None:
+    """It is not ready, and keeps asking."""
+    await world.create_nodes(1, 4)
+    groups = Match("GET", "scheduling.volcano.sh/v1beta1/podgroups")
+    world.fault(groups, Answer(404, "NotFound"), times=None)
+    await world.begin()
+    await world.until(lambda: "podgroups" in (world.scheduler.feed.problem() or ""), "it says what is missing")
+    await world.create_gang("gang", 1)
+    await world.turn()
+    assert (world.scheduler.cycles.number, await world.bound()) == (0, 0)
+    world.proxy.faults.clear()
+    await world.until_bound("gang", 1)
+    await world.check()
+
+
+async def looking_is_denied(world: Disturbed, status: int) -> None:
+    """It decides nothing, says so, asks again ever more rarely, and goes on when it may."""
+    await world.create_nodes(1, 4)
+    await world.create_gang("before", 1)
+    await world.begin()
+    await world.until_bound("before", 1)
+    fault = world.fault(Match(), Answer(status, "Denied"), times=None)
+    world.proxy.cut_streams(Match("GET", "watch=true"))
+    await world.until_blind()
+    assert str(status) in (world.scheduler.feed.problem() or "")
+    number = world.scheduler.cycles.number
+    await world.create_gang("after", 1)
+    await world.turn()
+    assert world.scheduler.cycles.number == number
+    assert fault.fired < 200, "it does not storm the server"
+    world.proxy.faults.clear()
+    await world.until_bound("after", 1)
+    await world.check()
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Whoever shows this token is not known."""
+
+    token: str
+
+    async def happen(self, call: Call) -> bool:
+        if call.request.headers.get("Authorization") != f"Bearer {self.token}":
+            return False
+        return await Answer(401, "Unauthorized").happen(call)
+
+
+async def a_token_is_replaced(world: Disturbed) -> None:
+    """The old one is not good any more: the file is read again, and nothing is missed."""
+    headers = await load_kubeconfig(str(world.plane.kubeconfig_of("scheduler"))).credentials.headers()
+    good = headers.get("Authorization", "Bearer any").removeprefix("Bearer ")
+    path = world.folder / "token"
+    path.write_text("old")
+    world.fault(Match(), Refuse("old"), times=None)
+    await world.create_nodes(1, 4)
+    await world.create_gang("gang", 1)
+    await world.begin(connection=replace(world.connection, credentials=TokenFile(str(path))))
+    await world.until(lambda: "401" in (world.scheduler.feed.problem() or ""), "it is not let in")
+    path.write_text(good)
+    await world.until_bound("gang", 1)
+    await world.check()
+
+
+async def a_process_is_not_let_in(world: Disturbed) -> None:
+    """It lives, says that it is not ready and why, and goes on when it is let in."""
+    await world.create_nodes(1, 4)
+    world.fault(Match(), Answer(401, "Unauthorized", "who are you?"), times=None)
+    process = world.start("--healthz-address=127.0.0.1:0")
+    await world.until(lambda: "/readyz" in process.output, "it says where its health can be asked for")
+    (url,) = re.findall(r"http://\S+/readyz", process.output)
+    await world.until_asked(lambda: says(url, 500, "who are you?"), lambda: f"not ready: {process.output}")
+    assert await says(url.replace("readyz", "livez"), 200, "ok")
+    await world.create_gang("gang", 1)
+    world.proxy.faults.clear()
+    await world.until_bound("gang", 1)
+    await world.until_asked(lambda: says(url, 200, "ok"), lambda: f"ready: {process.output}")
+    assert not process.has_ended
+
+
+async def says(url: str, status: int, words: str) -> bool:
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status == status and words in await answer.text()
+
+
+def budgets(*names: str, words: str) -> Story:
+    """The members of a gang that cannot be completed are protected: they stay until they are not."""
+
+    async def story(world: Disturbed) -> None:
+        path = BUDGETS_PATH.format(world.name)
+        for name in names:
+            spec = {"minAvailable": 3, "selector": {"matchLabels": {"app": "gang"}}}
+            budget = {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": name},
+                "spec": spec,
+            }
+            await world.client.request("POST", path, body=msgspec.json.encode(budget))
+        gate = world.gate(EVICTIONS, times=2)
+        await never_complete(world)
+        await world.held_up(gate, 2)
+        for name in ("gang-000", "gang-001"):  # budgets are about pods that run
+            running = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+            await world.client.patch(
+                PODS, name, running, namespace=world.name, subresource="status", kind=PatchKind.STRATEGIC
+            )
+        gate.open()
+        await world.until_told(words)
+        assert await world.bound("gang") == 2
+        for name in names:
+            await world.client.request("DELETE", f"{path}/{name}")
+        await world.until_bound("gang", 0)
+        await world.check()
+
+    return story
+
+
+async def never_complete(world: Disturbed) -> None:
+    """Two of three are bound, and the third never will be: the two have to go."""
+    await world.create_nodes(1, 4)
+    world.fault(Match("POST", "/pods/gang-002/binding"), Answer(422, "Invalid", "never"), times=None)
+    await world.create_gang("gang", 3)
+    for place in range(3):
+        labels = {"metadata": {"labels": {"app": "gang"}}}
+        await world.client.patch(PODS, f"gang-00{place}", labels, namespace=world.name)
+    await world.begin(heal=0.5)
+    await world.until_told("2 of 3 pods were bound")
+
+
+def evictions_are(action: Action, times: int) -> Story:
+    async def story(world: Disturbed) -> None:
+        fault = world.fault(EVICTIONS, action, times=times)
+        await never_complete(world)
+        await world.until_bound("gang", 0)
+        world.proxy.faults.clear()
+        await world.check()
+        assert fault.fired
+
+    return story
+
+
+def lists_are(action: Action) -> Story:
+    """They are asked for again, and what came instead fills no memory."""
+
+    async def story(world: Disturbed) -> None:
+        await world.create_nodes(1, 4)
+        world.fault(STREAMED_LISTS, NOT_STREAMED, times=None)
+        fault = world.fault(Match("GET", r"\?(?!.*watch=true)"), action, times=10)
+        await world.begin(limits={"largest_answer": 8 << 20})
+        await world.until_synced()
+        assert fault.fired == 10
+        await world.create_gang("gang", 1)
+        await world.until_bound("gang", 1)
+        await world.check()
+
+    return story
+
+
+async def the_past_is_read_back(world: Disturbed) -> None:
+    """The answer to a bind is lost, and reading shows the pod as it was before: its room stays taken all the same."""
+    await world.create_nodes(1, 1)
+    await world.create_gang("gang", 1)
+    replay = Replay()
+    world.fault(Match("GET", "/pods/gang-000$"), replay, times=None)
+    await world.begin()
+    await world.until_synced()
+    await world._scheduler_client.get(PODS, "gang-000", namespace=world.name)  # type: ignore[union-attr]
+    world.fault(BINDINGS, LoseAnswer(), times=1)
+    await world.create_gang("next", 1)
+    await world.until_bound("", 1)
+    await world.until_says("next", "Insufficient cpu")
+    await world.turn()
+    assert await world.bound() == 1
+    await world.check()
+
+
+async def the_server_is_slow(world: Disturbed) -> None:
+    """It is asked many things at a time: a gang takes about as long as one of its members."""
+    await world.create_nodes(4, 4)
+    world.fault(BINDINGS, Delay(1.0), times=None)
+    await world.create_gang("gang", 16)
+    await world.begin()
+    await world.until(lambda: len(world.proxy.seen(BINDINGS)) == 16, "all binds are under way")
+    assert not any(call.status for call in world.proxy.seen(BINDINGS)), "none was waited for"
+    await world.until_bound("gang", 16)
+    await world.check()
+
+
+async def the_server_is_away(world: Disturbed) -> None:
+    """Nothing is decided on what may be wrong by now, and everything goes on when it is back."""
+    await world.create_nodes(1, 4)
+    await world.create_gang("before", 1)
+    await world.begin()
+    await world.until_bound("before", 1)
+    await world.check()
+    world.proxy.go_down()
+    await world.until_blind()
+    number = world.scheduler.cycles.number
+    await world.create_gang("after", 1)
+    await world.turn(10)
+    assert world.scheduler.cycles.number == number
+    world.proxy.come_back()
+    await world.until_bound("after", 1)
+    await world.check()
+
+
+# -- 5.2 watches --------------------------------------------------------------------------------------------------
+
+
+async def a_watch_falls_silent(world: Disturbed) -> None:
+    await world.create_nodes(1, 4)
+    await world.begin()
+    await world.until_synced()
+    for each in world.scheduler.feed.reflectors:
+        each._idle_seconds = 0.5
+    fault = world.fault(PODS_WATCH, Hang(begins=True), times=2)
+    world.proxy.cut_streams(PODS_WATCH)
+    await world.create_gang("gang", 2)
+    await world.until_bound("gang", 2)
+    assert fault.fired
+    await world.check()
+
+
+async def blind(world: Disturbed) -> None:
+    """The scheduler hears nothing of pods until the faults are cleared."""
+    world.fault(PODS_WATCH, Answer(503, "ServiceUnavailable"), times=None)
+    world.proxy.cut_streams(PODS_WATCH)
+    await world.until_blind()
+
+
+async def see_again(world: Disturbed) -> None:
+    """History is gone by then."""
+    world.proxy.faults.clear()
+    world.fault(PODS_WATCH, Answer(410, "Expired"))
+    await world.until_synced()
+
+
+async def a_delete_is_missed(world: Disturbed) -> None:
+    """Another pod has the name by then: they are two pods."""
+    await world.create_nodes(1, 1)
+    await world.create_gang("gang", 1)
+    await world.begin()
+    await world.until_bound("gang", 1)
+    (before,) = await world.pods()
+    await blind(world)
+    await world.client.delete(PODS, "gang-000", namespace=world.name, grace_period=0)
+    await world.create_pod("gang-000", group="gang")
+    await see_again(world)
+    await world.until_bound("gang", 1)
+    (after,) = await world.pods()
+    assert after.metadata.uid != before.metadata.uid
+    await world.check()
+
+
+async def a_list_comes_from_the_past(world: Disturbed) -> None:
+    """A server that has fallen behind answers: its list is refused, and nobody loses the node they have."""
+    await world.create_nodes(1, 1)
+    await world.create_gang("gang", 1)
+    world.fault(STREAMED_LISTS, NOT_STREAMED, times=None)
+    world.fault(POD_LISTS, Replay(), times=None)
+    await world.begin()
+    await world.until_bound("gang", 1)
+    await world.check()
+    world.fault(PODS_WATCH, Answer(410, "Expired"))
+    world.proxy.cut_streams(PODS_WATCH)
+    await world.until(lambda: "is older than" in (world.scheduler.feed.problem() or ""), "the list is refused")
+    await world.create_gang("next", 1)
+    await world.turn()
+    assert await world.bound() == 1
+    world.proxy.faults.clear()
+    await world.until_says("next", "Insufficient cpu")
+    await world.check()
+
+
+async def what_came_and_went_unseen(world: Disturbed) -> None:
+    await world.create_nodes(1, 4)
+    await world.create_gang("known", 2)
+    await world.begin()
+    await world.until_bound("known", 2)
+    await blind(world)
+    await world.create_gang("unseen", 1)
+    (unseen,) = await world.pods("unseen")
+    (node,) = await world.free()
+    await world.client.bind(world.name, "unseen-000", unseen.metadata.uid, node)
+    for name in ("unseen-000", "known-000"):
+        await world.client.delete(PODS, name, namespace=world.name, grace_period=0)
+    await see_again(world)
+    await world.create_gang("next", 3)
+    await world.until_bound("next", 3)
+    await world.check(torn=["known"])
+
+
+# -- 5.4 changes between a decision and its writing ----------------------------------------------------------------
+
+
+async def lose_node(world: Disturbed, node: str) -> None:
+    await world.client.delete(NODES, node)
+
+
+async def cordon(world: Disturbed, node: str) -> None:
+    await world.client.patch(NODES, node, {"spec": {"unschedulable": True}})
+
+
+async def lose_health(world: Disturbed, node: str) -> None:
+    body = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    await world.client.patch(NODES, node, body, subresource="status", kind=PatchKind.STRATEGIC)
+
+
+async def taint(world: Disturbed, node: str) -> None:
+    await world.client.patch(NODES, node, {"spec": {"taints": [{"key": "broken", "effect": "NoExecute"}]}})
+
+
+async def stranger(world: Disturbed, node: str) -> None:
+    await world.occupy({node: 2})
+    uids = [pod.metadata.uid for pod in await world.pods("foreign")]
+    await world.until(lambda: all(map(world.scheduler.cluster.find_pod, uids)), "both strangers are seen")
+
+
+def a_node_is_lost(change: Callable[[Disturbed, str], Awaitable[None]]) -> Story:
+    """The only worker is busy with another pod while the node changes: none of the gang is bound."""
+
+    async def story(world: Disturbed) -> None:
+        await world.create_nodes(2, 3)
+        gate = world.gate()
+        await world.create_gang("first", 1)
+        await world.begin(bind_workers=1)
+        await world.held_up(gate)
+        cluster = world.scheduler.cluster
+        (taken,) = cluster.assumed.values()
+        node = next(node for node in await world.free() if node != taken)
+        await world.create_gang("gang", 4)
+        await world.until(lambda: world.scheduler.binders.waiting == 5, "the gang is decided on")
+        before = cluster.doings_of_others, cluster.structure.nodes.get(node)
+        await change(world, node)
+        await world.until(
+            lambda: before != (cluster.doings_of_others, cluster.structure.nodes.get(node)), "the change is seen"
+        )
+        gate.open()
+        await world.until(lambda: not world.scheduler.binders.waiting, "everything is settled")
+        await world.turn()
+        assert await world.bound("gang") == 0
+        await world.until_told("another member of the gang cannot be bound")
+        await world.check()
+
+    return story
+
+
+async def a_node_shrinks(world: Disturbed) -> None:
+    """What runs there stays, nothing new comes, and nothing breaks."""
+    await world.create_nodes(1, 4)
+    await world.create_gang("gang", 3)
+    await world.begin()
+    await world.until_bound("gang", 3)
+    (node,) = await world.free()
+    entries = world.scheduler.cluster.structure.nodes
+    before = entries[node]
+    less = {"status": {"allocatable": {"cpu": "1"}}}
+    await world.client.patch(NODES, node, less, subresource="status")
+    await world.until(lambda: entries[node] is not before, "the change is seen")
+    await world.create_gang("next", 1)
+    await world.until_says("next", "Insufficient cpu")
+    await world.check(overfull=[node])
+
+
+async def a_member_is_deleted(world: Disturbed) -> None:
+    """The others are enough."""
+    await world.create_nodes(1, 4)
+    gate = world.gate()
+    await world.create_gang("gang", 3, minimum=2)
+    await world.begin(bind_workers=1)
+    await world.held_up(gate)
+    held = gate.waiting[0].path.split("/")[-2]
+    await world.client.delete(PODS, held, namespace=world.name, grace_period=0)
+    gate.open()
+    await world.until_bound("gang", 2)
+    await world.check()
+
+
+def in_the_middle(change: Callable[[Disturbed], Awaitable[None]], *, size: int = 2, bound: int = 2) -> Story:
+    """A gang of which one member is bound when something changes gets what it was promised."""
+
+    async def story(world: Disturbed) -> None:
+        await world.create_nodes(1, 3)
+        queue = {"metadata": {"name": world.name}, "spec": {"weight": 1}}
+        await world.client.create(QUEUES, queue)
+        await world.client.create(PRIORITY_CLASSES, {"metadata": {"name": world.name}, "value": 1000})
+        await until_usable(world.client, world.name)
+        gate = world.gate(after=1)
+        try:
+            await world.create_gang("gang", size, minimum=2, queue=world.name, priorityClassName=world.name)
+            await world.begin(bind_workers=1)
+            await world.held_up(gate)
+            await change(world)
+            gate.open()
+            await world.until_bound("gang", bound)
+            await world.turn()
+            assert await world.bound("gang") == bound
+            await world.check(torn=["gang"])
+        finally:
+            for resource in (QUEUES, PRIORITY_CLASSES):
+                await remove(world, resource)
+
+    return story
+
+
+async def remove(world: Disturbed, resource: Any) -> None:
+    """As good as one can: a story may have done it before."""
+    listing = await world.client.list(resource)
+    if any(entry.metadata.name == world.name for entry in listing.items):
+        await world.client.delete(resource, world.name)
+
+
+async def delete_group(world: Disturbed) -> None:
+    await world.client.delete(POD_GROUPS, "gang", namespace=world.name)
+
+
+async def raise_minimum(world: Disturbed) -> None:
+    await world.client.patch(POD_GROUPS, "gang", {"spec": {"minMember": 4}}, namespace=world.name)
+
+
+async def close_queue(world: Disturbed) -> None:
+    await world.client.patch(QUEUES, world.name, {"status": {"state": "Closed"}}, subresource="status")
+
+
+async def delete_queue(world: Disturbed) -> None:
+    await remove(world, QUEUES)
+
+
+async def delete_priority_class(world: Disturbed) -> None:
+    await remove(world, PRIORITY_CLASSES)
+
+
+async def a_victim_goes_by_itself(world: Disturbed) -> None:
+    """There is nothing to complain about, and nobody else has to go."""
+    gate = world.gate(EVICTIONS, times=2)
+    await never_complete(world)
+    await world.held_up(gate, 2)
+    for name in ("gang-000", "gang-001"):
+        await world.client.delete(PODS, name, namespace=world.name, grace_period=0)
+    gate.open()
+    await world.until(lambda: not world.scheduler.cluster.leaving, "nobody is leaving any more")
+    await world.turn()
+    assert len(world.proxy.seen(EVICTIONS)) == 2
+    world.proxy.faults.clear()
+    await world.check()
+
+
+# -- the table ----------------------------------------------------------------------------------------------------
+
+STORIES: dict[str, Story] = {
+    "A1 bound already, to the same node": already_bound_by_us,
+    "A2 bound by somebody else": bound_by_somebody_else,
+    "A3 refused, because the pod is going": deleted_while_it_was_bound,
+    "A3 refused, because it is another pod": replaced_while_it_was_bound,
+    "A3 refused, because of a gate": binds_are(Answer(409, "Conflict", "pod has scheduling gates"), 2, least=2),
+    "A5 somebody else wrote the status": somebody_else_wrote_the_status,
+    "A6 history is forgotten": history_is_forgotten,
+    "A7 a bind is found invalid": binds_are(Answer(422, "Invalid"), 2, least=2),
+    "A7 a member is refused for good": a_member_is_refused_for_good,
+    "A7 a status is refused for good": a_status_is_refused_for_good,
+    "A8 gone when it is bound": gone_when_it_is_bound,
+    "A8 a kind is not served": a_kind_is_not_served,
+    "A9 not known any more": partial(looking_is_denied, status=401),
+    "A9 not allowed any more": partial(looking_is_denied, status=403),
+    "A9 a token is replaced": a_token_is_replaced,
+    "A9 a process is not let in": a_process_is_not_let_in,
+    "A9 a bind is forbidden": binds_are(Answer(403, "Forbidden"), 2, least=2),
+    "A10 binds are throttled": binds_are(Answer(429, "TooManyRequests", retry_after=1), 2, least=2),
+    "A10 evictions are throttled": evictions_are(Answer(429, "TooManyRequests"), 2),
+    "A11 a budget is used up": budgets("one", words="a disruption budget protects the pod"),
+    "A12 two budgets": budgets("one", "two", words="more than one PodDisruptionBudget"),
+    "A13 internal error": binds_are(Answer(500, "InternalError"), 3, least=3),
+    "A13 bad gateway": binds_are(Answer(502), 9, least=9),
+    "A13 unavailable": binds_are(Answer(503, "ServiceUnavailable"), 9, least=9),
+    "A13 gateway timeout": binds_are(Answer(504, "Timeout"), 9, least=9),
+    "A13 evictions": evictions_are(Answer(503, "ServiceUnavailable"), 5),
+    "A14 a bind is lost": binds_are(LoseRequest(), 9, least=9),
+    "A14 a bind is reset": binds_are(LoseRequest(reset=True), 9, least=9),
+    "A14 a bind is never answered": binds_are(Hang(), 2, least=2, timeout=0.5),
+    "A15 the answer to a bind is lost": binds_are(LoseAnswer(), 9, least=3),
+    "A15 the answer to a bind is reset": binds_are(LoseAnswer(reset=True), 9, least=3),
+    "A15 the answer comes too late": binds_are(Delay(2.0), 2, least=2, timeout=0.5),
+    "A15 the answer to an eviction is lost": evictions_are(LoseAnswer(), 5),
+    "A16 half of the body of a bind": binds_are(CutBody(), 2, least=2),
+    "A16 half of the body of lists": lists_are(CutBody()),
+    "A16 a reset in the middle of lists": lists_are(CutBody(reset=True)),
+    "A16 half of the JSON of lists": lists_are(Truncate()),
+    "A16 a page for people instead of lists": lists_are(WrongType()),
+    "A16 lists that are too large": lists_are(Oversize(9 << 20)),
+    "A16 lists that are too large when they are unpacked": lists_are(Oversize(9 << 20, packed=True)),
+    "A17 the past is read back": the_past_is_read_back,
+    "A18 the server is slow": the_server_is_slow,
+    "A19 the server is away": the_server_is_away,
+    "W1 a watch falls silent": a_watch_falls_silent,
+    "W5 a delete is missed": a_delete_is_missed,
+    "W6 a list comes from the past": a_list_comes_from_the_past,
+    "W7 something came and went unseen": what_came_and_went_unseen,
+    "C1 a node is deleted": a_node_is_lost(lose_node),
+    "C2 a node is cordoned": a_node_is_lost(cordon),
+    "C2 a node is not ready": a_node_is_lost(lose_health),
+    "C2 a node is tainted": a_node_is_lost(taint),
+    "C3 a node shrinks": a_node_shrinks,
+    "C4 a member is deleted": a_member_is_deleted,
+    "C5 the group is deleted": in_the_middle(delete_group),
+    "C5 the minimum is raised": in_the_middle(raise_minimum, size=4, bound=3),
+    "C6 the queue is closed": in_the_middle(close_queue),
+    "C6 the queue is deleted": in_the_middle(delete_queue),
+    "C7 the priority class is deleted": in_the_middle(delete_priority_class),
+    "C8 a victim goes by itself": a_victim_goes_by_itself,
+    "C11 another scheduler takes the room": a_node_is_lost(stranger),
+}
+
+#: Why a proxy between one scheduler and a server cannot tell the story of a row, and where it is told.
+ELSEWHERE = {
+    "A4": "the scheduler binds directly and creates no bind requests",
+    "W2": "a server does not repeat itself, and a proxy does not read streams: tests/integration/scheduler/faults/test_watch_faults.py",
+    "W3": "as W2",
+    "W4": "as W2",
+    "W8": "about events in large numbers, not about the network: tests/integration/scheduler/faults/test_watch_faults.py",
+    "W9": "happens inside of the process: tests/integration/scheduler/faults/test_watch_faults.py",
+    "W10": "as W9",
+    "P1": "about processes: tests/e2e/faults/test_crashes.py",
+    "P2": "about processes: tests/e2e/faults/test_leadership.py",
+    "P3": "nobody but themselves keeps two leaders apart: tests/unit/scheduler/test_fencing.py",
+    "P4": "as P2",
+    "P5": "there is one process, which binds itself: no two versions work together on a decision",
+    "P6": "about clocks: tests/unit/kube/election/test_elector.py, tests/integration/scheduler/faults/test_process_faults.py",
+    "P7": "about the memory of a process, which is not limited here",
+    "P8": "about disks: tests/integration/scheduler/faults/test_process_faults.py",
+    "P9": "about limits of a process, which are not set here",
+    "P10": "about plugins: tests/integration/scheduler/test_policies.py",
+    "P11": "about configuration: tests/integration/scheduler/test_policies.py",
+    "C9": "no action evicts in favour of others yet",
+    "C10": "volumes and claims are not prepared yet",
+    "C12": "no plugin decides by hypernodes yet",
+}
+LENGTHS = {"A": 19, "W": 10, "P": 11, "C": 12}
+
+
+@pytest.mark.parametrize("name", STORIES)
+async def test_a_fault_has_the_outcome_it_should_have(name: str, plane: ControlPlane, tmp_path: Path) -> None:
+    async with disturbed(plane, tmp_path) as world:
+        await STORIES[name](world)
+
+
+def test_every_row_of_the_catalogue_has_a_story_or_a_reason() -> None:
+    told = {name.partition(" ")[0] for name in STORIES}
+    rows = {f"{letter}{number}" for letter, length in LENGTHS.items() for number in range(1, length + 1)}
+    assert told | ELSEWHERE.keys() == rows
+    assert not told & ELSEWHERE.keys()

@@ -1,0 +1,119 @@
+"""What a controller and its users see of a cluster while a story goes on: all of it is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.kube.objects.catalogue import QUEUES
+from stromboli.kube.objects.pod import Pod
+from tests.e2e.environment.cluster import Cluster
+from tests.e2e.operators.cases import Expected, Grouped, Held, Phases, Pods, Step, Waiting
+
+#: Finds the uid of what the controller made, by kind and name.
+FindUid = Callable[[str], Awaitable[str]]
+
+
+class Sights:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    async def look(self, step: Step, uid: FindUid) -> None:
+        """All that a step wants to see."""
+        if step.reaches is not None:
+            await self._until_phase(step.reaches)
+        if step.waits is not None:
+            await self._until_waiting(step.waits)
+        if step.bound is not None:
+            await self._until_bound(step.bound)
+        if step.unbound is not None:
+            await self._until_unbound(step.unbound)
+        if step.status is not None:
+            await self._until_status(step.status)
+        if step.queue is not None:
+            await self._until_held(step.queue)
+        if step.grouped is not None:
+            await self._until_grouped(step.grouped, uid)
+
+    async def _until_phase(self, wanted: Phases) -> None:
+        async def reached() -> bool:
+            return (await self._cluster.group(wanted.name)).status.phase in wanted.phases
+
+        await self._cluster.until(reached, f"{wanted.name} is one of {wanted.phases}")
+
+    async def _until_waiting(self, wanted: Waiting) -> None:
+        await self._cluster.until_told(wanted.name, wanted.because)
+        bound = [pod.key for pod in await self._members(wanted.name) if pod.spec.node_name]
+        assert not bound, f"the gang waits, and has nodes for {bound}"
+
+    async def _until_bound(self, wanted: Pods) -> None:
+        async def reached() -> bool:
+            return sum(bool(pod.spec.node_name) for pod in await self._pods(wanted.prefix)) == wanted.count
+
+        await self._cluster.until(reached, f"{wanted.count} pods {wanted.prefix}* have nodes")
+
+    async def _until_unbound(self, wanted: Pods) -> None:
+        """To be asked when the scheduler has looked at them: when they, or their group, have said why they wait."""
+
+        async def reached() -> bool:
+            return sum(_is_told(pod) for pod in await self._pods(wanted.prefix)) == wanted.count
+
+        await self._cluster.until(reached, f"{wanted.count} pods {wanted.prefix}* are told that they wait")
+
+    async def _until_status(self, wanted: Expected) -> None:
+        async def reached() -> bool:
+            status = (await self._cluster.group(wanted.name)).status
+            told = [c.type for c in status.conditions or () if c.status == "True"]
+            found = msgspec.to_builtins(status)
+            fits = all(found.get(field, 0) == value for field, value in wanted.status.items())
+            return fits and (not wanted.condition or wanted.condition in told)
+
+        await self._cluster.until(reached, f"{wanted.name} says {wanted.status} and {wanted.condition}")
+
+    async def _until_held(self, wanted: Held) -> None:
+        async def reached() -> bool:
+            queue = await self._cluster.client.get(QUEUES, wanted.name)
+            return (queue.status.allocated or {}).get("cpu", "0") == wanted.cpu
+
+        await self._cluster.until(reached, f"queue {wanted.name} holds {wanted.cpu} cpus")
+
+    async def _until_grouped(self, wanted: Grouped, uid: FindUid) -> None:
+        """All these pods name one group, that of their owner."""
+        name = f"podgroup-{await self._owner_uid(wanted.owner, uid)}"
+
+        async def reached() -> bool:
+            named = {(pod.metadata.annotations or {}).get(GROUP_NAME) for pod in await self._pods(wanted.pods)}
+            return named == {name}
+
+        await self._cluster.until(reached, f"pods {wanted.pods}* are in {name}")
+        spec = msgspec.to_builtins((await self._cluster.group(name)).spec)
+        found = {field: spec.get(field) for field in wanted.spec}
+        assert found == wanted.spec, f"{name} is {found}, not {wanted.spec}"
+
+    async def _owner_uid(self, owner: str, uid: FindUid) -> str:
+        """Of what the controller made; `owner of PREFIX` is what others made, and now controls such pods."""
+        if not owner.startswith("owner of "):
+            return await uid(owner)
+        prefix = owner.removeprefix("owner of ")
+
+        async def is_there() -> bool:
+            return bool(await self._pods(prefix))
+
+        await self._cluster.until(is_there, f"there are pods {prefix}*")
+        references = (await self._pods(prefix))[0].metadata.owner_references or ()
+        return next(str(reference.uid) for reference in references if reference.controller)
+
+    async def _pods(self, prefix: str) -> list[Pod]:
+        return [pod for name, pod in sorted((await self._cluster.pods()).items()) if name.startswith(prefix)]
+
+    async def _members(self, group: str) -> list[Pod]:
+        pods = (await self._cluster.pods()).values()
+        return [pod for pod in pods if (pod.metadata.annotations or {}).get(GROUP_NAME) == group]
+
+
+def _is_told(pod: Pod) -> bool:
+    """Whether a pod without a node says that it waits."""
+    conditions = pod.status.conditions or ()
+    return not pod.spec.node_name and any(c.type == "PodScheduled" and c.status == "False" for c in conditions)

@@ -1,0 +1,81 @@
+"""What is promised, on the embedded server and on a real one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from stromboli.kube.objects.catalogue import EVENTS, NODES, QUEUES
+from tests.e2e.environment.cluster import Cluster
+
+
+async def test_a_gang_starts_whole_and_another_waits_whole(cluster: Cluster) -> None:
+    await cluster.create_gang("first", 3, "3")
+    await cluster.until_phase("first", "Running")
+    assert all(await cluster.nodes_of("first"))
+    await cluster.create_gang("second", 2, "3")
+    await cluster.until_told("second", "Insufficient cpu")
+    assert await cluster.nodes_of("second") == ["", ""]
+
+
+async def test_what_waits_says_why_where_people_look(cluster: Cluster) -> None:
+    await cluster.create_gang("giant", 2, "64")
+    await cluster.until_told("giant", "0/3 nodes are available: 3 Insufficient cpu.")
+
+    async def pod_says_so() -> bool:
+        conditions = (await cluster.pods())["giant-0"].status.conditions or ()
+        return ("PodScheduled", "False", "Unschedulable") in [(c.type, c.status, c.reason) for c in conditions]
+
+    await cluster.until(pod_says_so, "a pod of the group says so, too")
+
+    async def is_announced() -> bool:
+        events = (await cluster.client.list(EVENTS, namespace=cluster.namespace)).items
+        return {("PodGroup", "Unschedulable"), ("Pod", "FailedScheduling")} <= {
+            (event.regarding.kind, event.reason) for event in events
+        }
+
+    await cluster.until(is_announced, "events on the group and on its pods")
+
+
+async def test_a_waiting_gang_starts_when_there_is_room(cluster: Cluster) -> None:
+    await cluster.create_gang("early", 3, "3")
+    await cluster.until_phase("early", "Running")
+    await cluster.create_gang("late", 3, "3")
+    await cluster.until_told("late", "Insufficient cpu")
+    for name in list(await cluster.pods()):
+        if name.startswith("early-"):
+            await cluster.client.evict(cluster.namespace, name, (await cluster.pods())[name].metadata.uid)
+    await cluster.until_phase("late", "Running")
+
+
+async def test_plain_pods_get_a_group(cluster: Cluster) -> None:
+    await cluster.create_pod("plain", "1")
+
+    async def is_bound() -> bool:
+        return bool((await cluster.pods())["plain"].spec.node_name)
+
+    await cluster.until(is_bound, "the pod is bound")
+    pod = (await cluster.pods())["plain"]
+    assert (await cluster.group(f"podgroup-{pod.metadata.uid}")).spec.min_member == 1
+
+
+async def test_a_cordoned_node_takes_nobody(cluster: Cluster) -> None:
+    nodes = [node.metadata.name for node in (await cluster.client.list(NODES)).items]
+    try:
+        await asyncio.gather(*(cluster.client.patch(NODES, name, {"spec": {"unschedulable": True}}) for name in nodes))
+        await cluster.create_gang("barred", 1, "1")
+        await cluster.until_told("barred", "were unschedulable")
+    finally:
+        for name in nodes:
+            await cluster.client.patch(NODES, name, {"spec": {"unschedulable": None}})
+    await cluster.until_phase("barred", "Running")
+
+
+async def test_queues_say_what_they_hold(cluster: Cluster) -> None:
+    await cluster.create_gang("held", 2, "2")
+    await cluster.until_phase("held", "Running")
+
+    async def is_told() -> bool:
+        queue = await cluster.client.get(QUEUES, "default")
+        return (queue.status.allocated or {}).get("cpu") == "4" and queue.status.running == 1
+
+    await cluster.until(is_told, "the queue says what it holds")

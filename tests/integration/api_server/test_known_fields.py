@@ -1,0 +1,12 @@
+"""The embedded server knows the fields that the real one describes, no more and no fewer."""
+
+import pytest
+
+from stromboli.local.kinds.validation.known_fields import PLACE
+from testbed.field_table import field_table
+from testbed.plane import ControlPlane
+
+
+@pytest.mark.only("real", because="it is the one that knows")
+def test_the_table_of_fields_is_up_to_date(plane: ControlPlane) -> None:
+    assert field_table(plane) == PLACE.read_text(), "make it anew: python -m testbed.field_table"

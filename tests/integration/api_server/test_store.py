@@ -1,0 +1,52 @@
+"""The memory of the server: what it keeps, what it forgets, and who notices."""
+
+from __future__ import annotations
+
+import pytest
+
+from stromboli.local.api_server import store as store_module
+from stromboli.local.api_server.store import Collection, Store
+
+pytestmark = pytest.mark.only("embedded", because="it is about its own store")
+
+
+@pytest.fixture
+def short_memory(monkeypatch: pytest.MonkeyPatch) -> tuple[Store, Collection]:
+    """A store that remembers three changes at least and six at most."""
+    monkeypatch.setattr(store_module, "_HISTORY", 3)
+    store = Store()
+    return store, store.add_collection("", "things", "v1")
+
+
+def write(store: Store, collection: Collection, count: int) -> list[int]:
+    return [store.put(collection, ("", f"t{n}"), {"metadata": {"name": f"t{n}"}}).version for n in range(count)]
+
+
+def test_history_is_bounded(short_memory: tuple[Store, Collection]) -> None:
+    store, collection = short_memory
+    versions = write(store, collection, 20)
+    remembered = [change.entry.version for change in collection.changes_after(collection.forgotten)]
+    assert remembered == versions[-len(remembered) :]
+    assert 3 <= len(remembered) <= 6
+    assert collection.forgotten == versions[-len(remembered) - 1]
+    assert len(collection) == 20, "only the past is forgotten"
+
+
+def test_what_was_seen_may_be_forgotten(short_memory: tuple[Store, Collection]) -> None:
+    store, collection = short_memory
+    last = write(store, collection, 2)[-1]
+    store.version += 100
+    store.compact()
+    assert collection.forgotten == store.version
+    assert collection.last_forgotten_change == last
+    assert collection.changes_after(last) == []
+
+
+def test_namespaces_are_told_apart() -> None:
+    store = Store()
+    collection = store.add_collection("", "things", "v1")
+    for namespace, name in (("a", "x"), ("a-b", "x"), ("ab", "x"), ("a", "y"), ("b", "x")):
+        store.put(collection, (namespace, name), {"metadata": {"name": name}})
+    assert [entry.key for entry in collection.entries("a")] == [("a", "x"), ("a", "y")]
+    assert [entry.key for entry in collection.entries("a-b")] == [("a-b", "x")]
+    assert len(list(collection.entries())) == 5

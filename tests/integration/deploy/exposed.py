@@ -1,0 +1,50 @@
+"""What a living scheduler exposes: metrics, their labels, and the values these had."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from stromboli.admission.metrics import AdmissionMetrics
+from stromboli.binding.requests.metrics import BinderMetrics
+from stromboli.observability.endpoints import Rendered
+from stromboli.observability.metrics.scheduler import Metrics
+from tests.testing.cases.case import STANDARD
+from tests.testing.manifests.builders import gang, queue
+from tests.testing.world import cpus, living, policy_of
+
+#: By metric, by label, the values that were seen.
+Exposed = dict[str, dict[str, set[str]]]
+
+CAPABILITY = {"cpu": "8", "memory": "64Gi", "example.com/gpu": "4"}
+
+
+async def exposed() -> Exposed:
+    """A gang starts, another one waits, and the metrics are read as a Prometheus server reads them."""
+    metrics = Metrics()
+    metrics.unreadable("Pod")  # a server that is in order sends nothing that cannot be read
+    async with living(cpus(2), starts=False, policy=policy_of(STANDARD)) as world:
+        await world.start(metrics=metrics)
+        await world.create(queue("gold", capability=CAPABILITY), gang(2, 1, name="starts", queue="gold"))
+        await world.until_bound("starts", 2)
+        await world.create(gang(1, 6, name="waits", queue="gold"))
+        await world.until_says("waits", "Insufficient cpu")
+        await world.cycles()
+        return read(BinderMetrics()) | read(metrics) | read(webhook_metrics())
+
+
+def webhook_metrics() -> AdmissionMetrics:
+    """Of a webhook that has answered something."""
+    metrics = AdmissionMetrics()
+    metrics.judged("Pod", "CREATE", allowed=True)
+    metrics.answered("validate", 0.01)
+    return metrics
+
+
+def read(metrics: Rendered) -> Exposed:
+    found: Exposed = {}
+    for family in text_string_to_metric_families(metrics.render()[0].decode()):
+        for sample in family.samples:
+            labels = found.setdefault(sample.name, {})
+            for label, value in sample.labels.items():
+                labels.setdefault(label, set()).add(value)
+    return found

@@ -1,0 +1,32 @@
+"""Reservations in a living cluster: the head of the line is not overtaken, and starts when its room is there."""
+
+from __future__ import annotations
+
+from stromboli.kube.objects.catalogue import PODS
+from tests.testing.cases.case import configuration
+from tests.testing.invariants import check
+from tests.testing.manifests.builders import gang
+from tests.testing.world import cpus, living, policy_of
+
+RUN_TIME = "scheduling.stromboli.dev/run-time"
+EASY = configuration(
+    "gang", "predicates", actions="allocate, backfill", arguments={"backfill": {"strategy": "easy"}}
+)  # fmt: skip
+
+
+async def test_small_jobs_fill_the_hole_before_a_large_one_and_do_not_keep_it_waiting() -> None:
+    async with living(cpus(1), bare=True, policy=policy_of(EASY)) as world:
+        await world.create(gang(1, 3, name="old", annotations={RUN_TIME: "1h"}))
+        await world.until_bound("old", 1)
+        await world.create(gang(1, 4, name="large", annotations={RUN_TIME: "1h"}))
+        await world.until_true(lambda: "default/large" in world.scheduler.cluster.decisions.reservations)
+        await world.create(gang(1, 1, name="silent"), gang(1, 1, name="quick", annotations={RUN_TIME: "30m"}))
+        await world.until_bound("quick", 1)
+        await world.until_says("silent", "Insufficient cpu")
+        assert await world.bound("silent") == []
+        await world.delete(PODS, "quick-task-0", grace_period=0)
+        await world.until_says("silent", "kept for pods that were promised it")
+        await world.delete(PODS, "old-task-0", grace_period=0)
+        await world.until_bound("large", 1)
+        assert await world.bound("silent") == []
+        await check(world)

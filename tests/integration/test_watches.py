@@ -1,0 +1,68 @@
+"""What cannot be followed is said: where probes look, in the log, and in the metrics."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stromboli.binding.requests.binder import Binder
+from stromboli.local.api_server.faults import Answer, Match
+from stromboli.observability.metrics.scheduler import Metrics
+from tests.testing.manifests.builders import gang
+from tests.testing.world import cpus, living
+
+pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
+REQUIRED = Match(verb="watch", plural="podgroups")
+OPTIONAL = Match(verb="watch", plural="resourcequotas")
+
+
+async def test_a_kind_that_is_missing_is_named_everywhere(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "stromboli.watches")
+    metrics = Metrics()
+    async with living(cpus(1), bare=True, starts=False) as world:
+        world.faults.add(REQUIRED, Answer(404, "NotFound"), times=None)
+        await world.start(metrics=metrics)
+        await world.until_true(lambda: "cannot follow podgroups" in caplog.text, "the log says it")
+        assert "is the definition of this kind installed?" in caplog.text
+        assert "podgroups.scheduling.volcano.sh: 404" in (world.scheduler.feed.problem() or "")
+        assert 'stromboli_watch_up{resource="podgroups.scheduling.volcano.sh"} 0.0' in metrics.render()[0].decode()
+        assert 'stromboli_api_requests_total{code="404",method="GET"}' in metrics.render()[0].decode()
+        world.faults.clear()
+        await world.until_true(lambda: "can follow again: podgroups" in caplog.text, "the log says that it is over")
+        assert caplog.text.count("cannot follow podgroups") == 1
+        assert world.scheduler.feed.problem() is None
+
+
+async def test_a_binder_says_which_kind_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    async with living(cpus(1), bare=True, starts=False) as world:
+        world.faults.add(Match(verb="watch", plural="bindrequests"), Answer(404, "NotFound"), times=None)
+        binder = Binder(world.client, ())
+        running = asyncio.ensure_future(binder.run())
+        await world.until_true(lambda: "cannot follow bindrequests.scheduling" in caplog.text, "the log says it")
+        assert "is the definition of this kind installed?" in (binder.watches.problem() or "")
+        world.faults.clear()
+        await world.until_true(lambda: binder.watches.problem() is None, "it can be followed again")
+        binder.stop()
+        await running
+
+
+async def test_an_optional_kind_that_is_denied_is_told_and_keeps_nobody_from_working(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with living(cpus(1), bare=True, starts=False) as world:
+        world.faults.add(OPTIONAL, Answer(403, "Forbidden"), times=None)
+        await world.start()
+        await world.create(gang(1, 1, name="gang"))
+        await world.until_bound("gang", 1)
+        await world.until_true(lambda: "cannot follow resourcequotas: 403" in caplog.text, "the log says it")
+        assert world.scheduler.feed.problem() is None
+
+
+async def test_many_problems_are_told_in_few_words() -> None:
+    async with living(cpus(1), bare=True, starts=False) as world:
+        world.faults.add(Match(verb="watch"), Answer(401, "Unauthorized"), times=None)
+        await world.start()
+        await world.until_true(lambda: "401" in (world.scheduler.feed.problem() or ""))
+        await world.until_true(lambda: len((world.scheduler.feed.problem() or "").split("; ")) == 2)
+        assert (world.scheduler.feed.problem() or "").count("401") == 1

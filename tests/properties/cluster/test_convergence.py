@@ -1,0 +1,180 @@
+"""However news arrives, the cache ends up with the truth, and at no time do its books contradict its objects."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli import kube
+from stromboli.cluster.audit.auditor import Auditor, audit, view_of
+from stromboli.cluster.audit.comparison import compare
+from stromboli.cluster.audit.summary import summary_of
+from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.kube import KubeObject
+from tests.testing.random_clusters.effort import examples
+from tests.testing.random_clusters.event_orders import Chronicle, Report, chronicle_of, delivery_of
+from tests.testing.random_clusters.histories import started
+from tests.testing.random_clusters.worlds import RANK, SmallWorld, Traits, social_worlds, worlds
+
+FEW = Traits(most_nodes=3, pod_rules=3)
+#: From a seed: a chronicle makes more choices than an example may hold.
+randoms = st.integers(0, 1 << 32).map(Random)
+
+
+def check_truth(cluster: Cluster, truth: list[KubeObject]) -> None:
+    """The cache says what one says that has seen nothing but the end."""
+    fresh = Cluster()
+    for entry in truth:
+        fresh.apply(entry)
+    expected = view_of(fresh)
+    assert summary_of(view_of(cluster), expected.terms.counted) == summary_of(expected)
+    assert compare(cluster, truth) == []
+    assert audit(cluster) == []
+
+
+def report_all(mirror: Mirror, reports: list[Report], random: Random) -> None:
+    """Pass reports on; now and then a cycle looks at the cluster, or the auditor does."""
+    auditor = Auditor(mirror.cluster)
+    for report in reports:
+        (mirror.remove if report.is_gone else mirror.apply)(report.entry)
+        if random.random() < 0.03:
+            mirror.cluster.snapshot()
+        if random.random() < 0.03:
+            assert auditor.sample() == []
+
+
+def check_convergence(chronicle: Chronicle) -> None:
+    mirror = Mirror(Cluster())
+    report_all(mirror, delivery_of(chronicle), chronicle.random)
+    assert mirror.quarantine == {}
+    check_truth(mirror.cluster, list(chronicle.present.values()))
+
+
+@examples(60)
+@given(worlds(FEW), worlds(FEW), randoms)
+def test_every_delivery_ends_with_the_truth(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+    check_convergence(chronicle_of(past, present, random))
+
+
+@examples(40)
+@given(social_worlds(), social_worlds(), randoms)
+def test_tallies_of_terms_end_with_the_truth(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+    check_convergence(chronicle_of(past, present, random))
+
+
+def in_halves(group: kube.PodGroup) -> kube.PodGroup:
+    policy = kube.SubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=1)
+    return msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, sub_group_policy=[policy]))
+
+
+def promoted(pod: kube.Pod, random: Random) -> kube.Pod:
+    spec = msgspec.structs.replace(pod.spec, priority=random.choice([1, 5, 9]))
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+@examples(40)
+@given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
+def test_members_of_groups_come_and_go(world: SmallWorld, random: Random) -> None:
+    """Nothing else changes, so that the cache has no reason to begin anew."""
+    chronicle, mirror = Chronicle(random), Mirror(Cluster())
+    for entry in [*world.nodes, *world.queues, *map(in_halves, world.groups), *world.pods]:
+        chronicle.write(entry)
+    report_all(mirror, chronicle.changes, random)
+    mirror.cluster.snapshot()
+    told = len(chronicle.changes)
+    for pod in random.choices(world.pods, k=3 * len(world.pods)) if world.pods else ():
+        chronicle.delete(pod) if random.random() < 0.5 else chronicle.write(promoted(pod, random))
+    for change in chronicle.changes[told:]:
+        report_all(mirror, [change], random)
+        mirror.cluster.derived()
+    check_truth(mirror.cluster, list(chronicle.present.values()))
+
+
+def decide(cluster: Cluster, random: Random) -> None:
+    """Something is decided about somebody, or taken back."""
+    pods, nodes = cluster.pods(), list(cluster.structure.nodes)
+    if pods and nodes:
+        pod = random.choice(pods)
+        uid, node = pod.metadata.uid, random.choice([*nodes, "gone"])
+        random.choice([
+            lambda: cluster.assume(uid, node), lambda: cluster.forget(uid),
+            lambda: cluster.expect_leaving(uid), lambda: cluster.expect_staying(uid),
+            lambda: cluster.let_rest(uid), lambda: cluster.awaken(uid),
+        ])()  # fmt: skip
+    if cluster.groups:
+        key = random.choice(sorted(cluster.groups))
+        phase = random.choice(["Pending", "Inqueue", "Running"])
+        random.choice([lambda: cluster.set_phase(key, phase, hold=True), lambda: cluster.settle_phase(key)])()
+
+
+def take_back_everything(cluster: Cluster) -> None:
+    for uid in list(cluster.assumed):
+        cluster.forget(uid)
+    for pod in cluster.pods():
+        cluster.expect_staying(pod.metadata.uid)
+        cluster.awaken(pod.metadata.uid)
+    for key in cluster.groups:
+        cluster.settle_phase(key)
+
+
+@examples(60)
+@given(worlds(FEW), worlds(FEW), randoms)
+def test_decisions_that_come_to_nothing_leave_no_trace(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+    chronicle = chronicle_of(past, present, random)
+    mirror, auditor = Mirror(Cluster()), None
+    for report in delivery_of(chronicle):
+        (mirror.remove if report.is_gone else mirror.apply)(report.entry)
+        decide(mirror.cluster, random)
+        if random.random() < 0.03:
+            auditor = auditor or Auditor(mirror.cluster)
+            assert auditor.sample() == []
+    assert audit(mirror.cluster) == []
+    take_back_everything(mirror.cluster)
+    check_truth(mirror.cluster, list(chronicle.present.values()))
+
+
+@examples(40)
+@given(worlds(FEW), randoms)
+def test_a_decision_that_comes_true_is_counted_once(world: SmallWorld, random: Random) -> None:
+    """A room that was assumed is the room that the pod has in the end, or gives back for another."""
+    chronicle = Chronicle(random)
+    mirror = Mirror(Cluster())
+    for entry in world.objects:
+        chronicle.write(entry)
+    report_all(mirror, chronicle.changes, random)
+    told = len(chronicle.changes)
+    names = [node.metadata.name for node in world.nodes]
+    for pod in [pod for pod in world.pods if not pod.spec.node_name]:
+        mirror.cluster.assume(chronicle.present["Pod", pod.key].metadata.uid, random.choice(names))
+        chronicle.write(started(pod, random.choice(names)))
+    mirror.cluster.snapshot()
+    report_all(mirror, chronicle.changes[told:], random)
+    assert dict(mirror.cluster.assumed) == {}
+    check_truth(mirror.cluster, list(chronicle.present.values()))
+
+
+def alone(pod: kube.Pod) -> kube.Pod:
+    """As it was before a controller gave it a group."""
+    told = {key: value for key, value in (pod.metadata.annotations or {}).items() if key != GROUP_NAME}
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=told))
+
+
+@examples(30)
+@given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
+def test_pods_that_came_alone_are_given_groups(world: SmallWorld, random: Random) -> None:
+    chronicle, mirror = Chronicle(random), Mirror(Cluster())
+    for entry in [*world.nodes, *world.queues, *map(alone, world.pods)]:
+        chronicle.write(entry)
+    report_all(mirror, chronicle.changes, random)
+    mirror.cluster.snapshot()
+    told = len(chronicle.changes)
+    given_groups: list[KubeObject] = [*world.groups, *world.pods]
+    for entry in random.sample(given_groups, len(given_groups)):
+        chronicle.write(entry)
+    report_all(mirror, chronicle.changes[told:], random)
+    check_truth(mirror.cluster, list(chronicle.present.values()))

@@ -1,0 +1,81 @@
+"""A fresh start forgets what nobody uses and changes nothing else; what is asked for first is counted right."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.cluster.audit.auditor import audit, view_of
+from stromboli.cluster.audit.summary import summary_of
+from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.kube import KubeObject
+from tests.testing.random_clusters.effort import examples
+from tests.testing.random_clusters.histories import Event, cluster_of, history, identity, tell
+from tests.testing.random_clusters.worlds import SmallWorld, Traits, social_worlds, worlds
+
+FEW = Traits(most_nodes=3, pod_rules=2)
+#: From a seed: a history makes more choices than an example may hold.
+randoms = st.integers(0, 1 << 32).map(Random)
+
+
+def decide(cluster: Cluster, random: Random) -> None:
+    """Some pods are being bound, some evicted, some rest; some phases are being written."""
+    nodes = [*cluster.structure.nodes]
+    for pod in cluster.pods():
+        action = random.choice((cluster.let_rest, cluster.expect_leaving, None, None))
+        if not pod.spec.node_name and random.random() < 0.3:
+            cluster.assume(pod.metadata.uid, random.choice(nodes))
+        elif action is not None:
+            action(pod.metadata.uid)
+    for key in cluster.groups:
+        if random.random() < 0.3:
+            cluster.set_phase(key, "Inqueue", hold=True)
+
+
+@examples(30)
+@given(worlds(FEW), worlds(FEW), randoms)
+def test_a_fresh_start_changes_nothing_that_is_said(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+    cluster = Cluster()
+    tell(cluster, history(past, present, random))
+    decide(cluster, random)
+    decided = contents_of(cluster)
+    before, touched = view_of(cluster), {*cluster.books.touched}
+    sizes = cluster.reading.sizes
+    cluster.compact()
+    after = view_of(cluster)
+    assert summary_of(after) == summary_of(before, after.terms.counted)
+    assert cluster.books.touched == touched
+    assert audit(cluster) == []
+    again = contents_of(cluster)
+    assert (again.assumed, again.leaving, again.resting) == (decided.assumed, decided.leaving, decided.resting)
+    assert again.phases == decided.phases
+    assert {identity(entry) for entry in again.objects} == {identity(entry) for entry in decided.objects}
+    assert all(now <= then for now, then in zip(cluster.reading.sizes, sizes, strict=True))
+    fresh = cluster_with(contents_of(Cluster()))
+    for entry in again.objects:
+        fresh.apply(entry)
+    fresh.derived()
+    assert {*cluster.axis.names} == {*fresh.axis.names}
+    assert {*cluster.reading.terms.counted} == {*fresh.reading.terms.counted}
+
+
+def told_one_by_one(entries: list[KubeObject]) -> Cluster:
+    """A cluster that somebody looks at after every object, so that nothing is derived from all of them at once."""
+    cluster = Cluster()
+    tell(cluster, [Event(entry, pauses=True) for entry in entries])
+    return cluster
+
+
+@examples(30)
+@given(st.one_of(social_worlds(), worlds(Traits(most_nodes=3, pod_rules=1))), randoms)
+def test_terms_that_come_one_by_one_are_counted_as_if_all_had_been_there(world: SmallWorld, random: Random) -> None:
+    structure = [*world.nodes, *world.queues, *world.priorities, *world.groups]
+    pods = [*world.pods]
+    random.shuffle(pods)
+    cluster, fresh = told_one_by_one([*structure, *pods]), cluster_of([*structure, *pods])
+    expected = view_of(fresh)
+    assert summary_of(view_of(cluster), expected.terms.counted) == summary_of(expected)
+    assert audit(cluster) == []

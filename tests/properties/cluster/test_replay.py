@@ -1,0 +1,71 @@
+"""A dump decides what the cluster decided from which it was taken, whatever the cluster has been through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.cluster.dump.contents import contents_of
+from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.config.configuration import DEFAULT_TEXT
+from stromboli.core.session.session import Session
+from stromboli.planner.replay import changed_decisions, recorded_decisions, replay
+from tests.testing.random_clusters.effort import examples
+from tests.testing.random_clusters.engine import program_of
+from tests.testing.random_clusters.histories import cluster_of, history, identity, tell
+from tests.testing.random_clusters.worlds import SmallWorld, Traits, worlds
+
+SMALL = Traits(most_nodes=5)
+#: A session belongs to the program that was opened last, so sessions that are compared have one each.
+HERE, ELSEWHERE = program_of(), program_of()
+
+
+def back_from_file(dump: Dump) -> Dump:
+    with TemporaryDirectory() as folder:
+        write_dump(Path(folder) / "dump", dump)
+        return read_dump(Path(folder) / "dump")
+
+
+def decide_something(cluster: Cluster, random: Random) -> None:
+    """Some of what a cycle decides is under way, some is forgotten again."""
+    session = Session(cluster.snapshot(), HERE)
+    session.run()
+    for bind in (bind for statement in session.decisions.binds for bind in statement):
+        if random.random() < 0.5:
+            cluster.assume(bind.task.uid, bind.node)
+    for key, status in session.statuses.items():
+        if random.random() < 0.5:
+            cluster.set_phase(key, status.phase, hold=random.random() < 0.5)
+    for pod in cluster.pods():
+        if pod.spec.node_name and random.random() < 0.1:
+            cluster.expect_leaving(pod.metadata.uid)
+        elif random.random() < 0.1:
+            cluster.let_rest(pod.metadata.uid)
+
+
+@examples(60)
+@given(worlds(SMALL), worlds(SMALL), st.integers(0, 1 << 32).map(Random), st.sampled_from([0, 7]))
+def test_a_dump_decides_the_same(past: SmallWorld, present: SmallWorld, random: Random, seed: int) -> None:
+    cluster = Cluster(seed=seed)
+    tell(cluster, history(past, present, random))
+    decide_something(cluster, random)
+    contents = contents_of(cluster)
+    session = Session(cluster.snapshot(1_000.0), HERE, seed=seed)
+    session.run()
+    dump = Dump(contents, 1_000.0, DEFAULT_TEXT, {}, recorded_decisions(session))
+    assert changed_decisions(dump.decisions or {}, replay(back_from_file(dump), ELSEWHERE)) == []
+
+
+@examples(20)
+@given(worlds(SMALL))
+def test_what_a_dump_holds_is_what_was_there(world: SmallWorld) -> None:
+    contents = contents_of(cluster_of(world.objects))
+    back = back_from_file(Dump(contents)).contents
+    assert sorted(back.objects, key=identity) == sorted(contents.objects, key=identity)
+    assert replace(back, objects=()) == replace(contents, objects=())

@@ -1,0 +1,200 @@
+"""The best domain is found without trying all of them; sums over domains are what adding up gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from stromboli.core.actions.allocate.domain_search import DomainSearch
+from stromboli.core.config.configuration import parse_configuration
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.topology.hypernodes import HyperNode, HyperNodeTree
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
+from stromboli.core.session.statement import Plan, Statement
+from stromboli.core.topology.domain_capacity import DomainRoom
+from stromboli.core.topology.domain_search_records import Look, SearchAccount
+from stromboli.core.topology.domain_sums import DomainSums, IdleAmounts
+from stromboli.planner.virtual_cluster import World
+from tests.testing.cases.case import BUILT_IN, Case, configuration, objects
+from tests.testing.manifests.builders import Manifest, gang, node, running
+from tests.testing.manifests.hypernodes import HARD_BLOCK, HARD_RACK, SOFT, block, racks
+from tests.testing.random_clusters.effort import examples
+
+AWARE = configuration("gang", "predicates", "binpack", "nodeorder", "network-topology-aware")
+
+
+class TryingAll(DomainSearch):
+    """Tries every domain of a group, and takes the best of those that would do."""
+
+    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look) -> bool:
+        plans: dict[str, Plan] = {}
+        for domain in look.domains:
+            self._place_inside(statement, tasks, domain, account.needed)
+            if self._can_start(statement):
+                plans[domain.name] = statement.save()
+            statement.rollback(0)
+        found = [domain for domain in look.domains if domain.name in plans]
+        if not found:
+            return False
+        scores = self._session.domain_scores(self._job, found)
+        best = min(found, key=lambda domain: (-scores[domain.name], -(look.holds(domain.place) or 0), domain.name))
+        return statement.recover(plans[best.name])
+
+
+@contextmanager
+def trying_all() -> Iterator[None]:
+    kept = DomainSearch._place_in_best
+    DomainSearch._place_in_best = TryingAll._place_in_best  # type: ignore[assignment,method-assign]
+    try:
+        yield
+    finally:
+        DomainSearch._place_in_best = kept  # type: ignore[method-assign]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> list[Manifest]:
+    letters = "abcdefghij"[: draw(st.integers(2, 10))]
+    world: list[Any] = [node(letter, draw(st.integers(1, 4))) for letter in letters]
+    cuts = sorted(draw(st.sets(st.integers(1, len(letters) - 1), max_size=4)))
+    groups = [letters[start:end] for start, end in zip([0, *cuts], [*cuts, len(letters)], strict=True)]
+    world += racks(*groups)
+    half = draw(st.integers(0, len(groups)))
+    world += [block("left", 2, *(f"rack-{n}" for n in range(half)))] if half else []
+    for number in range(draw(st.integers(0, 4))):
+        world.append(running(draw(st.sampled_from(letters)), name=f"old-{number}", releasing=draw(st.booleans())))
+    for number in range(draw(st.integers(1, 4))):
+        size, wish = draw(st.integers(1, 4)), draw(st.sampled_from((HARD_RACK, HARD_BLOCK, SOFT)))
+        least = draw(st.integers(1, size))
+        world.append(gang(size, draw(st.integers(1, 2)), name=f"job-{number}", minimum=least, topology=wish))
+    return world
+
+
+@examples(150)
+@given(networks())
+def test_the_first_that_works_is_the_best_that_works(world: list[Manifest]) -> None:
+    case = Case("", world, binds="", conf=AWARE)
+    found = case.plan()
+    with trying_all():
+        tried = case.plan()
+    assert (found.binds, found.pipelined) == (tried.binds, tried.pipelined)
+
+
+@examples(100)
+@given(networks())
+def test_hard_wishes_are_kept(world: list[Manifest]) -> None:
+    case = Case("", world, binds="", conf=AWARE)
+    plan = case.plan()
+    tree = plan.session.snapshot.hyper_nodes
+    index = plan.session.nodes.index
+    for job in plan.session.jobs.values():
+        wish = job.spec.topology
+        rows = [index[plan.binds[task.key]] for task in job.tasks.values() if task.key in plan.binds]
+        if wish is not None and wish.hard and wish.highest_tier is not None and rows:
+            assert tree.tiers[tree.around_nodes(rows)] <= wish.highest_tier
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[list[Manifest], list[list[int]], int]:
+    """Racks of one block with holes of several sizes, the holes, and a job of one class that no rack can hold."""
+    holes = draw(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=2, max_size=6))
+    assume(sum(map(sum, holes)) > max(map(sum, holes)))
+    count = draw(st.integers(max(map(sum, holes)) + 1, sum(map(sum, holes))))
+    letters = iter("abcdefghijklmnopqr")
+    groups = ["".join(next(letters) for _ in rack) for rack in holes]
+    used = draw(st.integers(0, 2))
+    sizes = zip("".join(groups), (hole + used for rack in holes for hole in rack), strict=True)
+    world: list[Any] = [node(name, size) for name, size in sizes]
+    world += [*racks(*groups), block("block", 2, *(f"rack-{number}" for number in range(len(groups))))]
+    world += [running("".join(groups), cpu=used)] if used else []
+    wish = draw(st.sampled_from((HARD_BLOCK, SOFT)))
+    return [*world, *gang(count, name="job", topology=wish)], holes, count
+
+
+def test_as_few_racks_are_used_as_the_true_optimum(record_property: Callable[[str, object], None]) -> None:
+    beyond: Counter[int] = Counter()
+
+    @examples(120)
+    @given(crowds())
+    def check(crowd: tuple[list[Manifest], list[list[int]], int]) -> None:
+        world, holes, count = crowd
+        plan = Case("", world, binds="", conf=AWARE).plan()
+        tree, index = plan.session.snapshot.hyper_nodes, plan.session.nodes.index
+        used = {int(tree.lowest[index[place]]) for key, place in plan.binds.items() if key.startswith("default/job")}
+        assert len(plan.binds) == count
+        room = [sum(rack) for rack in holes]
+        fewest = min(
+            number
+            for number in range(1, len(room) + 1)
+            if any(sum(some) >= count for some in combinations(room, number))
+        )
+        beyond[len(used) - fewest] += 1
+        assert len(used) <= fewest + 1
+
+    check()
+    record_property("worlds in which it was optimal", f"{beyond[0]} of {beyond.total()}")
+    assert beyond[0] == beyond.total(), "where there is one class, the room of racks is known exactly"
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> HyperNodeTree:
+    """Domains in up to three tiers; nodes may be in several that know nothing of each other."""
+    nodes = draw(st.integers(1, 8))
+    rows = st.sets(st.integers(0, nodes - 1))
+    leaves = [HyperNode(f"leaf-{n}", 1, "", f"mid-{n % 2}", tuple(draw(rows))) for n in range(draw(st.integers(0, 4)))]
+    middle = [HyperNode(f"mid-{n}", 2, "", "", tuple(draw(rows))) for n in range(draw(st.integers(0, 2)))]
+    return HyperNodeTree(nodes, [*leaves, *middle])
+
+
+@examples(150)
+@given(trees(), st.data())
+def test_sums_are_those_of_the_nodes(tree: HyperNodeTree, data: st.DataObject) -> None:
+    amounts = np.array(data.draw(st.lists(st.integers(0, 9), min_size=tree.nodes, max_size=tree.nodes)))
+    assert tree.sums(amounts).tolist() == [int(amounts[tree.rows(place)].sum()) for place in range(tree.top + 1)]
+    for place in range(tree.top):
+        assert set(tree.rows(place)) <= set(tree.rows(tree.around[place][1]))
+        assert tree.tiers[place] < tree.tiers[tree.around[place][1]]
+    for row in range(tree.nodes):
+        assert row in tree.rows(int(tree.lowest[row]))
+
+
+@examples(60)
+@given(networks(), st.integers(0, 1000))
+def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None:
+    case = Case("", world, binds="", conf=AWARE)
+    session = _opened(case)
+    tree, ledger = session.snapshot.hyper_nodes, session.ledger
+    sums, later = (DomainSums(tree, ledger, IdleAmounts(ledger, 0, later=later)) for later in (False, True))
+    room, search = session.domain_room, session.search
+
+    def check(task: Task) -> None:
+        assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
+        assert later.now().tolist() == tree.sums(ledger.all_rows.future_idle(0)).tolist()
+        counted_anew = DomainRoom(search, ledger)
+        assert room.idle(tree, task.task_class).tolist() == counted_anew.idle(tree, task.task_class).tolist()
+        assert room.tasks_that_fit(tree, [task]).tolist() == counted_anew.tasks_that_fit(tree, [task]).tolist()
+
+    random = np.random.default_rng(seed)
+    for job in list(session.jobs.values()):
+        for task in session.pending(job):
+            check(task)
+            rows = [row for row in range(len(session.nodes)) if search.admits(task, row)]
+            if rows:
+                with session.statement() as statement:
+                    statement.place(task, int(random.choice(rows)))
+                    check(task)
+                    if random.random() < 0.5:
+                        statement.keep()
+            check(task)
+
+
+def _opened(case: Case) -> Session:
+    program = Program(parse_configuration(case.conf, BUILT_IN), BUILT_IN)
+    return Session(World(objects(case.manifests), program).snapshot(), program)

@@ -1,0 +1,143 @@
+"""What reservations promise, in random small workloads, when pods end exactly when they said."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.core.session.session import Session
+from stromboli.simulator.measurements import JobStory, Measurements
+from stromboli.simulator.simulation import Simulation
+from tests.testing.cases.case import configuration
+from tests.testing.manifests.builders import Manifest, gang_of, node, pod
+from tests.testing.random_clusters.effort import examples
+from tests.testing.simulations import ARRIVES_AFTER, RUN_TIME, job, simulate, simulation, strategy
+
+#: A job: how many pods, cpu of each, minutes it runs, and the minute at which it comes.
+Shape = tuple[int, int, int, int]
+shapes = st.lists(
+    st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 12), st.integers(0, 9)), min_size=2, max_size=9
+)
+sizes = st.lists(st.integers(1, 5), min_size=1, max_size=4)
+
+
+def in_order(jobs: list[Shape]) -> list[Shape]:
+    """By arrival; the names say who is first among those that come together."""
+    return sorted(jobs, key=lambda shape: shape[3])
+
+
+def manifests(jobs: list[Shape], cpus: list[int]) -> list[Manifest]:
+    nodes = [node(letter, cpu) for letter, cpu in zip("abcd", cpus, strict=False)]
+    return nodes + [each for n, shape in enumerate(jobs) for each in job(f"job-{n}", *shape)]
+
+
+def first_to_wait(measured: Measurements) -> JobStory | None:
+    """The job that was the head of the line first. Nobody waited before it."""
+    waited = [story for story in measured.jobs.values() if story.promised is not None]
+    return min(waited, key=lambda story: (story.arrived, story.key), default=None)
+
+
+@examples(60)
+@given(jobs=shapes, cpus=sizes)
+def test_the_head_of_the_line_starts_no_later_than_if_nobody_came_after_it(jobs: list[Shape], cpus: list[int]) -> None:
+    jobs = in_order(jobs)
+    measured = simulate(manifests(jobs, cpus), conf=strategy("easy"))
+    head = first_to_wait(measured)
+    if head is None:
+        return
+    place = int(head.key.rpartition("-")[2])
+    alone = simulate(manifests(jobs[: place + 1], cpus), conf=strategy("easy")).jobs[head.key]
+    assert head.started is not None
+    assert alone.started is not None
+    assert head.started <= alone.started
+    assert head.started <= (head.promised or 0)
+
+
+@examples(60)
+@given(jobs=shapes, cpus=sizes)
+def test_nobody_starts_later_than_first_promised(jobs: list[Shape], cpus: list[int]) -> None:
+    measured = simulate(manifests(in_order(jobs), cpus), conf=strategy("conservative"))
+    late = {
+        key: (story.promised, story.started)
+        for key, story in measured.jobs.items()
+        if story.promised is not None and (story.started is None or story.started > story.promised)
+    }
+    assert late == {}
+
+
+#: A gang of different pods: the cpu of each, whether the first is only for node a, minutes it runs, and its arrival.
+Mixture = tuple[list[int], bool, int, int]
+mixtures = st.lists(
+    st.tuples(
+        st.lists(st.integers(1, 4), min_size=1, max_size=4), st.booleans(), st.integers(1, 12), st.integers(0, 9)
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+def mixed(place: int, mixture: Mixture) -> list[Manifest]:
+    cpus, is_bound, run, after = mixture
+    notes = {RUN_TIME: f"{run}m", **({ARRIVES_AFTER: f"{after}m"} if after else {})}
+    pods = [pod(cpu, annotations=notes) for cpu in cpus]
+    if is_bound:
+        pods[0]["spec"]["nodeSelector"] = {"host": "a"}
+    return gang_of(*pods, name=f"job-{place}")
+
+
+@examples(40)
+@given(jobs=mixtures, cpus=sizes, scorer=st.sampled_from(["nodeorder", "binpack"]))
+def test_promises_are_kept_to_gangs_of_different_pods(jobs: list[Mixture], cpus: list[int], scorer: str) -> None:
+    """Where the usual choice of nodes finds no room at the promised time, the promised nodes are taken."""
+    jobs = sorted(jobs, key=lambda mixture: mixture[3])
+    nodes = [node(letter, cpu, labels={"host": letter}) for letter, cpu in zip("abcd", cpus, strict=False)]
+    arguments = {"backfill": {"strategy": "conservative"}}
+    conf = configuration("gang", "predicates", scorer, actions="allocate, backfill", arguments=arguments)
+    measured = simulate(nodes, [mixed(place, each) for place, each in enumerate(jobs)], conf=conf)
+    for story in measured.jobs.values():
+        if story.promised is not None:
+            assert story.started is not None
+            assert story.started <= story.promised
+
+
+@examples(40)
+@given(jobs=shapes, cpus=sizes, name=st.sampled_from(["easy", "conservative"]))
+def test_everybody_starts_that_fits_the_cluster(jobs: list[Shape], cpus: list[int], name: str) -> None:
+    """Nobody waits for ever behind a reservation."""
+    measured = simulate(manifests(in_order(jobs), cpus), conf=strategy(name))
+    for story in measured.jobs.values():
+        count, cpu, _, _ = in_order(jobs)[int(story.key.rpartition("-")[2])]
+        assert (story.started is not None) == (sum(size // cpu for size in cpus[:4]) >= count)
+
+
+@examples(40)
+@given(jobs=shapes, cpus=sizes, name=st.sampled_from(["easy", "conservative"]))
+def test_nothing_stays_set_aside(jobs: list[Shape], cpus: list[int], name: str) -> None:
+    """After a cycle the books say what runs, and nothing of what was imagined."""
+    run = simulation(manifests(in_order(jobs), cpus), conf=strategy(name))
+    _check_books(run)
+    run.run()
+
+
+def _check_books(run: Simulation) -> None:
+    decide = run.world.decide
+
+    def checked() -> Session:
+        session = decide()
+        ledger = session.ledger
+        layout, size = ledger.layout, ledger.layout.resources
+        placed = sum(len(statement) for statement in session.decisions.binds)
+        assert not ledger.held.any()
+        assert not ledger.books[layout.releasing : layout.allocatable].any()
+        whole = ledger.books[:size] + ledger.books[layout.used : layout.used + size]
+        assert (whole == ledger.books[layout.allocatable :]).all()
+        assert placed == sum(
+            1 for job in session.jobs.values() for task in job.tasks.values() if _is_new(session, task)
+        )
+        return session
+
+    run.world.decide = checked  # type: ignore[method-assign]
+
+
+def _is_new(session: Session, task: object) -> bool:
+    return session.ledger.status_of(task).word == "Binding"  # type: ignore[arg-type]

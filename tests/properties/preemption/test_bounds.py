@@ -1,0 +1,48 @@
+"""What room costs at least is the same whether it is found for all nodes at once or for each alone."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.tasks.task import TaskStatus
+from stromboli.core.preemption import Terms, Truce
+from stromboli.core.preemption.candidates import Pool
+from stromboli.core.preemption.node_ranking import NodeRanking
+from stromboli.core.session.session import Session
+from tests.properties.preemption.test_victims import Contest, contests, world_of
+from tests.testing.random_clusters.effort import examples
+
+
+def terms_of(session: Session, question: str) -> Terms:
+    def reaches(claimant: Job, victim: Job) -> bool:
+        return (victim.queue == claimant.queue) == (question == "preemptable")
+
+    return Terms(
+        action="test",
+        question=question,
+        statuses=(TaskStatus.BOUND, TaskStatus.RUNNING),
+        lawful=session.preemptable,
+        reaches=reaches,
+        own_queue=question == "preemptable",
+        truce=Truce(session, "0s"),
+        may_claim=lambda _: None,
+    )
+
+
+@examples(150)
+@given(contests(), st.sampled_from(("preemptable", "reclaimable")), st.booleans())
+def test_columns_say_what_each_node_says(contest: Contest, question: str, by_victims_alone: bool) -> None:
+    world = world_of(contest)
+    session = Session(world.snapshot(), world._program)
+    for job in session.waiting:
+        pool = Pool(session, terms_of(session, question), session.jobs.values())
+        if pool.tells_claimants_apart(job):
+            continue
+        for task in session.pending(job):
+            ranking = NodeRanking(session, pool, task, by_victims_alone=by_victims_alone)
+            alone = {row: ranking.bound(row) for row in range(len(session.nodes))}
+            possible = [row for row, bound in alone.items() if bound is not None]
+            assert dict(ranking._bounds_over_columns(possible)) == {row: alone[row] for row in possible}
+            assert {row for _, row, _ in ranking._heap} <= set(possible)

@@ -1,0 +1,91 @@
+"""What holds for every account, whatever the world: asking for it changes nothing, and it tells of everybody."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from hypothesis import given
+
+from stromboli.core.config.configuration import parse_configuration
+from stromboli.core.session.decision_records import Accounts
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
+from stromboli.planner.evictions import accounts_of
+from stromboli.planner.virtual_cluster import World
+from tests.properties.preemption.test_victims import Contest, contests
+from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects, plugin
+from tests.testing.manifests.builders import gang, nodes, priority_class, running
+from tests.testing.random_clusters.effort import examples
+
+CONTESTS = contests()
+FULL = [
+    nodes(2, 1), priority_class("high", 9), running("aa", name="old"), gang(1, 1, name="new", priority="high"),
+    gang(1, 5, name="huge", priority="high"),
+]  # fmt: skip
+PREEMPT = configuration(
+    "priority", plugin("gang", enablePreemptable=False), "predicates", actions="allocate, preempt"
+)  # fmt: skip
+
+
+def program_of(conf: str) -> Program:
+    return Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
+
+
+def decided(session: Session) -> object:
+    """Everything that a cycle decides, without the words."""
+    decisions = session.decisions
+    return (
+        [[(bind.task.key, bind.node) for bind in statement] for statement in decisions.binds],
+        [(each.task.key, each.reason, each.claimant) for each in decisions.evictions],
+        decisions.nominations,
+        {key: [reason.code for reason in refusal.reasons] for key, refusal in session.refusals.items()},
+    )
+
+
+@examples(80)
+@given(CONTESTS)
+def test_asking_for_accounts_changes_no_decision(contest: Contest) -> None:
+    program, given_objects = program_of(contest.conf), objects(contest.manifests)
+    silent, telling = World(given_objects, program), World(given_objects, program)
+    for _ in range(2):
+        assert decided(telling.run_cycle(Accounts())) == decided(silent.run_cycle())
+
+
+@examples(50)
+@given(CONTESTS)
+def test_every_eviction_has_a_claimant_a_right_and_nobody_twice(contest: Contest) -> None:
+    session = World(objects(contest.manifests), program_of(contest.conf)).run_cycle(Accounts())
+    evicted = {each.task.key for each in session.decisions.evictions}
+    accounts = accounts_of(session)
+    assert accounts.keys() == evicted
+    for account in accounts.values():
+        assert account.claimant_pod in {task.key for task in session.jobs[account.claimant].tasks.values()}
+        assert account.decisive is not None
+        assert account.decisive.right or account.decisive.plugin == "gang"
+        stays = [name for objection in account.spared for name in objection.objects]
+        assert len(stays) == len(set(stays))
+        assert account.pod not in stays
+
+
+@examples(50)
+@given(CONTESTS)
+def test_every_refused_claim_names_a_rule(contest: Contest) -> None:
+    session = World(objects(contest.manifests), program_of(contest.conf)).run_cycle(Accounts())
+    assert session.accounts is not None
+    for refusals in session.accounts.refusals.values():
+        for refusal in refusals:
+            assert all(each.objects and each.why for each in refusal.objections)
+            assert refusal.objections or "no running pod" in refusal.reason.detail
+
+
+def test_who_does_not_ask_is_told_nothing_and_keeps_nothing() -> None:
+    program = program_of(PREEMPT)
+    session = World(objects(flattened(FULL)), program).run_cycle()
+    assert session.decisions.evictions
+    assert (session.accounts, session.eviction_notes) == (None, {})
+    gone = weakref.ref(session)
+    del session
+    World(objects(flattened(nodes(1, 1))), program).run_cycle()
+    gc.collect()
+    assert gone() is None, "the next cycle leaves nothing of the last one"

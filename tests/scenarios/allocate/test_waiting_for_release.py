@@ -1,0 +1,132 @@
+"""Rooms that become free: pods that are being deleted, nominated nodes, gates, and the next cycle."""
+
+import pytest
+
+from tests.testing.cases.case import Case, configuration
+from tests.testing.cases.probe_actions import ASKING
+from tests.testing.manifests.builders import foreign, gang, gang_of, group, node, nodes, pod, pods, queue, running
+
+LEAVING = {"cpu": 2, "releasing": True}
+
+RELEASE = [
+    Case(
+        "a room is held until its pod is gone",
+        nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2), binds="A",
+        reasons={"gang": ["1 task will start once the pods that are being released are gone"]},
+        codes={"gang": ["WaitingForRelease"]},
+    ),
+    Case("a pod that stays leaves nothing to wait for", nodes(2, 1), running("a", cpu=2), gang(1, cpu=2), binds="-"),
+    Case("any pod that leaves makes room", nodes(2, 1), foreign("a", **LEAVING), gang(1, cpu=2), binds="A"),
+    Case("a free node is better than one to wait for", nodes(2, 2), running("a", **LEAVING), gang(1, cpu=2), binds="b"),
+    Case(
+        "the whole gang waits for the room of one: nobody is bound",
+        nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2), binds="-A",
+    ),
+    Case(
+        "a gang that will not be whole holds nothing",
+        nodes(4, 1), running("a", **LEAVING), gang(3, cpu=2, name="first"), gang(1, cpu=2, name="second"),
+        binds="--- a",
+    ),
+    Case(
+        "a held room is not given away in the same cycle",
+        nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="A -",
+    ),
+    Case(
+        "what a waiting gang has already is not given away either",
+        nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="-A -",
+    ),
+    Case(
+        "a held room includes what is free beside it",
+        nodes(4, 1), running("a", **LEAVING), gang(1, cpu=4, name="first"), gang(1, cpu=2, name="second"), binds="A -",
+    ),
+    Case(
+        "room that is made in a cycle is seen in it, also by those who were refused before",
+        nodes(1, 1), running("a"), gang(1, name="first"), gang(1, name="second"),
+        conf=configuration("gang", "predicates", actions="enqueue, allocate, evict-preemptable, allocate"),
+        extensions=ASKING, evicts=["old-task-0"], binds="A -",
+    ),
+    Case(
+        "a held room counts for the queue",
+        nodes(2, 2), queue("small", capability={"cpu": 2}), running("a", **LEAVING), foreign("b", cpu=2),
+        gang(1, cpu=2, name="first", queue="small"), gang(1, cpu=2, name="second", queue="small"),
+        conf=configuration("gang", "proportion", "predicates"), binds="A -", codes={"second": ["QueueShareExhausted"]},
+    ),
+    Case(
+        "without the plugin the first that waits is content",
+        nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2), conf=configuration("predicates"), binds="aA",
+    ),
+    Case(
+        "the minimum is bound, the rest waits for its room",
+        nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, minimum=1), binds="aA",
+    ),
+]  # fmt: skip
+
+NOMINATED = [
+    Case("a nominated node is tried first", nodes(2, 2), gang(1, nominated="b"), binds="b"),
+    Case("a nominated node that is gone is forgotten", nodes(2, 1), gang(1, nominated="z"), binds="a"),
+    Case("a nominated node that is full is forgotten", nodes(2, 1), node("b", 0), gang(1, nominated="b"), binds="a"),
+    Case(
+        "a nominated node that refuses the pod is forgotten",
+        nodes(2, 1), node("b", 2, taints=["gpu=true:NoSchedule"]), gang(1, nominated="b"), binds="a",
+    ),
+    Case(
+        "a nominated node is waited for while another is free",
+        nodes(2, 2), running("b", **LEAVING), gang(1, cpu=2, nominated="b"), binds="B",
+    ),
+    Case(
+        "each member goes to its own nominated node",
+        nodes(2, 3), gang_of(pod(nominated="c"), pod(nominated="b"), pod()), binds="cba",
+    ),
+    Case(
+        "a nominated member that fits does not save a gang that does not",
+        nodes(1, 2), gang_of(pod(nominated="b"), pod(2)), binds="--",
+    ),
+    Case(
+        "what a nominated gang could have, others of its class can still have",
+        nodes(2, 1), gang_of(pod(nominated="a"), pod(), pod(), name="first"), gang(2, name="second"), binds="--- aa",
+    ),
+]  # fmt: skip
+
+GATES = [
+    Case(
+        "a gated pod is left alone",
+        nodes(2, 1), gang(1, gated=True), binds="-", reasons={"gang": ["scheduling gates hold back 1 pod"]},
+        codes={"gang": ["SchedulingGated"]},
+    ),
+    Case("a gated member leaves its gang short", nodes(4, 1), gang_of(pod(), pod(gated=True)), binds="--"),
+    Case("a gated member that is not needed", nodes(4, 1), gang_of(pod(), pod(gated=True), minimum=1), binds="a-"),
+    Case("a gated pod that asks for nothing", nodes(4, 1), gang_of(pod(0, gated=True), minimum=0), binds="-"),
+]  # fmt: skip
+
+CYCLES = [
+    Case("bound pods run in the next cycle", nodes(2, 1), gang(2), cycles=2, binds="aa", phases={"gang": "Running"}),
+    Case("nothing is bound twice", nodes(4, 1), gang(2), gang(3, name="next"), cycles=3, binds="aa ---"),
+    Case(
+        "pods that are being deleted are gone in the next cycle",
+        nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2), cycles=2, binds="a",
+    ),
+    Case(
+        "who is let in in one cycle keeps its place in the next",
+        nodes(1, 1), gang(2), cycles=2, binds="--", phases={"gang": "Inqueue"},
+    ),
+    Case(
+        "actions run in their order: with enqueue at the end the second cycle places",
+        nodes(2, 1), gang(2), conf=configuration("gang", actions="allocate, enqueue"), cycles=2, binds="aa",
+    ),
+    Case(
+        "and the first does not",
+        nodes(2, 1), gang(2), conf=configuration("gang", actions="allocate, enqueue"), binds="--",
+        phases={"gang": "Inqueue"},
+    ),
+    Case(
+        "what was bound in one cycle is used in the next",
+        nodes(3, 1), gang(2, name="first"), group("second", 2, phase="Inqueue"), gang(2, name="second")[1:], cycles=2,
+        binds="aa --", reasons={"second": ["0/1 nodes are available: 1 Insufficient cpu."]},
+    ),
+    Case("pods that ask for nothing come with the last action", nodes(1, 1), gang_of(pod(), *pods(2, 0)), binds="aaa"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RELEASE + NOMINATED + GATES + CYCLES, ids=str)
+def test_waiting_for_release(case: Case) -> None:
+    case.check()

@@ -1,0 +1,329 @@
+"""Backfill with a strategy: who waits has a reservation, and others may fill the hole before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.testing.cases.case import Case, Tier, configuration
+from tests.testing.manifests.builders import (
+    Manifest,
+    foreign,
+    gang,
+    gang_of,
+    node,
+    nodes,
+    pod,
+    priority_class,
+    queue,
+    running,
+)
+
+NOON = "2026-01-01T12:00:00Z"
+RUN_TIME = "scheduling.stromboli.dev/run-time"
+WAITS_ON_CPU = "0/1 nodes are available: 1 Insufficient cpu."
+KEPT = "0/1 nodes are available: 1 node(s) had room that is kept for pods that were promised it."
+AWAY_FROM_WEB = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "host"}
+        ]
+    }
+}
+PORT = [{"containerPort": 80, "hostPort": 80}]
+
+
+def strategy(name: str, *plugins: str | Manifest | Tier, actions: str = "allocate, backfill", **more: object) -> str:
+    arguments = {"backfill": {"strategy": name, **more}}
+    return configuration(*(plugins or ("gang", "predicates")), actions=actions, arguments=arguments)
+
+
+EASY, CONSERVATIVE = strategy("easy"), strategy("conservative")
+
+
+def declared(run_time: str | None, facts: dict[str, Any]) -> dict[str, Any]:
+    return {**facts, "annotations": {RUN_TIME: run_time}} if run_time else facts
+
+
+def busy(places: str, cpu: object, left: str | None, *, name: str = "busy", **facts: Any) -> list[Manifest]:
+    """Pods that run since noon, which is now, and end in so much time; never when nothing is said."""
+    return running(places, cpu, name=name, placed=NOON, **declared(left, facts))
+
+
+def job(name: str, count: int, cpu: object, run_time: str | None = None, **facts: Any) -> Any:
+    """A gang that arrived at noon. Of those that came together the first by name is served first."""
+    return gang(count, cpu, name=name, created=NOON, **declared(run_time, facts))
+
+
+#: A node of four, half of it taken for an hour by somebody; the head of the line needs all of it.
+HALF = [*nodes(4, 1), *busy("a", 2, "1h")]
+HEAD = job("a-head", 1, 4, "1h")
+
+EASY_CASES = [
+    Case("nobody is held back by default", HALF, HEAD, job("b", 1, 2), binds="- a"),
+    Case(
+        "nor when the strategy is spelled out", HALF, HEAD, job("b", 1, 2), conf=strategy("best-effort"), binds="- a"
+    ),
+    Case(
+        "who does not say how long it runs does not pass the head of the line",
+        HALF, HEAD, job("b", 1, 2), conf=EASY, binds="- -",
+        reasons={
+            "a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "b": [
+                KEPT,
+                "room that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it does not say how "
+                "long it runs",
+            ],
+        },
+        codes={"a-head": ["StartReserved", "InsufficientResource"], "b": ["RoomReserved", "RoomHeld"]},
+    ),
+    Case("who has ended by then may fill the hole", HALF, HEAD, job("b", 1, 2, "30m"), conf=EASY, binds="- a"),
+    Case("to the second", HALF, HEAD, job("b", 1, 2, "1h"), conf=EASY, binds="- a"),
+    Case(
+        "and not a second longer",
+        HALF, HEAD, job("b", 1, 2, "1h1s"), conf=EASY, binds="- -",
+        reasons={
+            "b": [
+                KEPT,
+                "room that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run until "
+                "2026-01-01T13:00:01Z",
+            ]
+        },
+    ),
+    Case("the deadline of a pod counts, too", HALF, HEAD, job("b", 1, 2, activeDeadlineSeconds=1800), conf=EASY,
+         binds="- a"),
+    Case("the shorter one does: the deadline", HALF, HEAD, job("b", 1, 2, "9h", activeDeadlineSeconds=1800), conf=EASY,
+         binds="- a"),
+    Case("the shorter one does: the annotation", HALF, HEAD, job("b", 1, 2, "30m", activeDeadlineSeconds=90000),
+         conf=EASY, binds="- a"),
+    Case(
+        "what cannot be read is as good as nothing, and said",
+        HALF, HEAD, job("b", 1, 2, "half an hour"), conf=EASY, binds="- -",
+        warnings=[
+            f"Pod default/b-task-0: metadata.annotations[{RUN_TIME}]: 'half an hour' is not a duration; write one such "
+            "as 90s, 30m or 1h30m; until then it is passed over"
+        ],
+    ),
+    Case(
+        "the deadline counts beside what cannot be read",
+        HALF, HEAD, job("b", 1, 2, "0s", activeDeadlineSeconds=60), conf=EASY, binds="- a",
+        warnings=[
+            f"Pod default/b-task-0: metadata.annotations[{RUN_TIME}]: '0s' is not between nothing and a hundred years; "
+            "until then it is passed over"
+        ],
+    ),
+    Case(
+        "all pods of a job must have ended",
+        nodes(4, 1), busy("a", 2, "1h"), HEAD,
+        gang_of(pod(1, annotations={RUN_TIME: "1m"}), pod(1, annotations={RUN_TIME: "9h"}), name="b", created=NOON),
+        conf=EASY, binds="- --",
+    ),
+    Case(
+        "another node is not touched", nodes(4, 2), busy("ab", 2, "1h"), busy("b", 1, None, name="ever"), HEAD,
+        job("b", 1, 1), conf=EASY, binds="- b",
+    ),
+    Case(
+        "nor is what the node has beside the reservation",
+        nodes(8, 1), busy("a", 2, "1h"), busy("a", 2, None, name="ever"), job("a-head", 1, 5, "1h"), job("b", 1, 1),
+        job("c", 1, 1), conf=EASY, binds="- a -",
+    ),
+    Case(
+        "whoever never ends helps no reservation: without one the line goes on",
+        nodes(4, 1), busy("a", 2, None), HEAD, job("b", 1, 2), conf=EASY, binds="- a",
+        reasons={"a-head": [WAITS_ON_CPU]},
+    ),
+    Case(
+        "the first node that will be free, not the one that never will",
+        nodes(4, 2), busy("a", 2, None), busy("b", 2, "2h", name="other"), HEAD, job("b", 1, 2), job("c", 1, 2),
+        conf=EASY, binds="- a -",
+    ),
+    Case(
+        "pods of other schedulers run for ever",
+        nodes(4, 1), foreign("a", 2, activeDeadlineSeconds=60), HEAD, job("b", 1, 2), conf=EASY, binds="- a",
+    ),
+    Case(
+        "who runs longer than declared ends soon",
+        nodes(4, 1), running("a", 2, name="late", placed="2026-01-01T10:00:00Z", annotations={RUN_TIME: "1h"}), HEAD,
+        job("b", 1, 2, "1m"), job("c", 1, 1, "2m"), conf=EASY, binds="- a -",
+        reasons={"a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T12:01:00Z"]},
+    ),
+    Case(
+        "nobody knows since when it runs: since now",
+        nodes(4, 1), running("a", 2, name="old", annotations={RUN_TIME: "1h"}), HEAD, job("b", 1, 2, "59m"), conf=EASY,
+        binds="- a",
+    ),
+    Case("two fill one hole", HALF, HEAD, job("b", 1, 1, "30m"), job("c", 1, 1, "20m"), conf=EASY, binds="- a a"),
+    Case(
+        "and the third finds it full",
+        HALF, HEAD, job("b", 1, 1, "30m"), job("c", 1, 1, "20m"), job("d", 1, 1, "1m"), conf=EASY, binds="- a a -",
+        reasons={"d": [WAITS_ON_CPU]},
+    ),
+    Case(
+        "a gang fills a hole whole or not at all",
+        nodes(4, 2), busy("ab", 2, "1h"), job("a-head", 2, 4, "1h"), job("b", 2, 2, "30m"), job("c", 1, 1, "30m"),
+        conf=EASY, binds="-- ab -",
+    ),
+    Case(
+        "the head is a gang: it starts when the last of its nodes is free",
+        nodes(4, 2), busy("a", 4, "1h"), busy("b", 2, "2h", name="other"), job("a-head", 2, 4, "1h"),
+        job("b", 1, 2, "90m"), job("c", 1, 1, "3h"), conf=EASY, binds="-- b -",
+        reasons={
+            "a-head": [
+                "0/2 nodes are available: 2 Insufficient cpu.",
+                "room on 2 node(s) is reserved for it from 2026-01-01T14:00:00Z",
+            ]
+        },
+    ),
+    Case(
+        "only as much is reserved as it must have to start",
+        nodes(4, 2), busy("a", 2, "1h"), busy("b", 1, None, name="ever"), job("a-head", 3, 4, "1h", minimum=1),
+        job("b", 1, 3), conf=EASY, binds="--- b",
+    ),
+    Case(
+        "rules hold for the reservation: it is where the job may run",
+        node("a", 4), node("b", 4, labels={"disk": "ssd"}), busy("ab", 2, "1h"),
+        job("a-head", 1, 4, "1h", nodeSelector={"disk": "ssd"}), job("b", 1, 2), job("c", 1, 2), conf=EASY,
+        binds="- a -",
+    ),
+    Case(
+        "who keeps away from others has its time when these are gone",
+        node("a", 4, labels={"host": "a"}), busy("a", 1, "1h", labels={"app": "web"}), busy("a", 1, "2h", name="other"),
+        job("a-head", 1, 1, "1h", affinity=AWAY_FROM_WEB), job("b", 1, 2, "30m"), job("c", 1, 2, "3h"), conf=EASY,
+        binds="- a -",
+        reasons={
+            "a-head": [
+                "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.",
+                "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z",
+            ]
+        },
+    ),
+    Case(
+        "sub-groups have their times together",
+        nodes(2, 2), busy("a", 2, "1h"), busy("b", 1, "2h", name="other"),
+        gang_of(*(pod(1, labels={"part": part}, annotations={RUN_TIME: "1h"}) for part in "0011"), name="a-head",
+                created=NOON, policies=[{"name": "part", "matchLabelKeys": ["part"], "subGroupSize": 2,
+                                         "minSubGroups": 2}]),
+        job("b", 1, 1, "2h"), job("c", 1, 1, "3h"), conf=EASY, binds="---- b -",
+        codes={"c": ["InsufficientResource"]},
+    ),
+    Case(
+        "the deadline of a role is that of its pods",
+        nodes(4, 1), busy("a", 4, "1h"),
+        gang_of(pod(3, role="driver"), pod(1, role="worker"), name="a-head", created=NOON,
+                minimums={"driver": 1, "worker": 1}),
+        job("b", 1, 1, "1m"), conf=EASY, binds="-- -",
+        codes={"b": ["InsufficientResource"]},
+    ),
+    Case(
+        "nobody waits for a node that could not take it if it were empty",
+        HALF, job("a-head", 1, 5, "1h"), job("b", 1, 2), conf=EASY, binds="- a",
+    ),
+    Case(
+        "who waits for its queue has no reservation",
+        nodes(4, 1), queue("small", capability={"cpu": 1}), busy("a", 2, "1h"),
+        job("a-head", 1, 2, "1h", queue="small"), job("b", 1, 1),
+        conf=strategy("easy", "gang", "proportion", "predicates"),
+        binds="- a",
+    ),
+    Case(
+        "a job of another queue leaves the room alone as well",
+        nodes(4, 1), queue("one"), queue("two"), busy("a", 2, "1h", queue="one"),
+        job("a-head", 1, 4, "1h", queue="one"), job("b", 1, 2, queue="two"), conf=EASY, binds="- -",
+    ),
+    Case(
+        "room that is being released is held as ever",
+        nodes(4, 1), running("a", 4, name="leaving", releasing=True), HEAD, job("b", 1, 2), conf=EASY, binds="A -",
+        reasons={"a-head": ["1 task will start once the pods that are being released are gone"]},
+    ),
+    Case(
+        "a job that runs grows only beside the reservation",
+        nodes(4, 1), busy("a", 2, "1h"), HEAD, job("b", 3, 1, "2h", minimum=0), job("c", 2, 1, "1h", minimum=0),
+        conf=EASY, binds="- --- aa",
+    ),
+    Case("pods that ask for nothing go anywhere", HALF, HEAD, job("b", 1, 0), conf=EASY, binds="- a"),
+    Case(
+        "a host port may be in the way whatever the amounts: its pod leaves reserved nodes alone",
+        nodes(8, 2), busy("a", 4, "1h"), busy("b", 4, None, name="ever"), job("a-head", 1, 6, "1h"),
+        job("b", 1, 1, ports=PORT), job("c", 1, 1), conf=EASY, binds="- b a",
+    ),
+    Case(
+        "the next cycle keeps the promise",
+        HALF, HEAD, job("b", 1, 1, "30m"), job("c", 1, 1), conf=EASY, cycles=3, binds="- a -",
+        reasons={"a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"]},
+    ),
+    Case(
+        "by priority: the head is who is served first",
+        HALF, priority_class("high", 9), job("a", 1, 2), job("z-head", 1, 4, "1h", priority="high"),
+        conf=strategy("easy", "gang", "priority", "predicates"), binds="- -",
+        codes={"a": ["RoomReserved", "RoomHeld"], "z-head": ["StartReserved", "InsufficientResource"]},
+    ),
+    Case("without the action nothing is reserved", HALF, HEAD, job("b", 1, 2), binds="- a",
+         conf=configuration("gang", "predicates", actions="allocate")),
+]  # fmt: skip
+
+#: The second in line needs three when the first is done.
+SECOND = job("b-second", 1, 3, "1h")
+
+CONSERVATIVE_CASES = [
+    Case(
+        "easy: the second in line is promised nothing, and the third may delay it",
+        nodes(4, 2), busy("ab", 3, "1h"), HEAD, job("b-second", 1, 4, "1h"), job("c", 1, 1), conf=EASY, binds="- - b",
+    ),
+    Case(
+        "conservative: it is, and the third waits",
+        nodes(4, 2), busy("ab", 3, "1h"), HEAD, job("b-second", 1, 4, "1h"), job("c", 1, 1), conf=CONSERVATIVE,
+        binds="- - -", codes={"c": ["RoomReserved", "StartReserved", "RoomHeld"]},
+    ),
+    Case(
+        "everybody has a time",
+        HALF, HEAD, SECOND, job("c", 1, 1, "3h"), conf=CONSERVATIVE, binds="- - -",
+        reasons={
+            "a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "b-second": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
+            "c": [
+                KEPT,
+                "room that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run until "
+                "2026-01-01T15:00:00Z",
+                "room on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z",
+            ],
+        },
+    ),
+    Case(
+        "who has ended before the first reservation passes all of them",
+        HALF, HEAD, SECOND, job("c", 1, 2, "1h"), conf=CONSERVATIVE, binds="- - a",
+    ),
+    Case(
+        "a later job has its time between two others",
+        nodes(4, 1), busy("a", 4, "1h"), job("a-head", 1, 2, "1h"), job("b", 1, 4, "1h"), job("c", 1, 2, "1h"),
+        conf=CONSERVATIVE, binds="- - -",
+        reasons={
+            "b": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
+            "c": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+        },
+    ),
+    Case(
+        "a job that never ends has its room for ever",
+        nodes(4, 1), busy("a", 4, "1h"), job("a-head", 1, 2), job("b", 1, 4, "1h"), job("c", 1, 2), conf=CONSERVATIVE,
+        binds="- - -",
+        reasons={
+            "b": [WAITS_ON_CPU],
+            "c": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+        },
+    ),
+    Case(
+        "so many reservations and no more",
+        nodes(4, 2), busy("ab", 3, "1h"), HEAD, job("b-second", 1, 4, "1h"), job("c", 1, 1),
+        conf=strategy("conservative", maxReservations=1), binds="- - b",
+    ),
+    Case(
+        "nobody waits for two cycles of promises to differ",
+        HALF, HEAD, SECOND, job("c", 1, 1, "3h"), conf=CONSERVATIVE, cycles=3, binds="- - -",
+        codes={"c": ["RoomReserved", "StartReserved", "RoomHeld"]},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*EASY_CASES, *CONSERVATIVE_CASES], ids=str)
+def test_reservations(case: Case) -> None:
+    case.check()

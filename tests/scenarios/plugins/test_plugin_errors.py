@@ -1,0 +1,271 @@
+"""What a plugin's mistake costs: the job it was about, and no other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from stromboli.cli.commands.plan import plan as plan_command
+from stromboli.core.config.action import Action
+from stromboli.core.config.combining import Vote
+from stromboli.core.config.plugin import Event, Plugin
+from stromboli.core.model.ledger.ledger import BrokenBooks
+from stromboli.core.session.session import PluginFailure, Session
+from tests.testing.cases.case import Case, configuration
+from tests.testing.cases.probe_plugins import probe
+from tests.testing.manifests.builders import gang, gang_of, nodes, pod, queue
+
+CONF = configuration("gang", "predicates", "probe")
+POLICIES = [{"matchLabelKeys": ["part"], "minSubGroups": 1}]
+#: Pods of the first job ask for 2 cpu each; nobody else does.
+FIRST = {"cpu": 2, "name": "first", "labels": {"part": "1"}, "resources": {"cpu": 1}}
+SECOND = {"name": "second", "labels": {"part": "1"}, "resources": {"cpu": 1}}
+ERROR = "scheduling failed with an error: ValueError: a mistake"
+
+
+def trip(subject: Any, otherwise: Any = None) -> Any:
+    """Fails for the first job, its parts, its tasks and its class."""
+    for attribute in ("spec", "tasks", "task_class"):
+        subject = getattr(subject, attribute, subject)
+        subject = subject[0] if isinstance(subject, list | tuple) else subject
+    is_first = subject.name == "first" if hasattr(subject, "name") else dict(subject.request)[0] == 2000
+    if is_first:
+        raise ValueError("a mistake")
+    return otherwise
+
+
+QUESTIONS: dict[str, Callable[..., Any]] = {
+    "job_order": lambda self, job: trip(job, 0),
+    "task_order": lambda self, task: trip(task, 0),
+    "job_valid": lambda self, job: trip(job),
+    "job_enqueueable": lambda self, job: trip(job, Vote.ABSTAIN),
+    "job_ready": lambda self, job: trip(job, True),
+    "allocatable": lambda self, queue, task_class, wanted: trip(task_class),
+    "pre_predicate": lambda self, task_class: trip(task_class),
+    "predicate": lambda self, task_class, rows: trip(task_class, True),
+    "node_order": lambda self, task_class, rows: trip(task_class, 0.0),
+    "batch_node_order": lambda self, task_class, rows, candidates: trip(task_class, 0.0),
+    "node_map": lambda self, task_class, rows: trip(task_class, 0.0),
+    "best_node": lambda self, task, scores: trip(task),
+    "on_allocate": lambda self, event: trip(event),
+    "bind_context": lambda self, task, context: trip(task),
+}
+PARTS_QUESTIONS: dict[str, Callable[..., Any]] = {
+    "sub_job_order": lambda self, sub_job: trip(sub_job, 0),
+    "sub_job_ready": lambda self, sub_job: trip(sub_job, True),
+    "hyper_node_gradient_for_job": lambda self, job, root: trip(job),
+    "hyper_node_gradient_for_sub_job": lambda self, sub_job, root: trip(sub_job),
+    "hyper_node_order": lambda self, sub_job, domains: trip(sub_job, {}),
+}
+
+
+def raising(question: str, answer: Callable[..., Any], **facts: Any) -> Case:
+    return Case(
+        question, nodes(4, 1), gang(1, **FIRST, **facts), gang(2, **SECOND, **facts), conf=CONF, binds="- aa",
+        reasons={"first": [ERROR], "second": []}, codes={"first": ["PluginFailed"], "second": []},
+        warnings=[f"PodGroup default/first: {ERROR}"], extensions=[probe(**{question: answer})],
+    )  # fmt: skip
+
+
+CASES = [raising(*entry) for entry in QUESTIONS.items()]
+CASES += [raising(*entry, policies=POLICIES) for entry in PARTS_QUESTIONS.items()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_error_costs_the_job_it_was_about(case: Case) -> None:
+    case.check()
+
+
+WRONG = [
+    ("numbers for a predicate", "predicate", [1, 0], "plugin probe: predicate must answer one boolean per node"),
+    ("too few booleans", "predicate", [True], "plugin probe: predicate must answer one boolean per node"),
+    ("no answer", "predicate", None, "plugin probe: predicate must answer one boolean per node"),
+    ("too many scores", "node_order", [1.0] * 3, "plugin probe: a score per node is needed, got shape (3,)"),
+    ("a score that is no number", "node_order", float("nan"), "plugin probe: a score is not a finite number"),
+    ("a score beyond all numbers", "node_order", float("inf"), "plugin probe: a score is not a finite number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "answer", "words"), [each[1:] for each in WRONG], ids=[each[0] for each in WRONG])
+def test_an_answer_of_the_wrong_kind_is_refused_in_words(question: str, answer: object, words: str) -> None:
+    by = probe(**{question: lambda self, task_class, rows: np.array(answer) if isinstance(answer, list) else answer})
+    plan = Case("", nodes(4, 2), gang(1), conf=CONF, binds="-", extensions=[by]).plan()
+    group = plan.groups["default/gang"]
+    assert (plan.binds, list(group.codes)) == ({}, ["PluginFailed"])
+    assert group.reasons == [f"scheduling failed with an error: InvalidAnswer: {words}"]
+
+
+def test_a_gang_is_not_torn_apart_by_an_error_at_its_binding() -> None:
+    by = probe(bind_context=QUESTIONS["bind_context"])
+    Case("", nodes(4, 1), gang_of(pod(1), pod(2)), gang(1, name="second"), conf=CONF, binds="-- a", extensions=[by],
+         warnings=[f"PodGroup default/gang: {ERROR}"]).check()  # fmt: skip
+
+
+def test_an_error_while_something_is_undone_leaves_no_room_taken() -> None:
+    by = probe(on_deallocate=lambda self, event: trip(event))
+    Case("", nodes(4, 1), gang_of(pod(1), pod(2), pod(9)), gang(4, name="second"), conf=CONF, binds="--- aaaa",
+         extensions=[by], warnings=[f"PodGroup default/gang: {ERROR}"]).check()  # fmt: skip
+
+
+class Listener(Plugin):
+    """Believes what it is told: how often every task was placed, less how often it was taken away."""
+
+    name = "listener"
+    balance: ClassVar[Counter[str]] = Counter()
+
+    def open(self, session: Session) -> None:
+        self.balance.clear()
+
+    def on_allocate(self, event: Event) -> None:
+        self.balance.update(task.name for task in event.tasks)
+
+    def on_deallocate(self, event: Event) -> None:
+        self.balance.subtract(task.name for task in event.tasks)
+
+
+@pytest.mark.parametrize("order", [("listener", "probe"), ("probe", "listener")], ids=" before ".join)
+@pytest.mark.parametrize("question", ["on_allocate", "on_deallocate"])
+def test_an_error_of_one_handler_keeps_nothing_from_the_others(question: str, order: tuple[str, str]) -> None:
+    by = probe(**{question: lambda self, event: trip(event)})
+    Case("", nodes(4, 1), gang_of(pod(1), pod(2), pod(9)), gang(4, name="second"), binds="--- aaaa",
+         conf=configuration("gang", "predicates", *order), extensions=[Listener, by],
+         warnings=[f"PodGroup default/gang: {ERROR}"]).check()  # fmt: skip
+    assert +Listener.balance == Counter({f"second-task-{place}": 1 for place in range(4)})
+    assert not -Listener.balance
+
+
+def test_who_was_let_in_before_an_error_is_in() -> None:
+    by = probe(job_enqueued=QUESTIONS["job_valid"])
+    Case("", nodes(4, 1), gang(1, **FIRST), gang(2, **SECOND), conf=CONF, binds="a aa", extensions=[by],
+         warnings=[f"PodGroup default/first: {ERROR}"]).check()  # fmt: skip
+
+
+def judge(queue: Any) -> None:
+    if queue.name == "left":
+        raise ValueError("a mistake")
+
+
+QUEUE_QUESTIONS: dict[str, Callable[..., Any]] = {
+    "queue_order": lambda self, queue: judge(queue),
+    "overused": lambda self, queue: judge(queue),
+}
+UNJUDGED = "queue left could not be judged: ValueError: a mistake"
+
+
+@pytest.mark.parametrize("question", QUEUE_QUESTIONS)
+def test_an_error_about_a_queue_costs_the_jobs_of_that_queue(question: str) -> None:
+    by = probe(**{question: QUEUE_QUESTIONS[question]})
+    Case("", nodes(4, 1), queue("left"), gang(1, queue="left"), gang(2, name="second"), conf=CONF, binds="- aa",
+         codes={"gang": ["PluginFailed"]}, reasons={"gang": [UNJUDGED]}, warnings=[UNJUDGED], extensions=[by],
+         ).check()  # fmt: skip
+
+
+def test_a_queue_that_cannot_be_judged_again_is_served_no_longer() -> None:
+    """It keeps what it got; the others go on."""
+
+    def answer(self: Any, queue: Any) -> bool:
+        if self.jobs["default/gang"].ready_count:
+            judge(queue)
+        return bool(queue.name != "left")
+
+    by = probe(queue_order=answer, open=lambda self, session: setattr(self, "jobs", session.jobs))
+    Case("", nodes(4, 1), queue("left"), gang(2, minimum=1, queue="left"), gang(2, name="second"), conf=CONF,
+         binds="a- aa", warnings=[UNJUDGED], extensions=[by]).check()  # fmt: skip
+
+
+def test_a_job_that_cannot_be_ordered_again_gets_no_more() -> None:
+    """It keeps what it got; the others go on."""
+    by = probe(job_order=lambda self, job: trip(job) if job.ready_count else 0)
+    Case("", nodes(6, 1), gang(2, **FIRST, minimum=1), gang(2, **SECOND), conf=CONF, binds="a- aa",
+         warnings=[f"PodGroup default/first: {ERROR}"], extensions=[by]).check()  # fmt: skip
+
+
+class Stumbling(Action):
+    name = "stumbling"
+
+    def execute(self, session: Session) -> None:
+        raise ValueError("a mistake")
+
+
+class StumblingBefore(Action):
+    name = "stumbling"
+
+    def initialize(self, session: Session) -> None:
+        raise ValueError("a mistake")
+
+
+class StumblingAfter(Action):
+    name = "stumbling"
+
+    def uninitialize(self, session: Session) -> None:
+        raise ValueError("a mistake")
+
+
+class StumblingAtOnce(Plugin):
+    name = "probe"
+
+    def open(self, session: Session) -> None:
+        raise ValueError("a mistake")
+
+
+class StumblingAtTheEnd(Plugin):
+    name = "probe"
+
+    def close(self, session: Session) -> None:
+        raise ValueError("a mistake")
+
+
+def stumble(self: Plugin, queue: Any = None) -> Any:
+    raise ValueError("a mistake")
+
+
+OF_PLUGIN, OF_ACTION = "plugin probe failed: ValueError: a mistake", "action stumbling failed: ValueError: a mistake"
+STUMBLING = configuration("gang", actions="stumbling")
+OF_RULES = "plugin probe could not give its rules about nodes: "
+NOBODYS = [
+    ("rules that cannot be made", probe(node_filters=stumble), CONF, f"{OF_RULES}ValueError: a mistake"),
+    ("no rules at all", probe(node_scorers=lambda self: None), CONF,
+     f"{OF_RULES}TypeError: 'NoneType' object is not iterable"),
+    ("facts that cannot be told", probe(queue_facts=stumble), CONF, OF_PLUGIN),
+    ("facts of a strange kind", probe(queue_facts=lambda self, queue: [1, 2]), CONF,
+     "plugin probe: queue_facts must answer QueueFacts or None, not [1, 2]"),
+    ("a plugin that cannot begin", StumblingAtOnce, CONF, OF_PLUGIN),
+    ("a plugin that cannot end", StumblingAtTheEnd, CONF, OF_PLUGIN),
+    ("an action", Stumbling, STUMBLING, OF_ACTION),
+    ("an action that cannot begin", StumblingBefore, STUMBLING, OF_ACTION),
+    ("an action that cannot end", StumblingAfter, STUMBLING, OF_ACTION),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("by", "conf", "words"), [each[1:] for each in NOBODYS], ids=[each[0] for each in NOBODYS])
+def test_an_error_that_is_about_no_job_ends_the_cycle_with_a_sentence(by: Any, conf: str, words: str) -> None:
+    with pytest.raises(PluginFailure) as failure:
+        Case("", nodes(4, 1), gang(1), conf=conf, binds="", extensions=[by]).plan()
+    assert str(failure.value) == words
+
+
+@pytest.mark.parametrize("request_of", [{"cpu": 1}, {"cpu": 0}], ids=["allocate", "backfill"])
+def test_broken_books_are_nobodys_fault_and_end_the_cycle(request_of: dict[str, int]) -> None:
+    def answer(self: Plugin, task_class: Any) -> None:
+        raise BrokenBooks("two and two are five")
+
+    with pytest.raises(BrokenBooks):
+        Case(
+            "", nodes(4, 1), gang(1, **request_of), conf=CONF, binds="", extensions=[probe(pre_predicate=answer)]
+        ).plan()
+
+
+def test_the_command_ends_with_that_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cluster.yaml").write_text(yaml.safe_dump_all([*nodes(4, 1), *gang(1)]), encoding="utf-8")
+    Path("scheduler.conf").write_text(CONF, encoding="utf-8")
+    options = ["-f", "cluster.yaml", "--conf", "scheduler.conf", "--plugin", f"{__name__}:StumblingAtOnce"]
+    result = CliRunner().invoke(plan_command, options)
+    assert (result.exit_code, result.stderr) == (1, "error: plugin probe failed: ValueError: a mistake\n")

@@ -1,0 +1,274 @@
+"""Running work is moved closer together so that a gang fits: who moves, who stays, and what is not worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stromboli.core.config.plugin import Domain, Plugin
+from tests.testing.cases.case import Case, configuration, plugin
+from tests.testing.manifests.builders import (
+    Manifest,
+    budget,
+    foreign,
+    gang,
+    gang_of,
+    namespace,
+    node,
+    nodes,
+    pod,
+    priority_class,
+    queue,
+    running,
+)
+from tests.testing.manifests.shared_devices import gpu_node, having, sharing, vgpu
+
+ACTIONS = "enqueue, allocate, consolidate"
+PLUGINS = ("gang", "conformance", "predicates")
+CLASSES = [priority_class("high", 100), priority_class("low", 10)]
+
+
+def moves(
+    name: str,
+    *world: Any,
+    moved: str = "",
+    binds: str,
+    by: tuple[Any, ...] = PLUGINS,
+    given: Mapping[str, object] | None = None,
+    actions: str = ACTIONS,
+    **more: Any,
+) -> Case:
+    """Who is moved: the names of pods without `-task`, and a room in capitals for those who get one."""
+    conf = configuration(*by, actions=actions, arguments={"consolidate": given} if given else None)
+    evicts = [f"{each.rpartition('-')[0]}-task-{each.rpartition('-')[2]}" for each in moved.split()]
+    return Case(name, CLASSES, world, conf=conf, evicts=evicts, binds=binds, **more)
+
+
+def small(place: str, name: str, cpu: object = 1, **facts: Any) -> list[Manifest]:
+    """A job of one pod."""
+    return running(place, cpu, name=name, **{"minimum": 1, **facts})
+
+
+#: Two nodes of two, half of each in use: there is room for two, but not in one place.
+HALF_FULL = [nodes(2, 2), small("a", "one"), small("b", "two")]
+LARGE = gang(1, 2, name="large")
+
+MOVED = [
+    moves("one pod moves so that a large one fits", HALF_FULL, LARGE, moved="one-0", binds="A"),
+    moves("nobody moves when it fits anyway", nodes(2, 3), small("a", "one"), small("b", "two"), LARGE, binds="c"),
+    moves("nobody moves where there is not enough in sum", nodes(2, 2), small("a", "one", 2), small("b", "two"), LARGE,
+          binds="-", codes={"large": ["InsufficientResource"]}),
+    moves("nobody moves who has nowhere to go", nodes(3, 2), small("a", "one", 2), small("b", "two", 2),
+          gang(1, 2, name="large"), binds="-", codes={"large": ["EvictionInVain", "InsufficientResource"]}),
+    moves("a gang of two gets two nodes", nodes(2, 4), small("a", "one"), small("b", "two"), small("c", "three"),
+          small("d", "four"), gang(2, 2), moved="one-0 three-0", binds="AC"),
+    moves("the whole gang or nobody", nodes(2, 3), small("a", "one"), small("b", "two"), small("c", "three"),
+          gang(2, 2, minimum=2), binds="--"),
+    moves("only as many as must start together", nodes(2, 3), small("a", "one"), small("b", "two"),
+          small("c", "three"), gang(2, 2, minimum=1), moved="one-0", binds="A-"),
+    moves("where fewest have to move", nodes(4, 2), small("a", "one"), small("a", "two"), small("b", "three", 2),
+          gang(1, 4), moved="three-0", binds="B"),
+    moves("the least important moves", nodes(2, 2), small("a", "one", priority="low"),
+          small("b", "two", priority="high"), gang(1, 2, name="large", priority="high"), moved="one-0", binds="A"),
+    moves("no more than are needed", nodes(4, 2), small("a", "one"), small("a", "two"), small("b", "three", 3),
+          gang(1, 3), moved="two-0", binds="A"),
+    moves("rooms that others leave are places to go", nodes(2, 2), small("a", "one"), small("b", "two"),
+          small("b", "gone", releasing=True), gang(1, 2, name="large"), moved="one-0", binds="A"),
+    moves("several resources count", nodes(2, 2, memory="2Gi"), small("a", "one", memory="2Gi"),
+          small("b", "two", memory="2Gi"), LARGE, binds="-"),
+    moves("GPUs are brought together", [node(name, 64, gpu=8) for name in "ab"],
+          [small("a", f"left{place}", gpu=1) for place in range(3)],
+          [small("b", f"right{place}", gpu=1) for place in range(2)], gang(1, 8, gpu=8, name="large"),
+          moved="right0-0 right1-0", binds="B"),
+    moves("a pod of another scheduler is not moved", nodes(2, 2), foreign("a"), foreign("b", name="other"), LARGE,
+          binds="-", codes={"large": ["NoLawfulVictims", "InsufficientResource"]}),
+    moves("the claimants' own members stay", nodes(2, 2), foreign("b"),
+          gang_of(pod(nodeName="a"), pod(2), minimum=2, phase="Running"), binds="-"),
+    moves("pods that are bound and do not run yet move, too", nodes(2, 2), small("a", "one", phase="Pending"),
+          foreign("b"), LARGE, moved="one-0", binds="A"),
+    moves("without the action nobody moves", HALF_FULL, LARGE, binds="-", actions="enqueue, allocate"),
+    moves("after what is left for allocate", HALF_FULL, gang(1, 1, name="small"), LARGE, binds="a-"),
+    moves("two gangs in one cycle", nodes(2, 4), small("a", "one"), small("b", "two"), small("c", "three"),
+          small("d", "four"), gang(1, 2, name="first"), gang(1, 2, name="second"), moved="one-0 three-0", binds="AC"),
+    moves("it starts in the next cycle", HALF_FULL, LARGE, moved="one-0", binds="a", cycles=2),
+]  # fmt: skip
+
+GANGS = [
+    moves("a gang moves whole", nodes(2, 3), running("ab", name="pair", minimum=2), small("c", "one", 1),
+          gang(1, 2, name="large", priority="low"), moved="one-0", binds="C"),
+    moves("if there is nothing else", nodes(2, 3), running("ab", name="pair", minimum=2), foreign("c"),
+          gang(1, 2, name="large"), moved="pair-0 pair-1", binds="B"),
+    moves("a member above the minimum moves alone", nodes(2, 3), running("ab", name="pair", minimum=1), foreign("c"),
+          gang(1, 2, name="large"), moved="pair-1", binds="B"),
+    moves("a gang that moves whole may save another from it", node("b", 2), node("c", 1), node("d", 1), node("e", 1),
+          node("z", 3), small("z", "one"), running("bz", name="pair", minimum=2), gang(2, 2, name="large"),
+          moved="pair-0 pair-1", binds="ZB"),
+    moves("also where those who move have to go elsewhere", node("b", 2), node("c", 1), node("d", 1), node("a", 3),
+          small("a", "one"), running("ba", name="pair", minimum=2), gang(2, 2, name="large"), moved="pair-0 pair-1",
+          binds="AB"),
+    moves("not if one of them may not move", nodes(2, 3), foreign("c"),
+          gang_of(pod(nodeName="a"), pod(nodeName="b", labels={"volcano.sh/preemptable": "false"}), name="pair",
+                  phase="Running"),
+          gang(1, 2, name="large"), binds="-"),
+    moves("not if one of them has nowhere to go", nodes(2, 3), foreign("c"),
+          gang_of(pod(nodeName="a", nodeSelector={"disk": "gone"}), pod(nodeName="b"), name="pair", phase="Running"),
+          LARGE, binds="-"),
+    moves("a gang that must be near each other stays", nodes(2, 2),
+          running("a", name="near", minimum=1, topology={"mode": "hard", "highestTierAllowed": 1}), foreign("b"),
+          LARGE, binds="-"),
+]  # fmt: skip
+
+RULES = [
+    moves("labels of nodes hold for those who move", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
+          small("a", "one", nodeSelector={"disk": "ssd"}), small("b", "two"), LARGE, moved="two-0", binds="B"),
+    moves("and may keep them where they are", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
+          small("a", "one", nodeSelector={"disk": "ssd"}), foreign("b"), LARGE, binds="-"),
+    moves("taints hold", nodes(2, 1), node("b", 2, taints=["gpu:NoSchedule"]), small("a", "one"), foreign("b"), LARGE,
+          binds="-"),
+    moves("ports hold", nodes(2, 2), small("a", "one", ports=[{"containerPort": 80, "hostPort": 80}]),
+          foreign("b", ports=[{"containerPort": 80, "hostPort": 80}]), LARGE, binds="-"),
+    moves("a node that is cordoned is no place to go", node("a", 2), node("b", 2, cordoned=True), node("c", 2),
+          small("a", "one"), small("c", "two", 2), LARGE, binds="-"),
+    moves("who must be kept apart is", [node(name, 2, labels={"host": name}) for name in "ab"],
+          small("a", "one", labels={"app": "web"}, affinity={"podAntiAffinity": {
+              "requiredDuringSchedulingIgnoredDuringExecution": [
+                  {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "host"}]}}),
+          foreign("b", labels={"app": "web"}), LARGE, binds="-"),
+    moves("the large pod's own rules hold", node("a", 2), node("b", 2, labels={"disk": "ssd"}), small("a", "one"),
+          small("b", "two"), gang(1, 2, name="large", nodeSelector={"disk": "ssd"}), moved="two-0", binds="B"),
+    moves("a queue that may not take more gets no room", HALF_FULL, queue("tight", capability={"cpu": 1}),
+          gang(1, 2, name="large", queue="tight"), binds="-", by=(*PLUGINS, "proportion")),
+    moves("queues have what they had", nodes(2, 2), queue("ours"), queue("theirs"), small("a", "one", queue="theirs"),
+          small("b", "two", queue="theirs"), gang(1, 2, name="large", queue="ours"), moved="one-0", binds="A",
+          by=(*PLUGINS, "proportion")),
+]  # fmt: skip
+
+
+def at(clock: str) -> str:
+    return f"2026-03-01T{clock}:00Z"
+
+
+NOON = {**namespace("clock"), "metadata": {"name": "clock", "uid": "clock", "creationTimestamp": at("12:00")}}
+PROTECTED_FOR = {"defaultPreemptMinRuntime": "1h", "defaultReclaimMinRuntime": "1h"}
+GUARDED_BY_TIME = ("gang", plugin("minruntime", PROTECTED_FOR), "predicates")
+
+GUARDED = [
+    moves("whose owner does not want it stays", nodes(2, 2),
+          small("a", "one", labels={"volcano.sh/preemptable": "false"}), small("b", "two"), LARGE,
+          moved="two-0", binds="B"),
+    moves("also if nobody else is there", nodes(2, 2), small("a", "one", labels={"volcano.sh/preemptable": "false"}),
+          foreign("b"), LARGE, binds="-"),
+    moves("who is more important stays", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
+          gang(1, 2, name="large", priority="low"), binds="-",
+          codes={"large": ["NoLawfulVictims", "InsufficientResource"]}),
+    moves("who is as important moves", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
+          gang(1, 2, name="large", priority="high"), moved="one-0", binds="A"),
+    moves("pods that keep the cluster alive stay", nodes(2, 2),
+          small("a", "one", priorityClassName="system-node-critical"), foreign("b"), LARGE, binds="-",
+          reasons={"large": [
+              "0/2 nodes are available: 2 Insufficient cpu.",
+              "consolidate: none of 1 running pod may be moved: conformance spares 1 (default/one-task-0: "
+              "priority class system-node-critical keeps the cluster alive)"]}),
+    moves("a queue that gives nothing away keeps its pods", nodes(2, 2),
+          {**queue("firm"), "spec": {"reclaimable": False}}, small("a", "one", queue="firm"), foreign("b"), LARGE,
+          binds="-"),
+    moves("except for its own jobs", nodes(2, 2), {**queue("firm"), "spec": {"reclaimable": False}},
+          small("a", "one", queue="firm"), foreign("b"), gang(1, 2, name="large", queue="firm"), moved="one-0",
+          binds="A"),
+    moves("a disruption budget is kept", nodes(2, 2), budget("none", 0, {"app": "x"}),
+          small("a", "one", labels={"app": "x"}), foreign("b"), LARGE, binds="-"),
+    moves("and spent once", nodes(2, 4), budget("one", 1, {"app": "x"}),
+          [small(place, f"job{place}", labels={"app": "x"}) for place in "abcd"], gang(2, 2), binds="--"),
+    moves("also on one node", nodes(4, 2), budget("one", 1, {"app": "x"}),
+          [small("a", f"left{n}", labels={"app": "x"}) for n in range(2)],
+          [small("b", f"right{n}", labels={"app": "x"}) for n in range(2)], gang(1, 4, name="large"), binds="-"),
+    moves("who has just started stays", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")),
+          small("b", "two", placed=at("09:00")), LARGE, moved="two-0", binds="B", by=GUARDED_BY_TIME),
+    moves("even if nobody else could move", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")), foreign("b"),
+          LARGE, binds="-", by=GUARDED_BY_TIME, codes={"large": ["NoLawfulVictims", "InsufficientResource"]}),
+    moves("a pod that may not take from others waits", HALF_FULL, gang(1, 2, name="large", preemptionPolicy="Never"),
+          binds="-", codes={"large": ["PreemptionPolicyNever", "InsufficientResource"]}),
+]  # fmt: skip
+
+#: A node must be emptied of two pods.
+CROWDED = [nodes(4, 2), [small("a", f"left{n}") for n in range(2)], [small("b", f"right{n}") for n in range(2)]]
+TOO_MANY = "consolidate: more pods would have to be moved than may be moved in a cycle (1 are left)"
+
+LIMITS = [
+    moves("as many as may move in a cycle", CROWDED, gang(1, 4, name="large"), moved="left0-0 left1-0", binds="A",
+          given={"maxMovedPods": 2}),
+    moves("not more", CROWDED, gang(1, 4, name="large"), binds="-", given={"maxMovedPods": 1},
+          reasons={"large": ["0/2 nodes are available: 2 Insufficient cpu.", TOO_MANY]}),
+    moves("any number", CROWDED, gang(1, 4, name="large"), moved="left0-0 left1-0", binds="A",
+          given={"maxMovedPods": -1}),
+    moves("none", CROWDED, gang(1, 4, name="large"), binds="-", given={"maxMovedPods": 0}),
+    moves("what one gang used is gone for the next", nodes(2, 4), [small(place, f"job{place}") for place in "abcd"],
+          gang(1, 2, name="first"), gang(1, 2, name="second"), moved="joba-0", binds="A-", given={"maxMovedPods": 1}),
+    moves("so many jobs are tried", nodes(2, 4), [small(place, f"job{place}") for place in "abcd"],
+          gang(1, 2, name="first"), gang(1, 2, name="second"), moved="joba-0", binds="A-", given={"maxTriedJobs": 1}),
+]  # fmt: skip
+
+
+class Halves(Plugin):
+    """Nodes a and b are near each other, and so are c and d; b and d alone are nearest."""
+
+    name = "halves"
+
+    def open(self, session: Any) -> None:
+        self._names = session.nodes.names
+
+    def hyper_node_gradient_for_job(self, job: Any, root: Any) -> Any:
+        return [[Domain(part, 1, np.array([name in part for name in self._names])) for part in ("ab", "cd")]]
+
+
+NEAR = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
+DOMAINS = [
+    moves("a gang that must be near each other gets nodes of one domain", nodes(2, 4),
+          [small(place, f"job{place}") for place in "acd"], foreign("b"), gang(2, 2, name="large", **NEAR),
+          moved="jobc-0 jobd-0", binds="CD", by=(*PLUGINS, "halves"), extensions=[Halves]),
+    moves("or none", nodes(2, 4), [small(place, f"job{place}") for place in "ac"], foreign("b"),
+          foreign("d", name="other"), gang(2, 2, name="large", **NEAR), binds="--", by=(*PLUGINS, "halves"),
+          extensions=[Halves]),
+]  # fmt: skip
+
+SHARED = sharing(VGPUEnable=True, actions=ACTIONS)
+
+
+def on_gpu(place: str, name: str, gpu: str, memory: int) -> list[Manifest]:
+    """A job of one pod that has a part of a GPU."""
+    given = having(f"{gpu}:{memory}")
+    return running(place, name=name, minimum=1, annotations=given, more=vgpu(memory=memory))
+
+
+def devices(name: str, taken: int, moved: str, binds: str) -> Case:
+    """A pod wants both GPUs of a node; two others would have to share those of the other node with a stranger."""
+    stranger = foreign("b", annotations=having(f"g2:{taken}"), more=vgpu(memory=taken))
+    world = (gpu_node("a", "g0", "g1"), gpu_node("b", "g2", "g3"), on_gpu("a", "one", "g0", 9000), stranger)
+    return Case(
+        name, *world, on_gpu("a", "two", "g1", 9000), gang(1, name="large", more=vgpu(2, 16000)), conf=SHARED,
+        evicts=[f"{each}-task-0" for each in moved.split()], binds=binds,
+    )  # fmt: skip
+
+
+DEVICES = [
+    devices("devices are places to go", 7000, "one two", "A"),
+    devices("nobody is promised what another was promised", 8000, "", "-"),
+]
+
+CASES = [*DEVICES, *MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_consolidate(case: Case) -> None:
+    case.check()
+
+
+def test_it_is_told_where_there_is_room_for_those_who_move() -> None:
+    case = moves("", HALF_FULL, LARGE, binds="")
+    [(pod_name, words)] = case.plan().evictions.items()
+    assert pod_name == "default/one-task-0"
+    assert "default/large-task-0" in words
+    assert "there is room for it on b" in words

@@ -1,0 +1,484 @@
+"""Every eviction says for whom it was, by which right, and who could stay; every claim that failed, what stopped it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from stromboli.core.config.plugin import Plugin, Victims
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.session.decision_records import EvictionAccount, Objection
+from stromboli.planner.plan import Plan
+from tests.testing.cases.case import Case, configuration, plugin
+from tests.testing.cases.probe_plugins import probe
+from tests.testing.manifests.builders import (
+    Manifest,
+    budget,
+    foreign,
+    gang,
+    gang_of,
+    nodes,
+    pod,
+    priority_class,
+    running,
+)
+from tests.testing.manifests.builders import queue as plain_queue
+
+CLASSES = [priority_class("high", 100), priority_class("middle", 50), priority_class("low", 10)]
+BROAD = plugin("gang", enablePreemptable=False, enableReclaimable=False)
+PREEMPT = configuration("priority", BROAD, "conformance", "predicates", actions="enqueue, allocate, preempt")
+KEEPING = configuration("priority", "gang", "conformance", "predicates", actions="enqueue, allocate, preempt")
+GUARDED = configuration("priority", BROAD, "pdb", "cdp", "predicates", actions="enqueue, allocate, preempt")
+FAIR = configuration(BROAD, "drf", "predicates", actions="enqueue, allocate, preempt")
+WEIGHTS = configuration(BROAD, "conformance", "proportion", "predicates", actions="enqueue, allocate, reclaim")
+PROMISES = configuration(BROAD, "capacity", "predicates", actions="enqueue, allocate, reclaim")
+APP = {"labels": {"app": "web"}}
+NEVER = {"preemptionPolicy": "Never"}
+
+
+def low(places: str, name: str = "low", **facts: Any) -> list[Manifest]:
+    return running(places, name=name, priority="low", **facts)
+
+
+def high(count: int = 1, cpu: object = 1, **facts: Any) -> list[Manifest]:
+    return gang(count, cpu, name="high", priority="high", **facts)  # type: ignore[no-any-return]
+
+
+def queue(name: str, deserved: int | None = None, reclaimable: bool | None = None, **facts: Any) -> Manifest:
+    manifest = plain_queue(name, **facts)
+    manifest["spec"] |= {} if deserved is None else {"deserved": {"cpu": deserved}}
+    manifest["spec"] |= {} if reclaimable is None else {"reclaimable": reclaimable}
+    return manifest
+
+
+class Told:
+    """One story. Of what is told, those parts that are given are compared, each as a whole.
+
+    `victims` has, for each that goes, the pod that gets its room with its node, and the decisive rule with its words.
+    `spared` has, by rule, pods that stay on that node, with what is said of the first. `elsewhere` has nodes that were
+    not chosen. `stopped` has, by rule, what kept the last claimant from getting room.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *world: Any,
+        conf: str = PREEMPT,
+        victims: Mapping[str, tuple[str, str]] | None = None,
+        consents: Mapping[str, Sequence[str]] | None = None,
+        spared: Mapping[str, tuple[Sequence[str], str]] | None = None,
+        elsewhere: Mapping[str, str] | None = None,
+        stopped: Mapping[str, tuple[Sequence[str], str]] | None = None,
+        cycles: int = 1,
+        extensions: Sequence[type[Plugin]] = (),
+    ) -> None:
+        self.name = name
+        self.case = Case(name, CLASSES, world, conf=conf, binds="", cycles=cycles, extensions=extensions)
+        self.expected = {
+            "victims": victims, "consents": consents, "spared": spared, "elsewhere": elsewhere, "stopped": stopped,
+        }  # fmt: skip
+
+    def check(self) -> None:
+        told = parts_of(self.case.plan())
+        wanted = {part: expected for part, expected in self.expected.items() if expected is not None}
+        assert {part: told[part] for part in wanted} == wanted, self.name
+
+
+def short(key: str) -> str:
+    return key.removeprefix("default/")
+
+
+def parts_of(plan: Plan) -> dict[str, Any]:
+    accounts = {short(account.pod): account for account in plan.accounts}
+    first = next(iter(accounts.values()), None)
+    refusals = [refusal for told in plan.refusals.values() for refusal in told]
+    return {
+        "victims": {pod: (_room(account), _right(account)) for pod, account in accounts.items()},
+        "consents": {pod: [each.plugin for each in account.allowed_by] for pod, account in accounts.items()},
+        "spared": _objections(first.spared if first else ()),
+        "elsewhere": {other.node: other.why for other in first.considered} if first else {},
+        "stopped": _objections(refusals[-1].objections if refusals else ()),
+    }
+
+
+def _room(account: EvictionAccount) -> str:
+    return f"{short(account.claimant_pod)} on {account.claimant_node}"
+
+
+def _right(account: EvictionAccount) -> str:
+    decisive = account.decisive
+    return f"{decisive.plugin}: {decisive.right}" if decisive else ""
+
+
+def _objections(objections: Sequence[Objection]) -> dict[str, tuple[list[str], str]]:
+    return {each.rule: ([short(name) for name in each.objects], each.why) for each in objections}
+
+
+def everybody(self: Plugin, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    return list(candidates)
+
+
+def nobody(self: Plugin, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    return []
+
+
+def stumble(self: Plugin, claimant: Task, victim: Task) -> str:
+    raise ValueError("no words")
+
+
+#: Plugins of others: one that says nothing, one that has words, and one that stumbles over them.
+SILENT = probe(preemptable=everybody)
+ELOQUENT = probe(preemptable=everybody, right_to=lambda self, claimant, victim: f"{claimant.name} before {victim.name}")
+STUMBLING = probe(preemptable=nobody, objection_to=stumble)
+STRICT = probe(preemptable=nobody)
+GIVING = probe(reclaimable=everybody)
+PROBED = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate, preempt")
+RECLAIMING = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate, reclaim")
+HOURS = plugin("minruntime", {"defaultPreemptMinRuntime": "1h"})
+LENDING = plugin("tdm", {"tdm.revocable-zone.z": "00:00-23:59"})
+MARKED = {"annotations": {"volcano.sh/preemptable": "true"}}
+
+LOWER = "priority: priority 10 < 100"
+ENOUGH = "there is room enough without it"
+
+
+VICTIMS = [
+    Told(
+        "a more important job takes the room of a less important one",
+        nodes(1, 1), low("a"), high(),
+        victims={"low-task-0": ("high-task-0 on a", LOWER)},
+        consents={"low-task-0": ["priority", "conformance"]}, spared={}, elsewhere={},
+    ),
+    Told(
+        "within a job the priorities of pods count",
+        nodes(1, 1),
+        gang_of(pod(1, nodeName="a", priorityClassName="low"), pod(1, priorityClassName="high"), minimum=1,
+                name="one", phase="Running"),
+        conf=configuration("priority", "predicates", actions="allocate, preempt"),
+        victims={"one-task-0": ("one-task-1 on a", "priority: priority of the pod 10 < 100")},
+    ),
+    Told(
+        "who is not needed stays",
+        nodes(2, 1), low("aa"), high(),
+        victims={"low-task-1": ("high-task-0 on a", LOWER)}, spared={"not-needed": (["low-task-0"], ENOUGH)},
+    ),
+    Told(
+        "who is more important stays, also where it could go",
+        nodes(2, 1), running("a", name="middle", priority="middle"), low("a"), high(),
+        victims={"low-task-0": ("high-task-0 on a", LOWER)},
+        spared={"more-important": (["middle-task-0"], "priority 50; less important pods are enough")},
+    ),
+    Told(
+        "who is as important may not go",
+        nodes(2, 1), running("a", name="equal", priority="high"), low("a"), high(),
+        spared={"priority": (["equal-task-0"], "priority 100 is not below 100")},
+    ),
+    Told(
+        "a pod that is important itself may not go",
+        nodes(2, 1), low("a", name="critical", priorityClassName="high"), low("a"), high(),
+        spared={"priority": (["critical-task-0"], "priority of the pod 100 is not below 100")},
+    ),
+    Told(
+        "a gang that keeps its minimum",
+        nodes(2, 1), low("a", name="whole", minimum=1), low("a"), high(), conf=KEEPING,
+        victims={"low-task-0": ("high-task-0 on a", LOWER)},
+        consents={"low-task-0": ["priority", "gang", "conformance"]},
+        spared={"gang": (["whole-task-0"], "PodGroup default/whole has 1 pods and needs 1")},
+    ),
+    Told(
+        "a gang that could not go whole stays whole",
+        nodes(2, 2), gang_of(pod(1, nodeName="a"), pod(1, nodeName="b", labels={"volcano.sh/preemptable": "false"}),
+                             name="whole", priority="low", phase="Running"),
+        low("a"), running("b", name="equal", priority="high"), high(),
+        victims={"low-task-0": ("high-task-0 on a", LOWER)},
+        spared={"gang-minimum": (["whole-task-0"],
+                                 "PodGroup default/whole has 2 pods and needs 2, and not all may go")},
+    ),
+    Told(
+        "a gang that goes whole takes its members along",
+        nodes(1, 2), low("ab", minimum=2), high(),
+        victims={"low-task-0": ("high-task-0 on b", LOWER), "low-task-1": ("high-task-0 on b", LOWER)},
+    ),
+    Told(
+        "who keeps the cluster alive stays",
+        nodes(2, 1), low("a", name="vital", priorityClassName="system-node-critical"), low("a"), high(),
+        spared={"conformance": (["vital-task-0"], "priority class system-node-critical keeps the cluster alive")},
+    ),
+    Told(
+        "whose owner says no stays",
+        nodes(2, 1), low("a", name="mine", labels={"volcano.sh/preemptable": "false"}), low("a"), high(),
+        spared={"preemptable-label": (["mine-task-0"], "its label or annotation volcano.sh/preemptable is false")},
+    ),
+    Told(
+        "whom a budget protects stays, with the plugin",
+        nodes(2, 1), budget("web", 0, {"app": "web"}), low("a", name="web", **APP), low("a"), high(), conf=GUARDED,
+        victims={"low-task-0": ("high-task-0 on a", LOWER)},
+        consents={"low-task-0": ["priority", "pdb", "cdp"]},
+        spared={"pdb": (["web-task-0"], "disruption budget default/web allows 0 more")},
+    ),
+    Told(
+        "whom a budget protects stays, without the plugin",
+        nodes(2, 1), budget("web", 0, {"app": "web"}), low("a", name="web", **APP), low("a"), high(),
+        spared={"disruption-budget": (["web-task-0"], "disruption budget default/web allows 0 more")},
+    ),
+    Told(
+        "who has just got its place keeps it",
+        nodes(2, 1), low("a", name="young", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "600s"}),
+        low("a"), gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
+        spared={"cdp": (["young-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
+    ),
+    Told(
+        "the smaller share takes from the larger one",
+        nodes(4, 1), running("aaaa", name="rich"), gang(1, name="poor"), conf=FAIR,
+        victims={"rich-task-3": ("poor-task-0 on a",
+                                 "drf: PodGroup default/rich would keep a share of 75%, default/poor would have 25%")},
+    ),
+    Told(
+        "a queue takes back what it deserves by its weight",
+        nodes(4, 1), queue("mine"), queue("theirs"), running("aaaa", name="rich", queue="theirs"),
+        gang(1, queue="mine"), conf=WEIGHTS,
+        victims={"rich-task-3": ("gang-task-0 on a", "proportion: queue theirs has cpu 4, deserves 3")},
+        consents={"rich-task-3": ["proportion", "conformance"]},
+        spared={"proportion": (
+            ["rich-task-2", "rich-task-1", "rich-task-0"],
+            "queue theirs has cpu 4, deserves 3: others of the queue go first, and then it has no more than that",
+        )},
+    ),
+    Told(
+        "a queue takes back what it was promised",
+        nodes(4, 1), queue("mine", 2), queue("theirs", 2), running("aaaa", name="rich", queue="theirs"),
+        gang(1, queue="mine"), conf=PROMISES,
+        victims={"rich-task-3": ("gang-task-0 on a", "capacity: queue theirs has cpu 4, deserves 2")},
+        consents={"rich-task-3": ["capacity"]},
+    ),
+    Told(
+        "a queue within its promise keeps what it has",
+        nodes(4, 1), queue("mine", 2), queue("theirs", 1), queue("others", 1),
+        running("a", name="fair", queue="others"), running("aaa", name="rich", queue="theirs"), gang(1, queue="mine"),
+        conf=PROMISES,
+        spared={
+            "not-needed": (["rich-task-1"], ENOUGH),
+            "capacity": (["rich-task-0", "fair-task-0"],
+                         "queue theirs has cpu 3, deserves 1: others of the queue go first, and then it has no more "
+                         "than that"),
+        },
+    ),
+    Told(
+        "a guarantee is not taken away",
+        nodes(4, 1), queue("mine", 2), queue("theirs", 1), queue("kept", 1, guarantee={"cpu": 1}),
+        running("a", name="safe", queue="kept"), running("aaa", name="rich", queue="theirs"), gang(1, 2, queue="mine"),
+        conf=PROMISES,
+        spared={"capacity": (["safe-task-0", "rich-task-0"],
+                             "it is needed for what the queue is guaranteed: queue kept has cpu 1, deserves 1")},
+    ),
+    Told(
+        "who may run on nodes that are lent out leaves the others",
+        nodes(1, 1), low("a", **MARKED), high(annotations={"volcano.sh/preemptable": "false"}),
+        conf=configuration(BROAD, LENDING, "predicates", actions="enqueue, allocate, preempt"),
+        victims={"low-task-0": ("high-task-0 on a",
+                                "tdm: it may run on nodes that are lent out, and the claimant may not")},
+    ),
+    Told(
+        "a plugin of others that says nothing is named",
+        nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[SILENT],
+        victims={"low-task-0": ("high-task-0 on a", "probe: ")},
+    ),
+    Told(
+        "a plugin of others tells its right",
+        nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[ELOQUENT],
+        victims={"low-task-0": ("high-task-0 on a", "probe: high-task-0 before low-task-0")},
+    ),
+    Told(
+        "a dearer node is told",
+        nodes(2, 2), low("aa", name="two", cpu=1), low("b", name="one", cpu=2), high(cpu=2),
+        victims={"one-task-0": ("high-task-0 on b", LOWER)},
+        elsewhere={"a": "not cheaper: 2 pods up to priority 10 at least"},
+    ),
+    Told(
+        "a node where nobody may go is told",
+        nodes(1, 2), low("a", name="vital", namespace="kube-system"), low("b"), high(),
+        victims={"low-task-0": ("high-task-0 on b", LOWER)},
+        elsewhere={"a": "nobody there may go: conformance spares 1 (kube-system/vital-task-0: namespace kube-system "
+                        "keeps the cluster alive)"},
+    ),
+    Told(
+        "a node where too few may go is told",
+        nodes(2, 2), low("a", name="vital", namespace="kube-system"), low("a", name="weak"),
+        running("b", 2, name="middle", priority="middle"), high(cpu=2),
+        victims={"middle-task-0": ("high-task-0 on b", "priority: priority 50 < 100")},
+        elsewhere={"a": "1 pod that may go would not make room enough: conformance spares 1 "
+                        "(kube-system/vital-task-0: namespace kube-system keeps the cluster alive)"},
+    ),
+]  # fmt: skip
+
+STOPPED = [
+    Told(
+        "everybody is as important",
+        nodes(1, 2), running("ab", name="equal", priority="high"), high(),
+        victims={}, stopped={"priority": (["equal-task-0", "equal-task-1"], "priority 100 is not below 100")},
+    ),
+    Told(
+        "the claimant is too polite",
+        nodes(1, 1), low("a"), high(**NEVER),
+        victims={}, stopped={"preemptionPolicy": (["high-task-0"], "default/high-task-0 has preemptionPolicy Never")},
+    ),
+    Told(
+        "a budget protects everybody, without the plugin",
+        nodes(1, 1), budget("web", 0, {"app": "web"}), low("a", **APP), high(),
+        victims={}, stopped={"disruption-budget": (["low-task-0"], "disruption budget default/web allows 0 more")},
+    ),
+    Told(
+        "a budget protects everybody, with the plugin",
+        nodes(1, 1), budget("web", 0, {"app": "web"}), low("a", **APP), high(), conf=GUARDED,
+        victims={}, stopped={"pdb": (["low-task-0"], "disruption budget default/web allows 0 more")},
+    ),
+    Told(
+        "two budgets about one pod",
+        nodes(1, 1), budget("web", 5, {"app": "web"}), budget("also", 5, {"app": "web"}), low("a", **APP), high(),
+        victims={},
+        stopped={"disruption-budget": (["low-task-0"],
+                                       "2 disruption budgets are about it (default/also, default/web)")},
+    ),
+    Told(
+        "a budget is enough for one of two",
+        nodes(1, 2), budget("web", 1, {"app": "web"}), low("ab", **APP), high(2),
+        victims={}, stopped={"disruption-budget": (["low-task-0"], "disruption budget default/web allows 0 more")},
+    ),
+    Told(
+        "gangs that keep their minimum",
+        nodes(1, 2), low("ab", minimum=2), high(), conf=KEEPING,
+        victims={}, stopped={"gang": (["low-task-0", "low-task-1"], "PodGroup default/low has 2 pods and needs 2")},
+    ),
+    Told(
+        "a gang of which not all may go",
+        nodes(1, 2), gang_of(pod(1, nodeName="a"), pod(1, nodeName="b", labels={"volcano.sh/preemptable": "false"}),
+                             name="whole", priority="low", phase="Running"), high(),
+        victims={},
+        stopped={
+            "preemptable-label": (["whole-task-1"], "its label or annotation volcano.sh/preemptable is false"),
+            "gang-minimum": (["whole-task-0"], "PodGroup default/whole has 2 pods and needs 2, and not all may go"),
+            "no-node": (["a", "b"], "0/2 nodes are available: 2 Insufficient cpu."),
+        },
+    ),
+    Told(
+        "no node is large enough even after eviction",
+        nodes(2, 2), low("ab"), high(cpu=3),
+        victims={}, stopped={"no-node": (["a", "b"], "0/2 nodes are available: 2 Insufficient cpu.")},
+    ),
+    Told(
+        "no node would take it even after eviction",
+        nodes(2, 1, labels={"zone": "x"}), low("aa"), high(nodeSelector={"zone": "y"}),
+        victims={},
+        stopped={"no-node": (["a"], "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.")},
+    ),
+    Told(
+        "the queue would not take it even after eviction",
+        nodes(4, 1), queue("small", capability={"cpu": 3}), running("aa", name="old", priority="low", queue="small"),
+        gang(1, 4, name="high", priority="high", queue="small"),
+        conf=configuration("priority", BROAD, "capacity", "predicates", actions="allocate, preempt"),
+        victims={},
+        stopped={"QueueCapabilityExceeded": (["high-task-0"], "queue small may have cpu 3 and has 0")},
+    ),
+    Told(
+        "strangers hold too much of the room",
+        nodes(4, 1), low("a"), running("aa", name="equal", priority="high"), high(cpu=3),
+        victims={},
+        stopped={
+            "priority": (["equal-task-0", "equal-task-1"], "priority 100 is not below 100"),
+            "no-node": (["a"], "0/1 nodes are available: 1 Insufficient cpu."),
+        },
+    ),
+    Told(
+        "owners who say no",
+        nodes(1, 1), low("a", labels={"volcano.sh/preemptable": "false"}), high(),
+        victims={},
+        stopped={"preemptable-label": (["low-task-0"], "its label or annotation volcano.sh/preemptable is false")},
+    ),
+    Told(
+        "another queue that gives nothing back",
+        nodes(2, 1), queue("mine"), queue("theirs", reclaimable=False), running("aa", name="rich", queue="theirs"),
+        gang(1, queue="mine"), conf=WEIGHTS,
+        victims={},
+        stopped={"reclaimable-queue": (["rich-task-0", "rich-task-1"], "queue theirs has reclaimable: false")},
+    ),
+    Told(
+        "a queue that has no more than it was promised",
+        nodes(2, 1), queue("mine", 1), queue("theirs", 2), running("aa", name="fair", queue="theirs"),
+        gang(1, queue="mine"), conf=PROMISES,
+        victims={},
+        stopped={"capacity": (["fair-task-0", "fair-task-1"],
+                              "the queue has no more than it deserves: queue theirs has cpu 2, deserves 2")},
+    ),
+    Told(
+        "the claimant's queue deserves no more",
+        nodes(2, 1), queue("mine", 1), queue("theirs", 1), running("a", name="held", queue="mine"),
+        running("a", name="other", queue="theirs"), gang(1, queue="mine"), conf=PROMISES,
+        victims={},
+        stopped={"QueueShareExhausted": (["gang-task-0"], "queue mine does not deserve cpu 1 more")},
+    ),
+    Told(
+        "a pod that holds nothing of what is asked for",
+        nodes(3, 1, gpu=1), queue("mine", 3), queue("theirs"), foreign("a", 3),
+        running("a", cpu=None, gpu=1, name="other", queue="theirs"), gang(1, 3, queue="mine"), conf=PROMISES,
+        victims={},
+        stopped={"capacity": (["other-task-0"], "it holds nothing that the claimant asks for: queue theirs has "
+                                                "nvidia.com/gpu 1, deserves 0")},
+    ),
+    Told(
+        "a pod that has just got its place",
+        nodes(1, 1), low("a", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "10m"}),
+        gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
+        victims={}, stopped={"cdp": (["low-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
+    ),
+    Told(
+        "a job that has not worked for long enough",
+        nodes(1, 1), low("a", minimum=1, placed="2026-01-01T00:00:00Z"),
+        gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"),
+        conf=configuration("priority", BROAD, HOURS, "predicates", actions="enqueue, allocate, preempt"),
+        victims={},
+        stopped={"minruntime": (["low-task-0"], "PodGroup default/low has run for 60 s and is left alone for 3600 s")},
+    ),
+    Told(
+        "a room that was given a short while ago",
+        nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left"),
+        gang(1, name="two", queue="right"), gang(1, name="late", queue="left"), conf=RECLAIMING, cycles=3,
+        extensions=[GIVING], victims={"one-task-0": ("two-task-0 on a", "probe: ")},
+        stopped={"thrashingWindow": (["two-task-0"],
+                                     "it was given room of default/late or its queue less than 60s ago")},
+    ),
+    Told(
+        "a plugin of others that gives no reason",
+        nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STRICT],
+        victims={}, stopped={"probe": (["low-task-0"], "it gives no reason")},
+    ),
+    Told(
+        "a plugin of others that cannot say its reason",
+        nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STUMBLING],
+        victims={}, stopped={"probe": (["low-task-0"], "(it cannot say why: ValueError: no words)")},
+    ),
+    Told(
+        "no plugin has a say",
+        nodes(1, 1), low("a"), high(),
+        conf=configuration(BROAD, "predicates", actions="enqueue, allocate, preempt"),
+        victims={}, stopped={"nobody": (["low-task-0"], "no configured plugin lets it go")},
+    ),
+    Told(
+        "shares that are equal already",
+        nodes(2, 1), running("a", 2, name="rich"), gang(1, 2, name="poor"), conf=FAIR,
+        victims={},
+        stopped={"drf": (["rich-task-0"],
+                         "PodGroup default/rich would keep a share of 0% only, default/poor would have 100%")},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("told", VICTIMS, ids=lambda told: told.name)
+def test_who_goes_and_why(told: Told) -> None:
+    told.check()
+
+
+@pytest.mark.parametrize("told", STOPPED, ids=lambda told: told.name)
+def test_what_stops_a_claim(told: Told) -> None:
+    told.check()

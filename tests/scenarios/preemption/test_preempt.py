@@ -1,0 +1,417 @@
+"""Urgent jobs make room within their queue: who goes, who stays, and what is not worth it."""
+
+import pytest
+
+from tests.testing.cases.case import Case, configuration, plugin
+from tests.testing.manifests.builders import (
+    Manifest,
+    gang,
+    gang_of,
+    manifest,
+    node,
+    nodes,
+    pod,
+    priority_class,
+    queue,
+    running,
+)
+
+HIGH, MIDDLE, LOW = priority_class("high", 100), priority_class("middle", 50), priority_class("low", 10)
+CLASSES = [HIGH, MIDDLE, LOW]
+ACTIONS = "enqueue, allocate, preempt"
+#: Gangs may be taken, but only whole.
+PREEMPT = configuration(
+    "priority", plugin("gang", enablePreemptable=False), "conformance", "predicates", actions=ACTIONS
+)
+#: Gangs keep their minimum.
+KEEPING = configuration("priority", "gang", "conformance", "predicates", actions=ACTIONS)
+YOUNG, OLD = "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"
+
+
+def preempts(name: str, *world: object, evicts: list[str], binds: str, conf: str = PREEMPT, **more: object) -> Case:
+    return Case(name, CLASSES, world, conf=conf, evicts=evicts, binds=binds, **more)  # type: ignore[arg-type]
+
+
+def low(places: str, name: str = "low", **facts: object) -> list[Manifest]:
+    return running(places, name=name, priority="low", **facts)  # type: ignore[arg-type]
+
+
+def high(count: int = 1, cpu: object = 1, **facts: object) -> list[Manifest]:
+    return gang(count, cpu, name="high", priority="high", **facts)  # type: ignore[no-any-return]
+
+
+def created(manifests: list[Manifest], when: str) -> list[Manifest]:
+    """The same pods, made at this time."""
+    for each in manifests:
+        if each["kind"] == "Pod":
+            each["metadata"]["creationTimestamp"] = when
+    return manifests
+
+
+def budget(name: str, labels: dict[str, str], **spec: object) -> Manifest:
+    fields = {"selector": {"matchLabels": labels}, **spec}
+    return manifest("PodDisruptionBudget", name, "policy/v1", "default", spec=fields)
+
+
+BETWEEN_JOBS = [
+    preempts("who is less important makes room", nodes(1, 1), low("a"), high(), evicts=["low-task-0"], binds="A"),
+    preempts(
+        "who is as important stays",
+        nodes(1, 1), running("a", name="equal", priority="high"), high(), evicts=[], binds="-",
+        codes={"high": ["NoLawfulVictims", "InsufficientResource"]},
+    ),
+    preempts(
+        "a free node is taken before anybody is evicted",
+        nodes(1, 2), low("a"), high(), evicts=[], binds="b",
+    ),
+    preempts("no more go than are needed", nodes(3, 1), low("aaa"), high(cpu=2), evicts=["low-task-1", "low-task-2"],
+             binds="A"),
+    preempts(
+        "one large pod goes rather than two small ones",
+        nodes(4, 1), low("aa", name="small"), low("a", cpu=2, name="large"), high(cpu=2),
+        evicts=["large-task-0"], binds="A",
+    ),
+    preempts(
+        "the least important goes, wherever it is",
+        nodes(1, 3), running("a", name="middle", priority="middle"), low("b"),
+        running("c", name="other", priority="middle"), high(), evicts=["low-task-0"], binds="B",
+    ),
+    preempts(
+        "two less important pods go rather than a more important one",
+        nodes(2, 2), running("a", cpu=2, name="middle", priority="middle"), low("bb"), high(cpu=2),
+        evicts=["low-task-0", "low-task-1"], binds="B",
+    ),
+    preempts(
+        "the node where fewest must go is taken",
+        nodes(2, 2), low("aa", name="many"), low("b", cpu=2, name="one"), high(cpu=2),
+        evicts=["one-task-0"], binds="B",
+    ),
+    preempts(
+        "the youngest work is lost",
+        nodes(1, 2), created(low("a", name="aged"), OLD), created(low("b", name="young"), YOUNG), high(),
+        evicts=["young-task-0"], binds="B",
+    ),
+    preempts(
+        "what is free beside the victims counts",
+        nodes(3, 1), low("a", cpu=2), high(cpu=3), evicts=["low-task-0"], binds="A",
+    ),
+    preempts(
+        "two resources may need two victims",
+        node("a", 2, "2Gi"), low("a", cpu=2, memory="0", name="cpu"), low("a", cpu=0, memory="2Gi", name="memory"),
+        high(cpu=1, memory="1Gi"), evicts=["cpu-task-0", "memory-task-0"], binds="A",
+    ),
+    preempts(
+        "a pod slot is room, too",
+        nodes(4, 1, pods=1), low("a"), high(), evicts=["low-task-0"], binds="A",
+    ),
+    preempts(
+        "jobs are served in their order",
+        nodes(1, 1), low("a"), gang(1, name="middle", priority="middle"), high(),
+        evicts=["low-task-0"], binds="- A",
+    ),
+    preempts(
+        "each claimant finds its own victim",
+        nodes(1, 2), low("ab"), gang(1, name="one", priority="high"), gang(1, name="two", priority="high"),
+        evicts=["low-task-0", "low-task-1"], binds="B A",
+    ),
+    preempts(
+        "a claimant's room is not taken from it by the next one",
+        nodes(1, 1), low("a"), gang(1, name="first", priority="middle"), high(), evicts=["low-task-0"], binds="- A",
+    ),
+    preempts(
+        "nobody is evicted in another queue",
+        nodes(1, 1), queue("other"), low("a", queue="other"), high(), evicts=[], binds="-",
+    ),
+    preempts(
+        "a pod of a less important job may be important itself",
+        nodes(1, 1), low("a", priorityClassName="high"), high(), evicts=[], binds="-",
+    ),
+]  # fmt: skip
+
+GANGS = [
+    preempts(
+        "a gang gets all its room, or nobody goes",
+        nodes(1, 2), low("a"), running("b", name="equal", priority="high"), high(2), evicts=[], binds="--",
+    ),
+    preempts(
+        "a gang gets all its room",
+        nodes(1, 2), low("ab"), high(2), evicts=["low-task-0", "low-task-1"], binds="BA",
+    ),
+    preempts(
+        "what is free is held for the gang that also needs victims",
+        nodes(1, 2), low("b"), high(2), evicts=["low-task-0"], binds="AB",
+    ),
+    preempts(
+        "a gang takes victims for its minimum only",
+        nodes(1, 3), low("abc"), high(3, minimum=2), evicts=["low-task-1", "low-task-2"], binds="CB-",
+    ),
+    preempts(
+        "a gang above its minimum gives what it can spare",
+        nodes(1, 3), low("abc", minimum=2), high(), evicts=["low-task-2"], binds="C",
+    ),
+    preempts(
+        "a gang at its minimum goes whole",
+        nodes(1, 2), low("ab", minimum=2), high(), evicts=["low-task-0", "low-task-1"], binds="B",
+    ),
+    preempts(
+        "a single pod goes rather than a whole gang",
+        nodes(1, 3), low("ab", minimum=2), low("c", name="single"), high(), evicts=["single-task-0"], binds="C",
+    ),
+    preempts(
+        "the smaller gang goes",
+        nodes(1, 5), low("abc", minimum=3, name="three"), low("de", minimum=2, name="two"), high(),
+        evicts=["two-task-0", "two-task-1"], binds="E",
+    ),
+    preempts(
+        "a gang with a protected member does not go",
+        nodes(1, 2),
+        gang_of(pod(nodeName="a", labels={"volcano.sh/preemptable": "false"}), pod(nodeName="b"), name="low",
+                priority="low", phase="Running"),
+        high(), evicts=[], binds="-", codes={"high": ["EvictionInVain", "InsufficientResource"]},
+    ),
+    preempts(
+        "where gang has a say, a gang keeps its minimum",
+        nodes(1, 2), low("ab", minimum=2), high(), conf=KEEPING, evicts=[], binds="-",
+        codes={"high": ["NoLawfulVictims", "InsufficientResource"]},
+    ),
+    preempts(
+        "where gang has a say, what is above the minimum goes",
+        nodes(1, 2), low("ab", minimum=1), high(), conf=KEEPING, evicts=["low-task-1"], binds="B",
+    ),
+    preempts(
+        "roles keep their minimum",
+        nodes(1, 3),
+        gang_of(pod(role="master", nodeName="a"), pod(role="worker", nodeName="b"), pod(role="worker", nodeName="c"),
+                name="low", priority="low", minimum=2, minimums={"master": 1, "worker": 1}, phase="Running"),
+        high(), evicts=["low-worker-2"], binds="C",
+    ),
+    preempts(
+        "a gang whose members went for others is whole or gone",
+        nodes(1, 4), low("abcd", minimum=2), high(3),
+        evicts=["low-task-0", "low-task-1", "low-task-2", "low-task-3"], binds="DCB",
+    ),
+]  # fmt: skip
+
+PROTECTED = [
+    preempts(
+        "a pod that is not preemptable stays",
+        nodes(1, 1), low("a", labels={"volcano.sh/preemptable": "false"}), high(), evicts=[], binds="-",
+        codes={"high": ["NoLawfulVictims", "InsufficientResource"]},
+    ),
+    preempts(
+        "pods that keep the cluster alive stay",
+        nodes(1, 1), low("a", priorityClassName="system-node-critical"), high(), evicts=[], binds="-",
+    ),
+    preempts(
+        "they stay although a later tier would let them go",
+        nodes(1, 1), low("a", namespace="kube-system"), high(), evicts=[], binds="-",
+        conf=configuration(["conformance"], ["priority"], actions=ACTIONS),
+    ),
+    preempts(
+        "the consent of conformance alone does not make victims",
+        nodes(1, 1), running("a", name="equal", priority="high"), high(), evicts=[], binds="-",
+        conf=configuration(["conformance"], ["priority"], actions=ACTIONS),
+    ),
+    preempts(
+        "a pod that never preempts waits",
+        nodes(1, 1), low("a"), high(preemptionPolicy="Never"), evicts=[], binds="-",
+        codes={"high": ["PreemptionPolicyNever", "InsufficientResource"]},
+        reasons={"high": ["0/1 nodes are available: 1 Insufficient cpu.",
+                          "preempt: default/high-task-0 has preemptionPolicy Never"]},
+    ),
+    preempts(
+        "a pod that is leaving already is waited for",
+        nodes(1, 1), low("a", releasing=True), high(), evicts=[], binds="A",
+    ),
+    preempts(
+        "a budget protects the last of a set",
+        nodes(1, 1), budget("web", {"app": "web"}, minAvailable=1), low("a", labels={"app": "web"}), high(),
+        evicts=[], binds="-", codes={"high": ["DisruptionBudgetSpent", "InsufficientResource"]},
+        reasons={"high": ["0/1 nodes are available: 1 Insufficient cpu.",
+                          "preempt: disruption budgets keep 1 pod that could be evicted "
+                          "(default/low-task-0: disruption budget default/web allows 0 more)"]},
+    ),
+    preempts(
+        "a budget is spent once, whoever asks",
+        nodes(1, 2), budget("web", {"app": "web"}, maxUnavailable=1), low("ab", labels={"app": "web"}),
+        gang(1, name="one", priority="high"), gang(1, name="two", priority="high"),
+        evicts=["low-task-1"], binds="B -",
+    ),
+    preempts(
+        "a budget is spent once by those who leave one node, too",
+        nodes(2, 1), budget("web", {"app": "web"}, maxUnavailable=1), low("aa", labels={"app": "web"}), high(cpu=2),
+        evicts=[], binds="-",
+    ),
+    preempts(
+        "who has no budget makes up for those whose budget is spent",
+        nodes(3, 1), budget("web", {"app": "web"}, maxUnavailable=1), low("aa", labels={"app": "web"}, name="web"),
+        low("a", name="other"), high(cpu=2), evicts=["other-task-0", "web-task-1"], binds="A",
+    ),
+    preempts(
+        "a budget in per cent is rounded up",
+        nodes(1, 3), budget("web", {"app": "web"}, minAvailable="50%"), low("abc", labels={"app": "web"}), high(2),
+        evicts=[], binds="--",
+    ),
+    preempts(
+        "who has no budget goes first",
+        nodes(1, 2), budget("web", {"app": "web"}, maxUnavailable=0), low("a", name="web", labels={"app": "web"}),
+        low("b", name="free"), high(), evicts=["free-task-0"], binds="B",
+    ),
+    preempts(
+        "the budgets' controller has the last word",
+        nodes(1, 1), {**budget("web", {"app": "web"}, minAvailable=0), "status": {"disruptionsAllowed": 0}},
+        low("a", labels={"app": "web"}), high(), evicts=[], binds="-",
+    ),
+    preempts(
+        "two budgets over one pod forbid its eviction",
+        nodes(1, 1), budget("one", {"app": "web"}, minAvailable=0), budget("two", {"app": "web"}, minAvailable=0),
+        low("a", labels={"app": "web"}), high(), evicts=[], binds="-",
+    ),
+    preempts(
+        "a whole gang needs the budget for all its members",
+        nodes(1, 2), budget("web", {"app": "web"}, maxUnavailable=1), low("ab", minimum=2, labels={"app": "web"}),
+        high(), evicts=[], binds="-",
+    ),
+]  # fmt: skip
+
+PORT = [{"containerPort": 80, "hostPort": 80}]
+AWAY = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "host"}
+        ]
+    }
+}
+
+NODES = [
+    preempts(
+        "a node that refuses the claimant is no place to make room",
+        node("a", 1, taints=["gpu=true:NoSchedule"]), node("b", 1), low("ab"), high(),
+        evicts=["low-task-1"], binds="B",
+    ),
+    preempts(
+        "a node too small for the claimant is left in peace",
+        node("a", 1), low("a"), high(cpu=2), evicts=[], binds="-",
+    ),
+    preempts(
+        "the pod that holds the port goes",
+        nodes(4, 1), low("a", name="port", ports=PORT), low("a", name="other"), high(ports=PORT),
+        evicts=["port-task-0"], binds="A",
+    ),
+    preempts(
+        "the pod that must not be near goes",
+        node("a", 4, labels={"host": "a"}), low("a", name="web", labels={"app": "web"}), low("a", name="other"),
+        high(affinity=AWAY), evicts=["web-task-0"], binds="A",
+    ),
+    preempts(
+        "nobody goes where an important pod keeps the claimant away",
+        node("a", 2, labels={"host": "a"}),
+        running("a", name="web", priority="high", labels={"app": "web"}), low("a"), high(affinity=AWAY),
+        evicts=[], binds="-",
+    ),
+    preempts(
+        "a full queue makes room in itself",
+        nodes(4, 1), queue("small", capability={"cpu": 1}), low("a", queue="small"), high(queue="small"),
+        conf=configuration("priority", plugin("gang", enablePreemptable=False), "proportion", "predicates",
+                           actions=ACTIONS),
+        evicts=["low-task-0"], binds="A",
+    ),
+    preempts(
+        "nobody goes for a claimant that the queue cannot take in any case",
+        nodes(4, 1), queue("small", capability={"cpu": 2}), low("aa", queue="small"), high(cpu=3, queue="small"),
+        conf=configuration("priority", plugin("gang", enablePreemptable=False), "proportion", "predicates",
+                           actions=ACTIONS),
+        evicts=[], binds="-",
+    ),
+    preempts(
+        "a room that was promised before needs no new victim",
+        nodes(1, 2), low("a"), low("b", name="leaving", releasing=True), high(nominated="b"), evicts=[], binds="B",
+    ),
+    preempts(
+        "a more important job of the queue may take the room that was promised",
+        nodes(1, 1), low("a", releasing=True), gang(1, name="first", priority="high"),
+        gang(1, name="promised", priority="middle", nominated="a"), evicts=[], binds="A -",
+    ),
+    preempts(
+        "a room that was promised is free again when nobody waits for it",
+        nodes(1, 1), low("a", releasing=True), high(nominated="z"), gang(1, name="next", priority="low"),
+        evicts=[], binds="A -",
+    ),
+]  # fmt: skip
+
+WITHIN = [
+    preempts(
+        "within a job the more important member takes the place",
+        nodes(1, 1),
+        gang_of(pod(nodeName="a"), pod(priorityClassName="high"), name="job", minimum=1, phase="Running"),
+        conf=configuration("priority", "predicates", actions=ACTIONS), evicts=["job-task-0"], binds="A",
+    ),
+    preempts(
+        "within a job equals do not replace each other",
+        nodes(1, 1), gang_of(pod(nodeName="a"), pod(), name="job", minimum=1, phase="Running"),
+        conf=configuration("priority", "predicates", actions=ACTIONS), evicts=[], binds="-",
+    ),
+    preempts(
+        "a job that has its minimum does not starve where gang has a say",
+        nodes(1, 1),
+        gang_of(pod(nodeName="a"), pod(priorityClassName="high"), name="job", minimum=1, phase="Running"),
+        evicts=[], binds="-",
+    ),
+]  # fmt: skip
+
+SHARES = [
+    preempts(
+        "by shares alone, who has more gives to who has less",
+        nodes(4, 1), running("aaaa", name="rich"), gang(1, name="poor"),
+        conf=configuration(plugin("gang", enablePreemptable=False), "drf", "predicates", actions=ACTIONS),
+        evicts=["rich-task-3"], binds="A",
+    ),
+    preempts(
+        "by shares alone, equals stay",
+        nodes(1, 1), running("a", name="rich"), gang(1, name="poor"),
+        conf=configuration(plugin("gang", enablePreemptable=False), "drf", "predicates", actions=ACTIONS),
+        evicts=[], binds="-",
+    ),
+    preempts(
+        "nobody who answers, nobody who goes",
+        nodes(1, 1), low("a"), high(), evicts=[], binds="-",
+        conf=configuration(plugin("gang", enablePreemptable=False), "predicates", actions=ACTIONS),
+    ),
+    preempts(
+        "what was decided comes true in the next cycle, and then there is peace",
+        nodes(1, 2), low("ab"), high(), cycles=5, evicts=["low-task-1"], binds="b",
+    ),
+]  # fmt: skip
+
+OVERCOMMIT = configuration(
+    "priority", plugin("gang", enablePreemptable=False), "overcommit", "predicates", actions=ACTIONS
+)  # fmt: skip
+ADMISSION = [
+    preempts(
+        "a job that can make its own room is let into a full cluster",
+        nodes(4, 1), low("aaaa"), high(cpu=2, resources={"cpu": 2}), conf=OVERCOMMIT,
+        evicts=["low-task-2", "low-task-3"], binds="A", phases={"high": "Inqueue"},
+    ),
+    preempts(
+        "a job that cannot is not",
+        nodes(4, 1), running("aaaa", name="equal", priority="high"), high(cpu=2, resources={"cpu": 2}),
+        conf=OVERCOMMIT, evicts=[], binds="-", phases={"high": "Pending"},
+    ),
+    preempts(
+        "nor is one that would need more than others hold",
+        nodes(4, 1), low("aa"), running("aa", name="equal", priority="high"),
+        high(cpu=3, resources={"cpu": 3}), conf=OVERCOMMIT, evicts=[], binds="-", phases={"high": "Pending"},
+    ),
+    preempts(
+        "where nothing evicts, a full cluster is full",
+        nodes(4, 1), low("aaaa"), high(cpu=2, resources={"cpu": 2}), evicts=[], binds="-", phases={"high": "Pending"},
+        conf=configuration("priority", "gang", "overcommit", "predicates", actions="enqueue, allocate"),
+    ),
+]  # fmt: skip
+
+CASES = [*ADMISSION, *BETWEEN_JOBS, *GANGS, *PROTECTED, *NODES, *WITHIN, *SHARES]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_preempt(case: Case) -> None:
+    case.check()

@@ -1,0 +1,145 @@
+"""Whoever had to make room does not take it back at once. Here pods that are evicted come back and wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from stromboli.core.actions import ACTIONS
+from stromboli.core.config.configuration import parse_configuration
+from stromboli.core.config.configuration_errors import ConfigurationError
+from stromboli.core.config.plugin import EvictionContext, Plugin, Victims
+from stromboli.core.config.registry import Registry
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.plugins import PLUGINS
+from stromboli.core.session.program import Program
+from stromboli.planner.virtual_cluster import World
+from tests.testing.cases.case import configuration, flattened, objects, plugin
+from tests.testing.cases.recreated_pods import cycle_with_comebacks
+from tests.testing.manifests.builders import Manifest, gang, nodes, priority_class, queue, running
+
+
+class Anybody(Plugin):
+    """Rules that contradict each other: everybody may evict everybody."""
+
+    name = "anybody"
+
+    def job_starving(self, job: Job) -> bool:
+        return job.pending_count > 0
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return list(candidates)
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+        return list(candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
+        return list(candidates)
+
+
+REGISTRY = Registry(PLUGINS, [*ACTIONS, Anybody])
+
+
+def lawless(action: str, window: str = "60s", after: str = "allocate", beside: Sequence[Manifest] = ()) -> Program:
+    gang_alone = plugin("gang", enablePreemptable=False, enableReclaimable=False, enableJobStarving=False)
+    text = configuration(
+        *beside, gang_alone, "anybody", "predicates", actions=f"enqueue, {after}, {action}",
+        arguments={action: {"thrashingWindow": window}},
+    )  # fmt: skip
+    return Program(parse_configuration(text, REGISTRY), REGISTRY)
+
+
+@dataclass
+class Story:
+    name: str
+    world: list[object]
+    program: Program
+    #: Who is evicted in each cycle; they follow one another after `step` seconds.
+    evicted: list[str]
+    step: float = 10.0
+
+    def __str__(self) -> str:
+        return self.name
+
+    def manifests(self) -> list[Manifest]:
+        return list(flattened(self.world))
+
+
+ONE_ROOM = [nodes(1, 1), running("a", name="one"), gang(1, name="two")]
+UNEQUAL = [
+    nodes(1, 1), priority_class("high", 100), running("a", name="one", priority="high"), gang(1, name="two"),
+]  # fmt: skip
+#: Who is important is served first, and may be evicted nevertheless.
+BY_IMPORTANCE = plugin("priority", enablePreemptable=False, enableJobStarving=False)
+TWO_QUEUES = [nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left")]
+
+STORIES = [
+    Story(
+        "without a window they evict each other for ever",
+        ONE_ROOM, lawless("preempt", "0s"), ["one", "", "two", ""] * 2,
+    ),
+    Story("within it the first claimant keeps what it got", ONE_ROOM, lawless("preempt"), ["one", "", "", "", "", ""]),
+    Story(
+        "after it the rules decide again",
+        ONE_ROOM, lawless("preempt", "25s"), ["one", "", "", "two", "", "", "one"],
+    ),
+    Story(
+        "others may still take the room: they have lost nothing to those who have it",
+        [*ONE_ROOM, gang(1, name="three")], lawless("preempt"), ["one", "", "three", "", "two", ""],
+    ),
+    Story(
+        "a queue that lost room does not take it back by another job either",
+        [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
+        lawless("reclaim"), ["one", "", "", ""],
+    ),
+    Story(
+        "without a window it does",
+        [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
+        lawless("reclaim", "0"), ["one", "", "two", "", "late"],
+    ),
+    Story(
+        "whole gangs do not take it back either",
+        [*TWO_QUEUES, gang(1, name="two", queue="right")], lawless("gangreclaim"), ["one", "", "", ""],
+    ),
+    Story(
+        "without a window they do",
+        [*TWO_QUEUES, gang(1, name="two", queue="right")], lawless("gangreclaim", "0s"), ["one", "", "two", ""],
+    ),
+    Story(
+        "nor does a gang that is more important",
+        UNEQUAL, lawless("gangpreempt", after="allocate, preempt"), ["one", "", "", ""],
+    ),
+    Story(
+        "without a window it does",
+        UNEQUAL, lawless("gangpreempt", "0s", after="allocate, preempt"), ["one", "", "two", ""],
+    ),
+    Story(
+        "nor does one that is served first take it before the claimant has it",
+        UNEQUAL, lawless("preempt", beside=[BY_IMPORTANCE]), ["one", "", "", ""],
+    ),
+]  # fmt: skip
+
+
+def played(story: Story) -> list[str]:
+    world = World(objects(story.manifests()), story.program)
+    evicted = []
+    for cycle in range(len(story.evicted)):
+        session = cycle_with_comebacks(world, cycle)
+        tasks = [eviction.task for eviction in session.decisions.evictions]
+        world._now += story.step
+        evicted.append(" ".join(task.job.partition("/")[2] for task in tasks))
+    return evicted
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_truce(story: Story) -> None:
+    assert played(story) == story.evicted
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
+def test_a_truce_that_nobody_would_remember_is_refused(action: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"thrashingWindow.*{action}.*'2h' is longer than an hour"):
+        lawless(action, "2h")

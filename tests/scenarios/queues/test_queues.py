@@ -1,0 +1,184 @@
+"""Queues: who comes first, what each deserves, and what it may not have."""
+
+import pytest
+
+from tests.testing.cases.case import Case, configuration, plugin
+from tests.testing.manifests.builders import foreign, gang, gang_of, group, node, nodes, pod, queue, running
+
+SHARES = configuration("gang", "proportion", "predicates")
+#: Every pod a job of its own: what a queue gets is then decided pod by pod.
+SINGLES = {"minimum": 0}
+
+ORDER = [
+    Case(
+        "equal queues share equally",
+        nodes(4, 1), queue("left"), queue("right"), gang(4, name="first", queue="left", **SINGLES),
+        gang(4, name="second", queue="right", **SINGLES), conf=SHARES, binds="aa-- aa--",
+        deserved={"left": {"cpu": "2", "pods": "4"}, "right": {"cpu": "2", "pods": "4"}},
+    ),
+    Case(
+        "weights decide",
+        nodes(4, 1), queue("left", 3), queue("right", 1), gang(4, name="first", queue="left", **SINGLES),
+        gang(4, name="second", queue="right", **SINGLES), conf=SHARES, binds="aaa- a---",
+    ),
+    Case(
+        "what one does not ask for goes to the other",
+        nodes(4, 1), queue("left"), queue("right"), gang(1, name="first", queue="left", **SINGLES),
+        gang(4, name="second", queue="right", **SINGLES), conf=SHARES, binds="a aaa-",
+        deserved={"left": {"cpu": "1", "pods": "1"}, "right": {"cpu": "3", "pods": "4"}},
+    ),
+    Case(
+        "what jobs asked for in one cycle they do not ask for twice in the next",
+        nodes(4, 1), queue("left"), queue("right"), gang(1, name="first", queue="left", **SINGLES),
+        gang(4, name="second", queue="right", **SINGLES), cycles=2, binds="a aaa-",
+        conf=configuration("gang", "proportion", "predicates", actions="allocate, enqueue"),
+    ),
+    Case(
+        "a queue without jobs deserves nothing",
+        nodes(4, 1), queue("left", 100), queue("right"), gang(4, queue="right", **SINGLES), conf=SHARES, binds="aaaa",
+        deserved={"left": {}, "right": {"cpu": "4", "pods": "4"}},
+    ),
+    Case(
+        "what runs already counts",
+        nodes(4, 1), queue("left"), queue("right"), running("aa", queue="left"), gang(4, queue="left", **SINGLES),
+        gang(4, name="second", queue="right", **SINGLES), conf=SHARES, binds="---- aa--",
+        codes={"gang": ["QueueShareExhausted"]},
+    ),
+    Case(
+        "without the plugin the older queue takes it all",
+        nodes(4, 1), queue("left"), queue("right"), gang(4, name="first", queue="left", **SINGLES),
+        gang(4, name="second", queue="right", **SINGLES), binds="aaaa ----",
+    ),
+    Case(
+        "the queue with the smaller share is served first",
+        nodes(3, 1), queue("left"), queue("right"), running("a", queue="left"), gang(1, name="first", queue="left"),
+        gang(1, cpu=2, name="second", queue="right"),
+        conf=configuration("gang", plugin("proportion", enabledAllocatable=False), "predicates"), binds="- a",
+    ),
+    Case(
+        "a queue of higher priority is served first",
+        nodes(2, 1), queue("left"), queue("right", priority=5), gang(2, name="first", queue="left"),
+        gang(2, name="second", queue="right"),
+        conf=configuration("gang", plugin("proportion", enabledAllocatable=False), "predicates"), binds="-- aa",
+    ),
+    Case(
+        "of equals the first by name",
+        nodes(1, 1), queue("right"), queue("left"), gang(1, name="second", queue="right"),
+        gang(1, name="first", queue="left"), binds="- a",
+    ),
+    Case(
+        "a gang needs its share whole",
+        nodes(4, 1), queue("left"), queue("right"), gang(3, name="first", queue="left"),
+        gang(2, name="second", queue="right"), conf=SHARES, binds="--- aa", codes={"first": ["QueueShareExhausted"]},
+    ),
+    Case(
+        "a scarce resource is shared like any other",
+        nodes(9, 1, gpu=4), queue("left"), queue("right"), gang(4, gpu=1, name="first", queue="left", **SINGLES),
+        gang(4, gpu=1, name="second", queue="right", **SINGLES), conf=SHARES, binds="aa-- aa--",
+    ),
+    Case(
+        "an amount that does not divide goes to whoever can use it whole",
+        nodes(3, 1), queue("left"), queue("right"), gang(3, name="first", queue="left", **SINGLES),
+        gang(3, name="second", queue="right", **SINGLES), conf=SHARES, binds="a-- a--",
+        deserved={"left": {"cpu": "1500m", "pods": "3"}},
+    ),
+    Case(
+        "pods of others are nobody's share",
+        nodes(4, 1), foreign("a", cpu=2), gang(4, **SINGLES), conf=SHARES, binds="aa--",
+        deserved={"default": {"cpu": "4", "pods": "4"}},
+    ),
+]  # fmt: skip
+
+LIMITS = [
+    Case(
+        "capability is a ceiling",
+        nodes(4, 1), queue("left", capability={"cpu": 2}), gang(4, queue="left", **SINGLES), conf=SHARES, binds="aa--",
+        deserved={"left": {"cpu": "2", "pods": "4"}},
+    ),
+    Case(
+        "what a capability leaves goes to others",
+        nodes(4, 1), queue("left", capability={"cpu": 1}), queue("right"),
+        gang(4, name="first", queue="left", **SINGLES), gang(4, name="second", queue="right", **SINGLES), conf=SHARES,
+        binds="a--- aaa-",
+    ),
+    Case(
+        "a resource that a capability does not name is free",
+        nodes(4, 1, gpu=4), queue("left", capability={"cpu": 4}), gang(4, gpu=1, queue="left", **SINGLES), conf=SHARES,
+        binds="aaaa",
+    ),
+    Case(
+        "none of a resource is none",
+        nodes(4, 1, gpu=4), queue("left", capability={"nvidia.com/gpu": 0}), gang(2, gpu=1, queue="left", **SINGLES),
+        conf=SHARES, binds="--", codes={"gang": ["QueueShareExhausted"]},
+    ),
+    Case(
+        "none of cpu is no ceiling",
+        nodes(4, 1), queue("left", capability={"cpu": 0}), gang(2, queue="left", **SINGLES), conf=SHARES, binds="aa",
+    ),
+    Case(
+        "a guarantee is kept from others, even while nobody uses it",
+        nodes(4, 1), queue("left", guarantee={"cpu": 3}), queue("right"), gang(4, queue="right", **SINGLES),
+        conf=SHARES, binds="a---",
+    ),
+    Case(
+        "a guarantee is owed whatever the weights say",
+        nodes(4, 1), queue("left", guarantee={"cpu": 3}), queue("right", 9),
+        gang(4, name="first", queue="left", **SINGLES), gang(4, name="second", queue="right", **SINGLES), conf=SHARES,
+        binds="aaa- a---",
+    ),
+    Case(
+        "a guarantee is no ceiling",
+        nodes(4, 1), queue("left", guarantee={"cpu": 3}), gang(4, queue="left", **SINGLES), conf=SHARES, binds="aaaa",
+    ),
+    Case(
+        "a queue that has all it deserves is passed over",
+        nodes(2, 1), queue("left", capability={"cpu": 1, "pods": 1}), running("a", queue="left"), gang(1, queue="left"),
+        conf=SHARES, binds="-", reasons={"gang": ["queue left already has all it deserves (cpu 1)"]},
+        codes={"gang": ["QueueOverused"]},
+    ),
+    Case(
+        "a closed queue takes nothing",
+        nodes(2, 1), queue("left", state="Closed"), gang(1, queue="left"), conf=SHARES, binds="-",
+        reasons={"gang": ["queue left is Closed, not Open"]}, codes={"gang": ["QueueNotOpen"]},
+    ),
+    Case(
+        "a closing queue takes nothing more",
+        nodes(2, 1), queue("left", state="Closing"), gang(1, queue="left"), conf=SHARES, binds="-",
+        codes={"gang": ["QueueNotOpen"]},
+    ),
+    Case(
+        "an open queue says so or not",
+        nodes(2, 1), queue("left", state="Open"), gang(1, queue="left"), conf=SHARES, binds="a",
+    ),
+    Case(
+        "what runs in a closed queue goes on",
+        nodes(2, 1), queue("left", state="Closed"), running("a", queue="left"), binds="", conf=SHARES,
+        phases={"old": "Running"},
+    ),
+    Case(
+        "a queue that does not exist",
+        nodes(2, 1), gang(1, queue="nowhere"), gang(1, name="other"), conf=SHARES, binds="- a",
+        reasons={"gang": ["queue 'nowhere' does not exist"]}, codes={"gang": ["QueueUnknown"]},
+        phases={"gang": "Pending"},
+    ),
+    Case(
+        "no queue named is the default queue",
+        nodes(1, 1), group("gang", 1), gang(1)[1:], binds="a", conf=SHARES,
+        deserved={"default": {"cpu": "1", "pods": "1"}},
+    ),
+    Case(
+        "a large job of a small queue does not hold up the small ones behind it",
+        nodes(4, 1), queue("left", capability={"cpu": 2}), gang(1, cpu=3, name="first", queue="left"),
+        gang(2, name="second", queue="left"), conf=SHARES, binds="- aa",
+    ),
+    Case(
+        "of a gang with several sizes each is asked for its own",
+        node("a", 8), queue("left", capability={"cpu": 3}), gang_of(pod(2), pod(2), pod(1), minimum=2, queue="left"),
+        conf=SHARES, binds="a-a",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ORDER + LIMITS, ids=str)
+def test_queues(case: Case) -> None:
+    case.check()

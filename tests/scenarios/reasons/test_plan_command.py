@@ -1,0 +1,93 @@
+"""Some of the stories through the command itself: files in, words and exit codes out."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from stromboli.cli.commands.plan import plan
+from tests.testing.cases.case import PLAIN, STANDARD, Case, configuration
+from tests.testing.manifests.builders import foreign, gang, nodes, priority_class, queue, running
+
+Run = Callable[..., Result]
+
+CASES = [
+    Case("everyone fits", nodes(4, 2), gang(3, cpu=2), binds="aab"),
+    Case("one short: nobody moves", nodes(4, 1), gang(3, cpu=2), binds="---"),
+    Case("a room is held", nodes(2, 1), running("a", cpu=2, releasing=True), gang(1, cpu=2), binds="A"),
+    Case(
+        "shares",
+        nodes(4, 1), queue("left", 3), queue("right"), gang(4, minimum=0, name="first", queue="left"),
+        gang(4, minimum=0, name="second", queue="right"), conf=STANDARD, binds="aaa- a---",
+    ),
+    Case(
+        "priorities",
+        nodes(2, 1), priority_class("high", 9), gang(2, name="first"), gang(2, name="second", priority="high"),
+        conf=configuration("gang", "priority"), binds="-- aa",
+    ),
+    Case(
+        "something is wrong",
+        nodes(2, 2), queue("odd", weight=0), gang(2), binds="aa",
+        warnings=["Queue odd: spec.weight: must be at least 1, got 0; the queue takes no jobs"],
+    ),
+    Case("two cycles", nodes(2, 1), foreign("a"), gang(1), cycles=2, binds="a"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command in a folder that holds the case, one file for the cluster and one for its configuration."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(case: Case, *options: str) -> Result:
+        Path("cluster.yaml").write_text(yaml.safe_dump_all(case.manifests), encoding="utf-8")
+        Path("scheduler.conf").write_text(case.conf, encoding="utf-8")
+        given = ["-f", "cluster.yaml", "--conf", "scheduler.conf", "--cycles", str(case.cycles)]
+        return CliRunner().invoke(plan, [*given, *options])
+
+    return run_command
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_command_decides_as_the_library(case: Case, run: Run) -> None:
+    made, result = case.plan(), run(case, "-o", "json")
+    report: dict[str, Any] = json.loads(result.stdout)
+    case.check()
+    assert report["binds"] == made.binds
+    assert report["pipelined"] == made.pipelined
+    assert report["evictions"] == made.evictions
+    assert report["warnings"] == list(made.warnings)
+    assert {key: group["phase"] for key, group in report["podGroups"].items()} == {
+        key: group.phase for key, group in made.groups.items()
+    }
+    assert len(report["cycles"]) == case.cycles
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_exit_code_says_whether_somebody_waits(case: Case, run: Run) -> None:
+    everybody_is_bound = case.expected["binds"].islower() and "-" not in case.expected["binds"]
+    assert run(case).exit_code == (0 if everybody_is_bound else 3)
+
+
+def test_the_table_tells_why(run: Run) -> None:
+    case = Case("", nodes(4, 1), gang(3, cpu=2), conf=PLAIN, binds="---")
+    shown = run(case).stdout
+    assert "0/1 nodes are available: 1 Insufficient cpu." in shown
+    assert shown.endswith("0 pods bound in 1 cycle; 1 job waits.\n")
+
+
+def test_the_plan_does_not_depend_on_the_order_of_the_objects(run: Run) -> None:
+    for case in CASES:
+        forwards = json.loads(run(case, "-o", "json").stdout)
+        backwards = json.loads(run(case.backwards(), "-o", "json").stdout)
+        assert backwards == forwards
+
+
+def test_a_configuration_with_a_mistake_is_refused(run: Run) -> None:
+    result = run(Case("", nodes(4, 1), gang(1), conf=configuration("gnag"), binds="-"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "unknown plugin 'gnag'; did you mean 'gang'?" in result.stderr

@@ -1,0 +1,144 @@
+"""Why a job waits, word for word: people search for these sentences."""
+
+from typing import Any
+
+import pytest
+
+from tests.testing.cases.case import Case, configuration
+from tests.testing.manifests.builders import foreign, gang, gang_of, node, nodes, pod, queue, running
+
+TAINT = ["gpu=true:NoSchedule"]
+SHARES = configuration("gang", "proportion", "predicates")
+
+
+def says(name: str, *world: Any, sentences: list[str], binds: str = "-", conf: str | None = None) -> Case:
+    """The job `gang` says this."""
+    return Case(name, *world, binds=binds, reasons={"gang": sentences}, **({"conf": conf} if conf else {}))
+
+
+SENTENCES = [
+    says(
+        "each reason with its number of nodes, the most frequent first",
+        nodes(2, 3), [node(name, 9, taints=TAINT) for name in "de"], gang(1, cpu=4),
+        sentences=["0/5 nodes are available: 3 Insufficient cpu, 2 node(s) had untolerated taint {gpu: true}."],
+    ),
+    says(
+        "reasons of equal number by the alphabet",
+        node("a", 1), node("b", 9, cordoned=True), node("c", 9, labels={"disk": "hdd"}, taints=TAINT), gang(1, cpu=2),
+        sentences=[
+            "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {gpu: true}, "
+            "1 node(s) were unschedulable.",
+        ],
+    ),
+    says(
+        "a node that lacks two resources counts for both",
+        node("a", 1, "1Gi"), node("b", 9, "1Gi"), gang(1, cpu=2, memory="2Gi"),
+        sentences=["0/2 nodes are available: 2 Insufficient memory, 1 Insufficient cpu."],
+    ),
+    says(
+        "a node that can never take the pod is not called full",
+        nodes(1, 1, taints=TAINT), gang(1, cpu=9),
+        sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}."],
+    ),
+    says(
+        "the first taint in the way",
+        nodes(9, 1, taints=["spot:NoSchedule", *TAINT]), gang(1, tolerations=["spot"]),
+        sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}."],
+    ),
+    says(
+        "a taint without a value",
+        nodes(9, 1, taints=["spot:NoSchedule"]), gang(1),
+        sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {spot: }."],
+    ),
+    says(
+        "different taints are told apart",
+        node("a", taints=TAINT), node("b", taints=["gpu=false:NoSchedule"]), gang(1),
+        sentences=[
+            "0/2 nodes are available: 1 node(s) had untolerated taint {gpu: false}, "
+            "1 node(s) had untolerated taint {gpu: true}.",
+        ],
+    ),
+    says(
+        "what others use is what is missing",
+        nodes(4, 1), foreign("a", cpu=3), gang(1, cpu=2), sentences=["0/1 nodes are available: 1 Insufficient cpu."],
+    ),
+    says(
+        "what the gang itself would use is what is missing",
+        nodes(4, 2), gang(5, cpu=2), binds="-----", sentences=["0/2 nodes are available: 2 Insufficient cpu."],
+    ),
+    says("no nodes at all", gang(1), sentences=["0/0 nodes are available: the cluster has no nodes."]),
+    says(
+        "each size of a job has its own sentence",
+        nodes(4, 1), gang_of(pod(5, role="big"), pod(1, "99Gi", role="wide"), pod(1, role="fine"), minimum=1),
+        binds="--a",
+        sentences=["0/1 nodes are available: 1 Insufficient cpu.", "0/1 nodes are available: 1 Insufficient memory."],
+    ),
+    says(
+        "members of a role that failed already",
+        nodes(4, 1), gang_of(pod(5, role="big"), pod(6, role="big"), pod(1, role="fine"), minimum=1), binds="--a",
+        sentences=["0/1 nodes are available: 1 Insufficient cpu.", "another pod of role 'big' found no node"],
+    ),
+    says(
+        "waiting and gated",
+        nodes(4, 1), gang_of(pod(5), pod(gated=True)), binds="--",
+        sentences=["0/1 nodes are available: 1 Insufficient cpu.", "scheduling gates hold back 1 pod"],
+    ),
+    says(
+        "a queue that deserves less",
+        nodes(4, 1), queue("left", capability={"cpu": 1}), gang(2, minimum=1, queue="left"), conf=SHARES, binds="a-",
+        sentences=["queue left deserves cpu 1 and has 1"],
+    ),
+    says("nothing to say of a job that has all", nodes(4, 1), gang(2), binds="aa", sentences=[]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SENTENCES, ids=str)
+def test_sentences(case: Case) -> None:
+    case.check()
+
+
+HELD = running("a", cpu=2, releasing=True)
+CONDITIONS = [
+    ("ready", nodes(4, 2), gang(3, cpu=2), "Scheduled", "tasks in gang are ready to be scheduled", ""),
+    (
+        "ready, though some wait",
+        nodes(4, 1), gang(3, cpu=2, minimum=2), "Scheduled", "tasks in gang are ready to be scheduled", "",
+    ),
+    (
+        "held back by a gate",
+        nodes(4, 1), gang(1, gated=True), "Unschedulable", "NotEnoughResources",
+        "1/1 tasks in gang unschedulable: pod group is not ready, 1 Pending, 1 minAvailable; Pending: 1 Unschedulable. "
+        "Origin reason is scheduling gates hold back 1 pod",
+    ),
+    (
+        "short of room",
+        nodes(4, 1), gang(3, cpu=2), "Unschedulable", "NotEnoughResources",
+        "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; Pending: 2 Schedulable, "
+        "1 Unschedulable. Origin reason is default/gang-task-2: 0/1 nodes are available: 1 Insufficient cpu.",
+    ),
+    (
+        "waiting for others to go",
+        [nodes(2, 1), HELD], gang(1, cpu=2), "Unschedulable", "NotEnoughResources",
+        "1/1 tasks in gang unschedulable: pod group is not ready, 1 Pipelined, 1 minAvailable",
+    ),
+    (
+        "too few pods",
+        nodes(4, 1), gang(1, minimum=2), "Unschedulable", "NotEnoughTasks",
+        "Not enough valid tasks for gang-scheduling, valid: 1, min: 2",
+    ),
+    (
+        "no such queue",
+        nodes(4, 1), gang(1, queue="nowhere"), "Unschedulable", "QueueUnknown", "queue 'nowhere' does not exist",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("world", "job", "kind", "reason", "message"),
+    [entry[1:] for entry in CONDITIONS],
+    ids=[entry[0] for entry in CONDITIONS],
+)
+def test_conditions_of_groups(world: Any, job: Any, kind: str, reason: str, message: str) -> None:
+    plan = Case("", world, job, binds="").plan()
+    written = [(each.type, each.status, each.reason, each.message) for each in plan.groups["default/gang"].conditions]
+    assert written == [(kind, "True", reason, message)]

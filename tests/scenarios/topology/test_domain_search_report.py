@@ -1,0 +1,254 @@
+"""A search for a domain says where it ended, how far it had to give way, and what was wrong with every other domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stromboli.cluster.objects.pod_groups.previous_domains import HOME
+from stromboli.core.config.configuration import parse_configuration
+from stromboli.core.config.plugin import Domain, Plugin
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
+from stromboli.planner.domain_searches import search_as_plain
+from stromboli.planner.explanation import explain_job
+from stromboli.planner.virtual_cluster import World
+from tests.testing.cases.case import BUILT_IN, Case, configuration, objects
+from tests.testing.manifests.builders import gang, gang_of, nodes, pod, queue, running
+from tests.testing.manifests.hypernodes import (
+    AWARE,
+    HARD_BLOCK,
+    HARD_RACK,
+    SOFT,
+    TREE,
+    block,
+    hyper_node,
+    named,
+    network,
+)
+
+TOP = "<cluster-top-hypernode>"
+LIMITED = configuration("gang", "predicates", "proportion", "network-topology-aware")
+TWO = network(2, "ab", "cd")
+ROOMY = network(4, "ab", "cd")
+NAMED = [*nodes(2, 4), hyper_node("one", 1, *named("a", "b"), tier_name="rack"),
+         hyper_node("two", 1, *named("c", "d"), tier_name="rack")]  # fmt: skip
+FAR_APART = gang_of(pod(2, nodeName="a"), pod(2, nodeName="c"), pod(2), minimum=1, topology=HARD_RACK, phase="Running")
+AT_HOME = gang_of(pod(2, nodeName="c"), pod(2), minimum=1, topology=HARD_RACK, phase="Running")
+JOINING = gang(3, cpu=2, minimum=2, topology=HARD_RACK)
+PORT = [{"containerPort": 80, "hostPort": 80}]
+PARTS = [{"name": "p", "subGroupSize": 2, "matchLabelKeys": ["part"], "networkTopology": HARD_RACK}]
+
+
+def parted(topology: Mapping[str, Any] | None = None) -> list[Any]:
+    pods = [pod(2, labels={"part": part}) for part in "xxyy"]
+    return gang_of(*pods, policies=PARTS, **({"topology": topology} if topology else {}))  # type: ignore[no-any-return]
+
+
+class Told:
+    """One story: the sentences of the job's searches, and in the last one what became of some domains."""
+
+    def __init__(
+        self, name: str, *world: Any, says: Sequence[str], conf: str = AWARE, parts: Sequence[str] = (), **why: str
+    ) -> None:
+        self.case = Case(name, *world, binds="", conf=conf)
+        self.says, self.parts, self.why = says, parts, why
+
+    def __str__(self) -> str:
+        return str(self.case)
+
+
+STORIES = [
+    Told("the best rack", ROOMY, running("c", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
+         says=["2 pods placed in rack-1 (tier 1), score 75.0"],
+         rack_0="WorseScore: score 50.0, less than 75.0 of rack-1", rack_1="Taken: taken, score 75.0",
+         cluster="TierNotAllowed: tier 2 is not allowed"),
+    Told("equal racks", TWO, gang(2, cpu=2, topology=HARD_RACK), says=["2 pods placed in rack-0 (tier 1), score 100.0"],
+         rack_1="WorseScore: score 100.0, the same as rack-0, which comes first by name"),
+    Told("no rack holds all of it", network(2, "a", "bc"), gang(3, cpu=2, minimum=1, topology=HARD_RACK),
+         says=["2 pods placed in rack-1 (tier 1), score 0.0", "no domain takes 1 more pod: rack-1 (tier 1) holds none"],
+         rack_0="LeftOut: the job has pods elsewhere"),
+    Told("racks that are too small", TWO, running("a", cpu=2), gang(3, cpu=2, topology=HARD_RACK),
+         says=["no domain takes the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"],
+         rack_0="TooLittleRoom: holds at most 1 of 3 pods", rack_1="TooLittleRoom: holds at most 2 of 3 pods",
+         cluster="TierNotAllowed: tier 2 is not allowed"),
+    Told("a block is too small, too", TREE, gang(5, cpu=2, topology=HARD_BLOCK),
+         says=["no domain takes the 5 pods it needs: the 4 domains of tier 1 hold 2 of them at most; the 2 domains of "
+               "tier 2 hold 4 of them at most"], block_0="TooLittleRoom: holds at most 4 of 5 pods"),
+    Told("a tier that would have had the room", TREE, gang(3, cpu=2, topology=HARD_RACK),
+         says=["no domain takes the 3 pods it needs: the 4 domains of tier 1 hold 2 of them at most; tiers above 1 are "
+               "not allowed"], block_0="TierNotAllowed: tier 2 is not allowed"),
+    Told("racks that are full", TWO, running("abcd", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
+         says=["no domain takes the 2 pods it needs: the 2 domains of tier 1 hold none"],
+         rack_0="TooLittleRoom: holds none of 2 pods"),
+    Told("how far a soft wish gave way", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT),
+         says=["3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had room for 3 pods"],
+         block_1="WorseScore: score 75.0, less than 100.0 of block-0",
+         cluster="CloserOneTaken: a closer one was found"),
+    Told("as far as it goes, by the names of tiers", NAMED, gang(3, cpu=2, topology=SOFT),
+         says=["3 pods placed in the whole cluster, score 75.0; no rack had room for 3 pods"]),
+    Told("even the cluster is too small for a soft wish", TWO, gang(5, cpu=2, topology=SOFT),
+         says=["no domain takes the 5 pods it needs: the 2 domains of tier 1 hold 2 of them at most; the whole cluster "
+               "holds 4 of them at most"]),
+    Told("room that rules of nodes forbid", TWO,
+         gang(2, ports=PORT, topology=HARD_RACK), running("ac", ports=PORT),
+         says=["no domain takes the 2 pods it needs: the 2 domains of tier 1 were tried in vain"],
+         rack_0="TriedInVain: tried in vain: default/gang-task-1: 0/4 nodes are available: 2 node(s) didn't have "
+                "free ports for the requested pod ports."),
+    Told("its rack is full", TWO, running("d", cpu=2), AT_HOME,
+         says=["no domain takes 1 more pod: rack-1 (tier 1) holds none"], rack_0="LeftOut: the job has pods elsewhere"),
+    Told("too far apart already", TREE, FAR_APART,
+         says=["no domain takes 1 more pod: its pods are further apart already; tiers above 1 are not allowed"],
+         rack_0="LeftOut: the job has pods elsewhere"),
+    Told("some join the others, the last one cannot", TWO, JOINING,
+         says=["2 pods placed in rack-0 (tier 1), score 0.0",
+               "no domain takes 1 more pod: rack-0 (tier 1) holds none"], rack_1="LeftOut: the job has pods elsewhere"),
+    Told("it keeps the rack that it was in", ROOMY, running("a", cpu=2),
+         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
+         says=["2 pods placed in rack-1 (tier 1), score 50.0, where it was before or was promised room"],
+         rack_0="LeftOut: the job keeps rack-1, where it was", cluster="TierNotAllowed: tier 2 is not allowed"),
+    Told("the rack that it was in is full", TWO, running("d", cpu=2),
+         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
+         says=["2 pods placed in rack-0 (tier 1), score 100.0"], rack_1="TooLittleRoom: holds at most 1 of 2 pods"),
+    Told("less than the least of a job", TWO, gang(2, cpu=2, topology=HARD_RACK, resources={"cpu": 8}),
+         says=["no domain takes the 2 pods it needs: each has less than the job's minResources in sum"],
+         rack_0="LeftOut: it has less than the job's minResources in sum"),
+    Told("parts of a job", TREE, running("a", cpu=2), parted(HARD_BLOCK),
+         says=["4 pods placed in block-1 (tier 2), score 200.0; no domain of tier 1 had room for 4 pods"],
+         parts=["sub-group default/gang/p-x: 2 pods placed in rack-2 (tier 1), score 100.0",
+                "sub-group default/gang/p-y: 2 pods placed in rack-3 (tier 1), score 100.0"]),
+    Told("a part has no rack", [*network(2, "abx", "c"), block("b", 2, "rack-0", "rack-1")], parted(HARD_BLOCK),
+         says=["no domain takes the 4 pods it needs: the 2 domains of tier 1 hold 3 of them at most; b (tier 2) was "
+               "tried in vain: sub-group default/gang/p-y: no domain takes the 2 pods it needs: the 2 domains of tier "
+               "1 hold 1 of them at most; tiers above 1 are not allowed"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_searches_are_told(story: Told) -> None:
+    plan = story.case.plan()
+    told = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
+    assert [each["sentence"] for each in told] == list(story.says)
+    assert [each["sentence"] for each in told[-1]["subGroups"]] == list(story.parts)
+    considered = {each["domain"]: f"{each['verdict']}: {each['why']}" for each in told[-1]["considered"]}
+    expected = {TOP if name == "cluster" else name.replace("_", "-"): why for name, why in story.why.items()}
+    assert {name: considered.get(name) for name in expected} == expected
+
+
+def test_a_rack_that_holds_fewer_of_the_pods_says_so() -> None:
+    world = [network(2, "a", "bc"), gang(3, cpu=2, minimum=1, topology=HARD_RACK)]
+    first = search_as_plain(explain_job(Case("", *world, binds="", conf=AWARE).plan(), "default/gang").searches[0])
+    why = {each["domain"]: each["why"] for each in first["considered"]}
+    assert why["rack-0"] == "score 0.0, the same as rack-1, which holds more of the pods"
+
+
+class Halves(Plugin):
+    """Makes up its domains anew whenever it is asked."""
+
+    name = "halves"
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> list[list[Domain]]:
+        return [[Domain("left", 1, np.array([True, True, False, False]))]]
+
+
+def test_those_who_join_others_are_counted() -> None:
+    conf = configuration("gang", "predicates", "halves")
+    world = [*nodes(4, 4), *gang(3, minimum=1, topology=HARD_RACK)]
+    plan = Case("", world, binds="", conf=conf, extensions=[Halves]).plan()
+    told = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
+    assert [each["placed"] for each in told] == [{"domain": "left", "tier": 1, "score": 0.0, "pods": 3}]
+
+
+def test_for_programs() -> None:
+    plan = Case("", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT), binds="", conf=AWARE).plan()
+    told = search_as_plain(explain_job(plan, "default/gang").searches[0])
+    considered = told.pop("considered")
+    assert told == {
+        "subGroup": "",
+        "mode": "soft",
+        "needed": 3,
+        "sentence": "3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had room for 3 pods",
+        "placed": {"domain": "block-0", "tier": 2, "score": 100.0, "pods": 3},
+        "subGroups": [],
+    }
+    assert [each["domain"] for each in considered] == [
+        "rack-0",
+        "rack-1",
+        "rack-2",
+        "rack-3",
+        "block-0",
+        "block-1",
+        TOP,
+    ]
+    assert considered[0] == {
+        "domain": "rack-0",
+        "tier": 1,
+        "verdict": "TooLittleRoom",
+        "why": "holds at most 1 of 3 pods",
+        "holds": 1,
+        "score": None,
+    }
+
+
+PLACED = [
+    ("a rack", [TWO, gang(2, cpu=2, topology=HARD_RACK)], "placed in rack-0 (tier 1)"),
+    ("a soft wish that gave way", [TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT)],
+     "placed in block-0 (tier 2)"),
+    ("one that gave way altogether", [TWO, gang(3, cpu=2, topology=SOFT)],
+     "placed across the whole cluster: no domain holds all of it"),
+    ("parts", [TREE, parted(HARD_BLOCK)], "placed in block-0 (tier 2); sub-group p-x placed in rack-0 (tier 1); "
+     "sub-group p-y placed in rack-1 (tier 1)"),
+    ("many parts", [network(2, *"abcdefghij"), gang_of(*(pod(2, labels={"part": part}) for part in "abcdefghij"),
+     policies=[{**PARTS[0], "subGroupSize": 1}])],
+     "; ".join(f"sub-group p-{part} placed in rack-{number} (tier 1)" for number, part in enumerate("abcdefgh"))
+     + "; and 2 more"),
+    ("pods that were there before", [TREE, gang_of(pod(2, nodeName="a"), pod(2), minimum=1, topology=SOFT,
+     phase="Running"), running("b", cpu=2)], "placed in block-0 (tier 2)"),
+    ("no wish", [TWO, gang(2, cpu=2)], ""),
+    ("no network", [nodes(2, 2), gang(2, cpu=2, topology=SOFT)], ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "world", "message"), PLACED, ids=[each[0] for each in PLACED])
+def test_a_job_that_has_its_place_says_how_far_apart_it_is(name: str, world: list[Any], message: str) -> None:
+    condition = Case(name, *world, binds="", conf=AWARE).plan().session.statuses["default/gang"].conditions[0]
+    assert (condition.type, condition.message) == ("Scheduled", message)
+
+
+def test_a_wish_that_nobody_heard_is_told_where_it_was_made() -> None:
+    world = [TWO, gang(2, cpu=2, topology=HARD_RACK)]
+    plan = Case("", *world, binds="", conf=configuration("gang", "predicates")).plan()
+    told = "networkTopology has no effect: no configured plugin knows domains"
+    assert plan.session.statuses["default/gang"].conditions[0].message == told
+    assert plan.warnings == [f"PodGroup default/gang: {told}"]
+
+
+WAITING = [
+    ("too small", [TWO, gang(3, cpu=2, topology=HARD_RACK)], AWARE, ["NoDomainFits"],
+     "no domain takes the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"),
+    ("a part", [TWO, running("d", cpu=2), parted()], AWARE, ["NoDomainFits"],
+     "sub-group default/gang/p-y: no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"),
+    ("the queue, not the network", [TWO, queue("q", capability={"cpu": 2}),
+     gang(2, cpu=2, queue="q", topology=HARD_RACK)], LIMITED, ["QueueShareExhausted"], None),
+    ("no plugin knows domains", [nodes(2, 2), parted()], configuration("gang", "predicates"),
+     ["InsufficientResource", "GangShortOfRoom"], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "world", "conf", "codes", "detail"), WAITING, ids=[each[0] for each in WAITING])
+def test_a_job_that_waits_says_why_also_where_nobody_keeps_accounts(
+    name: str, world: list[Any], conf: str, codes: list[str], detail: str | None
+) -> None:
+    program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
+    session = Session(World(objects(Case(name, *world, binds="").manifests), program).snapshot(), program)
+    session.run()
+    status = session.statuses["default/gang"]
+    assert list(dict.fromkeys(reason.code.value for reason in status.reasons)) == codes
+    assert [reason.detail for reason in status.reasons if reason.code == "NoDomainFits"] == ([detail] if detail else [])
+    assert status.conditions[0].reason == "NotEnoughResources"
+    if detail:
+        assert detail in status.conditions[0].message

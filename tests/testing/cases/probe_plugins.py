@@ -1,0 +1,179 @@
+"""Plugins that answer one question each, for questions that no built-in plugin answers, or not alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stromboli.core.config.plugin import Domain, Event, Plugin
+from stromboli.core.model.jobs.job import Job, SubJob
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Mask, Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.search.node_rules import Locality
+from stromboli.core.session.session import Session
+
+NO = Reason(Code.PLUGIN_REFUSED, "the probe refuses")
+
+
+def probe(**answers: Callable[..., Any]) -> type[Plugin]:
+    """A plugin that gives these answers, by the name of the question."""
+    return type("Probe", (Plugin,), {"name": "probe", **answers})
+
+
+def by_letter(rows: Rows) -> Vector:
+    """A score per node: later letters are better."""
+    index = range(len(rows.nodes)) if rows.index is None else rows.index.tolist()
+    return np.array([ord(rows.nodes.names[row]) - ord("a") for row in index], dtype=np.float64)
+
+
+class Telltale(Plugin):
+    """Takes every pod until it is told something; then none."""
+
+    name = "probe"
+    locality = Locality.CLUSTER
+
+    def open(self, session: Session) -> None:
+        self.is_told = False
+
+    def predicate(self, task_class: TaskClass, rows: Rows) -> Mask:
+        return np.full(len(rows), not self.is_told)
+
+
+class ToldOfEnqueueing(Telltale):
+    def job_enqueued(self, job: Job) -> None:
+        self.is_told = True
+
+
+class ToldOfAllocation(Telltale):
+    def on_allocate(self, event: Event) -> None:
+        self.is_told = True
+
+
+class ToldOfDeallocation(Telltale):
+    def on_deallocate(self, event: Event) -> None:
+        self.is_told = True
+
+
+class Reserving(Plugin):
+    """Keeps node `a` free once it is asked to choose."""
+
+    name = "probe"
+
+    def open(self, session: Session) -> None:
+        self.has_chosen = False
+
+    def reserved_nodes(self) -> None:
+        self.has_chosen = True
+
+    def predicate(self, task_class: TaskClass, rows: Rows) -> Mask:
+        return by_letter(rows) >= int(self.has_chosen)
+
+
+class Racks(Plugin):
+    """Every node is a domain of its own, named after it."""
+
+    name = "probe"
+
+    def open(self, session: Session) -> None:
+        names = session.nodes.names
+        self.racks = [Domain(f"rack-{name}", 1, np.array([each == name for each in names])) for name in names]
+
+    def last_first(self) -> list[list[Domain]]:
+        return [[rack] for rack in reversed(self.racks)]
+
+
+class RacksForJobs(Racks):
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return self.last_first()
+
+
+class RacksForSubJobs(Racks):
+    def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return self.last_first()
+
+
+class RacksInOrder(Racks):
+    """All racks in one group; the later letter is the better rack."""
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return [self.racks]
+
+    def hyper_node_order(self, sub_job: Job | SubJob, domains: Sequence[Domain]) -> Mapping[str, float]:
+        return {domain.name: float(ord(domain.name[-1])) for domain in domains}
+
+
+class Pairs(Plugin):
+    """A job may start with anything, but is placed two by two."""
+
+    name = "probe"
+
+    def job_ready(self, job: Job) -> bool:
+        return True
+
+    def tasks_until_ready(self, job: Job) -> int:
+        return 2
+
+
+class MapAndReduce(Plugin):
+    """Maps nodes to their letters, and then finds `b` the best."""
+
+    name = "probe"
+
+    def node_map(self, task_class: TaskClass, rows: Rows) -> Vector:
+        return by_letter(rows)
+
+    def node_reduce(self, task_class: TaskClass, scores: Vector, candidates: Mask) -> Vector:
+        return -np.abs(scores - 1.0)
+
+
+class Annotating(Plugin):
+    name = "probe"
+
+    def bind_context(self, task: Task, context: dict[str, str]) -> None:
+        context["example.com/for"] = task.name
+
+
+class Halves(Plugin):
+    """The first half of the nodes and the second are close together. Jobs that want it stay in one of them, and where
+    they have begun.
+    """
+
+    name = "probe"
+
+    def open(self, session: Session) -> None:
+        number = len(session.nodes)
+        first = np.arange(number) < number // 2
+        self.halves = [Domain("left", 1, first), Domain("right", 1, ~first)]
+        self.row_of = session.ledger.row_of
+
+    def around(self, tasks: Iterable[Task]) -> list[Domain]:
+        rows = [row for task in tasks if (row := self.row_of(task)) >= 0]
+        return [half for half in self.halves if half.inside is not None and half.inside[rows].all()]
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        hard = job.spec.topology is not None and job.spec.topology.hard
+        return [self.around(job.tasks.values())] if hard else [self.halves, [root]]
+
+
+class HalvesForSubJobs(Halves):
+    """A job may be anywhere, and each of its sub-jobs in one half."""
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return [[root]]
+
+    def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return [self.around(sub_job.tasks)]
+
+
+class Nowhere(Plugin):
+    """Knows domains, but none in which anything may be."""
+
+    name = "probe"
+
+    def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
+        return []

@@ -1,0 +1,29 @@
+"""Pods that are evicted come back: their owners make new ones, which wait."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stromboli import kube
+from stromboli.core.session.session import Session
+from stromboli.planner.virtual_cluster import World
+
+
+def cycle_with_comebacks(world: World, number: int) -> Session:
+    """One cycle; whoever it evicts is made again at once. The number tells the new pods from the old ones."""
+    session = world.decide()
+    back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
+    world.realise(session)
+    for each in back:
+        world._cluster.apply(anew(each, number))
+    return session
+
+
+def anew(old: kube.Pod, number: int) -> kube.Pod:
+    """The pod that its owner makes in place of one that was evicted."""
+    return msgspec.structs.replace(
+        old,
+        metadata=msgspec.structs.replace(old.metadata, uid=f"{old.metadata.uid}-{number}"),
+        spec=msgspec.structs.replace(old.spec, node_name=None),
+        status=kube.PodStatus(phase="Pending"),
+    )

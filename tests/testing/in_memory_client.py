@@ -1,0 +1,174 @@
+"""A client that asks the embedded server directly, without a network between them, and a network's misbehaviour on
+demand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from stromboli.binding.process.crash_point_client import MarkedClient, name_of_write
+from stromboli.kube.client.api_errors import ApiError, Unreachable
+from stromboli.kube.client.client import Client
+from stromboli.kube.client.config.connection import Connection
+from stromboli.kube.client.config.credentials import static_token
+from stromboli.local.api_server.api import Api, Asked
+from stromboli.local.api_server.control_plane import ControlPlane
+from stromboli.local.api_server.errors import Refused
+from stromboli.local.api_server.watches import Watch
+from stromboli.local.http.calls import parse_call
+
+
+@dataclass(slots=True)
+class Weather:
+    """How often requests go wrong, and how: shares of all requests, in the order in which they are asked for."""
+
+    chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311
+    refused: float = 0.0
+    lost: float = 0.0
+    conflicts: float = 0.0
+    slow: float = 0.0
+    #: The names of writes that were carried out, with the object they were about.
+    writes: list[tuple[str, str]] = field(default_factory=list)
+
+    def clear_up(self) -> None:
+        self.refused = self.lost = self.conflicts = self.slow = 0.0
+
+
+class InMemoryClient(Client):
+    def __init__(
+        self,
+        plane: ControlPlane,
+        weather: Weather | None = None,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        Client.__init__(self, Connection("http://memory", None, static_token("")))
+        self._api = Api(plane)
+        self._weather = weather or Weather()
+        self._allowed = may_write
+        #: Whoever is dead asks for nothing, and hears of nothing.
+        self.is_dead = False
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        timeout: float | None = None,
+    ) -> bytes:
+        chance = self._weather.chance
+        await self._unless_dead()
+        await asyncio.sleep(chance.uniform(0.001, 0.01))
+        await self._unless_dead()
+        asked = partial(self._asked, method, path, params, body, content_type, accept)
+        serve = self._serve(name_of_write(method, path), path, asked)
+        if chance.random() >= self._weather.slow:
+            return await serve
+        # What is on its way when its sender dies arrives at once, or never.
+        return await asyncio.shield(asyncio.ensure_future(self._later(chance.uniform(0.5, 5.0), serve)))
+
+    async def _later(self, seconds: float, serve: Coroutine[Any, Any, bytes]) -> bytes:
+        end = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < end and not self.is_dead:
+            await asyncio.sleep(0.1)
+        if self.is_dead and self._weather.chance.random() < 0.5:
+            serve.close()
+            await asyncio.Event().wait()
+        return await serve
+
+    async def _serve(self, write: str, path: str, asked: Callable[[], Asked]) -> bytes:
+        weather, chance = self._weather, self._weather.chance
+        if write and not self._allowed():
+            raise Unreachable("we are not in charge any more", sent=False)
+        if chance.random() < weather.refused:
+            status, reason = chance.choice([(429, "TooManyRequests"), (500, "InternalError"), (503, "Unavailable")])
+            raise ApiError(status, reason, "injected", retry_after=chance.choice([None, 1.0]))
+        if write and chance.random() < weather.conflicts:
+            raise ApiError(409, "Conflict", "injected")
+        try:
+            answer = self._api.answer(asked()).body
+        except Refused as refused:
+            raise _error(refused) from None
+        if write:
+            weather.writes.append((write, path))
+        if chance.random() < weather.lost:
+            raise Unreachable("the answer was lost", sent=True)
+        return answer
+
+    async def _unless_dead(self) -> None:
+        if self.is_dead:
+            await asyncio.Event().wait()
+
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        accept: str,
+    ) -> Asked:
+        call = parse_call(method, path, urlencode(params or {}))
+        assert call is not None
+        try:
+            resource = self._api.resource(call)
+        except Refused as refused:
+            raise _error(refused) from None
+        return Asked(call, resource, accept, content_type if body else "", body or b"", "stromboli")
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str], *, idle_seconds: float | None = None
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        asked = self._asked("GET", path, params, None, "", "application/json")
+        try:
+            watch = self._api.watch(asked)
+        except Refused as refused:
+            raise _error(refused) from None
+        with watch:
+            yield self._lines(watch)
+
+    async def _lines(self, watch: Watch) -> AsyncIterator[bytes]:
+        for line in watch.opening():
+            yield line
+        while True:
+            await asyncio.sleep(self._weather.chance.uniform(0.0, 0.02))
+            watch.wake.clear()
+            try:
+                changes = watch.news()
+            except Refused as refused:
+                raise _error(refused) from None
+            for change in changes:
+                if (line := watch.line(change)) is not None:
+                    yield line
+            await watch.wake.wait()
+
+
+class SimulatedClient(MarkedClient, InMemoryClient):
+    """The binder's own client over no network. `point` may end the process it belongs to."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        weather: Weather,
+        *,
+        point: Callable[[str], None] = lambda name: None,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        InMemoryClient.__init__(self, plane, weather, may_write)
+        self._point = point
+
+
+def _error(refused: Refused) -> ApiError:
+    status = refused.status()
+    return ApiError(refused.code, str(status.get("reason", "")), str(status.get("message", "")))

@@ -1,0 +1,55 @@
+"""Nodes with GPUs that pods share by annotation, pods that want a part of one, and those who have theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stromboli.core.model.devices.gpu_fractions import GROUPS
+from tests.testing.cases.case import Case, configuration, plugin
+from tests.testing.manifests.builders import Manifest, node, pod
+from tests.testing.manifests.shared_devices import annotations_given
+
+NAMESPACE = "stromboli-reservations"
+
+
+def sharing(*beside: Any, actions: str = "enqueue, allocate, backfill", **given: object) -> str:
+    """A configuration with gpusharing and these arguments of it."""
+    arguments = {f"gpusharing.{key}": value for key, value in given.items()}
+    return configuration("gang", "predicates", *beside, plugin("gpusharing", arguments), actions=actions)
+
+
+SHARING = sharing()
+
+
+def gpus(name: str, number: int, memory: object = None, **facts: Any) -> Manifest:
+    """A node with so many GPUs, and with so much memory on each if it says so."""
+    labels = {} if memory is None else {"nvidia.com/gpu.memory": str(memory)}
+    return node(name, 64, gpu=number, labels={"node": name, **labels}, **facts)
+
+
+def part(fraction: str, number: int | None = None, **more: str) -> dict[str, str]:
+    """The annotations of a pod that wants this part of a GPU, or of several."""
+    return {"gpu-fraction": fraction, **({"gpu-fraction-num-devices": str(number)} if number else {}), **more}
+
+
+def memory(amount: object, number: int | None = None) -> dict[str, str]:
+    """The annotations of a pod that wants so many MiB of a GPU."""
+    return {"gpu-memory": str(amount), **({"gpu-fraction-num-devices": str(number)} if number else {})}
+
+
+def member(place: str, groups: str, wanted: dict[str, str] | None = None, **facts: Any) -> Manifest:
+    """A pod that has its part, half of a GPU unless it says more."""
+    return pod(1, nodeName=place, annotations={**(wanted or part("0.5")), GROUPS: groups}, **facts)
+
+
+def reservation(place: str, group: str, **facts: Any) -> Manifest:
+    """The pod that holds a whole GPU for the members of a group."""
+    return pod(
+        0, gpu=1, name=f"holds-{group}", namespace=NAMESPACE, nodeName=place, annotations={GROUPS: group},
+        schedulerName="none", **facts,
+    )  # fmt: skip
+
+
+def groups_given(case: Case) -> dict[str, str]:
+    """By name of the pod, the groups that it was given, over all cycles of the case."""
+    return {name: said[GROUPS] for name, said in annotations_given(case).items() if GROUPS in said}

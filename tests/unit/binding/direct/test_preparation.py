@@ -1,0 +1,198 @@
+"""Members of a commit are made ready, all of them before the first is bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from stromboli.binding.direct.workers import BindWorkers
+from stromboli.binding.orders import BindOrder, Commit, Outcome
+from stromboli.binding.pod_binding import Binding
+from stromboli.binding.steps.step import StepFailed
+from tests.testing.kube.waiting import until
+from tests.unit.binding.scripted_client import IMPATIENT, INVALID, LOST, Books, Scripted
+
+
+class Slow:
+    """Prepares pods whose names are capital letters: they wait until they are let go, and some then fail."""
+
+    name = "slow"
+
+    def __init__(self, story: list[str], failing: str = "", sticky: str = "") -> None:
+        self._story = story
+        self._failing = failing
+        self._sticky = sticky
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    def concerns(self, order: BindOrder) -> bool:
+        return order.name.isupper()
+
+    async def prepare(self, order: BindOrder) -> None:
+        self._story.append(f"+{order.name}")
+        if order.name in self._failing:
+            raise StepFailed("there is no volume")
+        await self.gate.wait()
+
+    async def undo(self, order: BindOrder) -> None:
+        self._story.append(f"-{order.name}")
+        if order.name in self._sticky:
+            raise StepFailed("it sticks")
+
+    def done(self, order: BindOrder) -> None:
+        self._story.append(f"={order.name}")
+
+
+class Telling(Scripted):
+    """Writes into the same story who is bound."""
+
+    def __init__(self, story: list[str], **answers: list[object]) -> None:
+        super().__init__(**answers)
+        self._story = story
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str, **facts: object) -> None:
+        await super().bind(namespace, name, uid, node, **facts)
+        self._story.append(f"bind {name}")
+
+
+def commit(names: str, minimum: int | None = None, bound: int = 0) -> Commit:
+    members = tuple(BindOrder(f"uid-{name}", "default", name, "node-a") for name in names)
+    return Commit("default/job", members, len(names) if minimum is None else minimum, bound)
+
+
+@asynccontextmanager
+async def working(client: Scripted, books: Books, step: Slow, workers: int = 1) -> AsyncIterator[BindWorkers]:
+    binding = Binding(client, patience=IMPATIENT)  # type: ignore[arg-type]
+    crew = BindWorkers(binding, books, workers=workers, early=[step])
+    task = asyncio.create_task(crew.run())
+    try:
+        yield crew
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+#: The commit, who cannot be made ready, and who is bound.
+PREPARATIONS = {
+    "all are ready": (commit("ABC"), "", "ABC"),
+    "some need nothing": (commit("AbC"), "", "AbC"),
+    "one of a whole gang is not": (commit("ABC"), "B", ""),
+    "one is not, and another needs nothing": (commit("aB"), "B", ""),
+    "one of a gang that needs two": (commit("ABC", minimum=2), "B", "AC"),
+    "two of a gang that needs two": (commit("ABC", minimum=2), "BC", ""),
+    "one of a gang that has its minimum": (commit("ABC", minimum=5, bound=5), "B", "AC"),
+    "a pod alone": (commit("A", minimum=1), "A", ""),
+}
+
+
+@pytest.mark.parametrize(("given", "failing", "bound"), PREPARATIONS.values(), ids=PREPARATIONS)
+async def test_a_gang_is_bound_whole_or_not_at_all(given: Commit, failing: str, bound: str) -> None:
+    story: list[str] = []
+    books, client = Books(), Telling(story)
+    async with working(client, books, Slow(story, failing)) as crew:
+        crew.submit(given)
+        await until(lambda: books.commits)
+        assert (crew.waiting, crew.preparing) == (0, 0)
+    assert sorted(client.bound) == sorted(bound)
+    assert {name for name, result in books.results.items() if result.outcome is Outcome.DONE} == set(bound)
+    begun = {name for name in "ABC" if f"+{name}" in story}
+    assert {name for name in begun if f"-{name}" in story} == begun - set(bound)
+    assert {name for name in begun if f"={name}" in story} == begun & set(bound)
+
+
+async def test_nobody_is_bound_before_everybody_is_ready() -> None:
+    story: list[str] = []
+    books, step = Books(), Slow(story)
+    step.gate.clear()
+    async with working(Telling(story), books, step) as crew:
+        crew.submit(commit("AbC"))
+        await until(lambda: len(story) == 2)
+        assert (crew.waiting, crew.preparing) == (3, 3)
+        step.gate.set()
+        await until(lambda: books.commits)
+    assert sorted(story[:2]) == ["+A", "+C"]
+    assert [each for each in story if each.startswith("bind")] == ["bind A", "bind b", "bind C"]
+
+
+async def test_who_waits_for_volumes_is_in_nobodys_way() -> None:
+    story: list[str] = []
+    books, step = Books(), Slow(story)
+    step.gate.clear()
+    async with working(Telling(story), books, step, workers=1) as crew:
+        crew.submit(commit("AB"))
+        crew.submit(commit("cd"))
+        await until(lambda: len(books.commits) == 1)
+        assert list(books.results) == ["c", "d"]
+        step.gate.set()
+        await until(lambda: len(books.commits) == 2)
+
+
+async def test_one_failure_ends_the_wait_of_the_others() -> None:
+    story: list[str] = []
+    books, step = Books(), Slow(story, failing="B")
+    step.gate.clear()
+    async with working(Telling(story), books, step) as crew:
+        crew.submit(commit("ABC"))
+        await until(lambda: books.commits)
+    assert books.results["B"].problem == "there is no volume"
+    assert books.results["A"].problem == "another member of the gang cannot be bound: there is no volume"
+    assert sorted(story[-3:]) == ["-A", "-B", "-C"]
+
+
+#: The answer to the binding, and what becomes of the preparation.
+ENDINGS: dict[str, tuple[list[object], Outcome, str]] = {
+    "bound": ([None], Outcome.DONE, "="),
+    "refused": ([INVALID], Outcome.IMPOSSIBLE, "-"),
+    "nobody knows": ([LOST], Outcome.UNKNOWN, "="),
+}
+
+
+@pytest.mark.parametrize(("binds", "outcome", "end"), ENDINGS.values(), ids=ENDINGS)
+async def test_what_was_prepared_is_taken_back_when_the_pod_is_not_bound(
+    binds: list[object], outcome: Outcome, end: str
+) -> None:
+    story: list[str] = []
+    books = Books()
+    async with working(Telling(story, bind=binds), books, Slow(story)) as crew:
+        crew.submit(commit("A"))
+        await until(lambda: books.commits)
+    assert books.results["A"].outcome is outcome
+    assert [story[0], story[-1]] == ["+A", f"{end}A"]
+
+
+async def test_what_comes_in_the_way_while_it_is_prepared_counts() -> None:
+    story: list[str] = []
+    books, step = Books(), Slow(story)
+    step.gate.clear()
+    async with working(Telling(story), books, step) as crew:
+        crew.submit(commit("AB"))
+        await until(lambda: len(story) == 2)
+        books.obstacles["B"] = "node node-a was cordoned"
+        step.gate.set()
+        await until(lambda: books.commits)
+    assert sorted(story[2:]) == ["-A", "-B"]
+    assert "was cordoned" in books.results["A"].problem
+
+
+async def test_whoever_stops_drops_what_is_not_ready_and_leaves_it_to_the_next() -> None:
+    story: list[str] = []
+    books, step = Books(), Slow(story)
+    step.gate.clear()
+    async with working(Telling(story), books, step) as crew:
+        crew.submit(commit("AB"))
+        await until(lambda: len(story) == 2)
+        assert await crew.drain(30.0) == 0
+    assert {result.outcome for result in books.results.values()} == {Outcome.DROPPED}
+    assert sorted(story) == ["+A", "+B", "=A", "=B"]
+
+
+async def test_what_cannot_be_taken_back_is_told() -> None:
+    story: list[str] = []
+    books = Books()
+    async with working(Telling(story), books, Slow(story, failing="A", sticky="A")) as crew:
+        crew.submit(commit("A"))
+        await until(lambda: books.commits)
+    assert books.results["A"].problem == "there is no volume; slow could not be undone: it sticks"

@@ -1,0 +1,124 @@
+"""Commits are carried out whole, or left alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from stromboli.binding.direct.workers import BindWorkers
+from stromboli.binding.orders import DONE, BindOrder, Commit, Outcome, Result
+from stromboli.binding.pod_binding import Binding
+from tests.testing.kube.waiting import until
+from tests.unit.binding.scripted_client import IMPATIENT, Books, Scripted
+
+
+def commit(*names: str, minimum: int | None = None, bound: int = 0) -> Commit:
+    members = tuple(BindOrder(f"uid-{name}", "default", name, "node-a") for name in names)
+    return Commit("default/job", members, len(names) if minimum is None else minimum, bound)
+
+
+@asynccontextmanager
+async def working(binding: object, books: Books, workers: int = 1, batch: int = 1) -> AsyncIterator[BindWorkers]:
+    crew = BindWorkers(binding, books, workers=workers, batch=batch)  # type: ignore[arg-type]
+    task = asyncio.create_task(crew.run())
+    try:
+        yield crew
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def binding(client: Scripted) -> Binding:
+    return Binding(client, patience=IMPATIENT)  # type: ignore[arg-type]
+
+
+#: The commit, who has an obstacle, and who is bound.
+JUDGEMENTS = {
+    "nobody has an obstacle": (commit("a", "b", "c"), "", "abc"),
+    "one of a whole gang": (commit("a", "b", "c"), "b", ""),
+    "the last one of a whole gang": (commit("a", "b", "c"), "c", ""),
+    "one of a gang that needs two": (commit("a", "b", "c", minimum=2), "b", "ac"),
+    "two of a gang that needs two": (commit("a", "b", "c", minimum=2), "bc", ""),
+    "one of a gang that has its minimum": (commit("a", "b", "c", minimum=5, bound=5), "b", "ac"),
+    "one of a gang that lacks one": (commit("a", "b", "c", minimum=3, bound=2), "ab", "c"),
+    "a pod alone": (commit("a", minimum=0), "a", ""),
+}
+
+
+@pytest.mark.parametrize("batch", [1, 2, 8])
+@pytest.mark.parametrize(("given", "obstacles", "expected"), JUDGEMENTS.values(), ids=JUDGEMENTS)
+async def test_obstacles_before_the_first_bind(given: Commit, obstacles: str, expected: str, batch: int) -> None:
+    books, client = Books(**dict.fromkeys(obstacles, "the node is gone")), Scripted()
+    async with working(binding(client), books, batch=batch) as crew:
+        crew.submit(given)
+        await until(lambda: books.commits)
+    assert "".join(client.bound) == expected
+    assert {name: result.outcome is Outcome.DONE for name, result in books.results.items()} == {
+        order.name: order.name in expected for order in given.members
+    }
+    if obstacles and not expected and len(given.members) > 1:
+        told = {result.problem for name, result in books.results.items() if name not in obstacles}
+        assert told <= {"another member of the gang cannot be bound: the node is gone"}
+
+
+class Held:
+    """Binds nobody until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.go = asyncio.Event()
+
+    async def bind(self, order: BindOrder) -> Result:
+        self.begun.append(order.name)
+        await self.go.wait()
+        return DONE
+
+
+async def test_stopping_finishes_what_has_begun_and_drops_the_rest() -> None:
+    books, held = Books(), Held()
+    async with working(held, books) as crew:
+        crew.submit(commit("a", "b"))
+        crew.submit(commit("c", "d"))
+        await until(lambda: held.begun)
+        assert await crew.drain(0.01) == 4
+        held.go.set()
+        assert await crew.drain(5.0) == 0
+    outcomes = {name: result.outcome for name, result in books.results.items()}
+    assert outcomes == {"a": Outcome.DONE, "b": Outcome.DONE, "c": Outcome.DROPPED, "d": Outcome.DROPPED}
+
+
+async def test_who_is_not_in_charge_any_more_binds_nobody() -> None:
+    books, held = Books(), Held()
+    async with working(held, books) as crew:
+        crew.submit(commit("a", "b"))
+        await until(lambda: held.begun)
+        books.in_charge = False
+        held.go.set()
+        await until(lambda: books.commits)
+    assert books.results["b"].outcome is Outcome.DROPPED
+
+
+async def test_no_more_than_so_many_are_bound_at_a_time() -> None:
+    books, held = Books(), Held()
+    async with working(held, books, workers=3) as crew:
+        crew.submit(commit(*"abcdefgh"))
+        await until(lambda: len(held.begun) == 3)
+        assert crew.waiting == 8
+        held.go.set()
+        await until(lambda: not crew.waiting)
+    assert len(books.results) == 8
+
+
+async def test_a_mistake_of_ours_leaves_the_outcome_open() -> None:
+    class Mistaken:
+        async def bind(self, order: BindOrder) -> Result:
+            raise KeyError("a mistake")
+
+    books = Books()
+    async with working(Mistaken(), books) as crew:
+        crew.submit(commit("a"))
+        await until(lambda: books.commits)
+    assert books.results["a"].outcome is Outcome.UNKNOWN

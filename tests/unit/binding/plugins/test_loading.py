@@ -1,0 +1,140 @@
+"""Plugins of the binder: in which order they come, and with which sentence a bad one is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stromboli.binding.plugins import loading
+from stromboli.binding.plugins.built_in import BUILT_IN
+from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins, read_options
+from stromboli.binding.plugins.plugin import Bind, BinderPlugin
+
+MODULE = """
+from stromboli.binding.plugins.plugin import BinderPlugin
+
+class Licences(BinderPlugin):
+    name = "licences"
+    defaults = {"server": "localhost"}
+
+class Strict(BinderPlugin):
+    name = "strict"
+    defaults = {"level": "1"}
+    def __init__(self, options=None):
+        super().__init__(options)
+        if not self.options["level"].isdecimal():
+            raise ValueError(f"level: {self.options['level']!r} is no number")
+
+class Nameless(BinderPlugin): ...
+class Copycat(BinderPlugin):
+    name = "volumes"
+class Impatient(BinderPlugin):
+    name = "impatient"
+    def pre_bind(self, bind): ...
+class Curious(BinderPlugin):
+    name = "curious"
+    def concerns(self): ...
+class Stranger: ...
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    (tmp_path / "own_binding.py").write_text(MODULE)
+    (tmp_path / "broken_binding.py").write_text("raise RuntimeError('out of order')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield "own_binding"
+    for name in ("own_binding", "broken_binding"):
+        sys.modules.pop(name, None)
+
+
+def names(plugins: list[BinderPlugin]) -> list[str]:
+    return [plugin.name for plugin in plugins]
+
+
+def test_the_built_in_ones_come_first_and_in_their_order(module: str) -> None:
+    own = [f"{module}:Strict", f"{module}:Licences"]
+    assert names(load_plugins(BUILT_IN, own)) == [*(each.name for each in BUILT_IN), "strict", "licences"]
+
+
+def test_packages_come_between_by_name(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        EntryPoint("strict", f"{module}:Strict", loading.ENTRY_POINTS),
+        EntryPoint("licences", f"{module}:Licences", loading.ENTRY_POINTS),
+    ]
+    monkeypatch.setattr(loading, "entry_points", lambda group: found)
+    assert names(load_plugins(BUILT_IN[:1]))[1:] == ["licences", "strict"]
+
+
+def test_options_reach_their_plugin_and_one_can_be_left_out(module: str) -> None:
+    plugins = load_plugins(
+        BUILT_IN, [f"{module}:Licences"], read_options(["licences.server=a=b.c"]), without=["volumes"]
+    )
+    assert "volumes" not in names(plugins)
+    assert plugins[-1].options == {"server": "a=b.c"}
+
+
+REFUSED = [
+    ("no reference", ["nothing"], [], [], "'nothing' does not name a class; write package.module:Class"),
+    ("no module", ["not.there:Plugin"], [], [], "not.there:Plugin: cannot import 'not.there'"),
+    ("a module that fails", ["broken_binding:X"], [], [], "RuntimeError: out of order"),
+    ("no such class", ["own_binding:Missing"], [], [], "module 'own_binding' has no 'Missing'"),
+    ("no plugin", ["own_binding:Stranger"], [], [], "own_binding:Stranger is no plugin of the binder; derive a class"),
+    ("no name", ["own_binding:Nameless"], [], [], "own_binding:Nameless cannot be used: Nameless has no name"),
+    ("a name that is taken", ["own_binding:Copycat"], [], [], "the name 'volumes' is taken by stromboli.binding."),
+    ("not awaited", ["own_binding:Impatient"], [], [], "Impatient cannot be used: pre_bind must be an async def"),
+    ("other arguments", ["own_binding:Curious"], [], [], "concerns must take (self, bind), and takes (self)"),
+    ("an option without a value", [], ["volumes"], [], "'volumes' is not of the form PLUGIN.OPTION=VALUE"),
+    ("an option of nobody", [], ["nobody.x=1"], [], "there is no plugin 'nobody' of the binder; there are: "),
+    ("an option it does not have", ["own_binding:Licences"], ["licences.port=1"], [],
+     "has no option 'port'; it has: server"),
+    ("an option it cannot read", ["own_binding:Strict"], ["strict.level=x"], [],
+     "plugin strict cannot be used: level: 'x' is no"),
+    ("left out, and never there", [], [], ["nobody"], "there is no plugin 'nobody'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("references", "options", "without", "words"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+)
+def test_what_cannot_be_used_is_named(
+    module: str, references: list[str], options: list[str], without: list[str], words: str
+) -> None:
+    with pytest.raises(UnusablePlugin) as error:
+        load_plugins(BUILT_IN, references, read_options(options), without=without)
+    assert words in str(error.value)
+
+
+def test_a_package_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EntryPoint("broken", "not.there:Plugin", loading.ENTRY_POINTS)
+    monkeypatch.setattr(loading, "entry_points", lambda group: [broken])
+    with pytest.raises(UnusablePlugin, match=r"entry point 'broken'.*reinstall or uninstall the package"):
+        load_plugins(BUILT_IN)
+
+
+class Answers(BinderPlugin):
+    name = "answers"
+
+    def validate(self, pod: Mapping[str, Any]) -> list[str]:
+        return [] if pod.get("spec") else ["spec: there is none"]
+
+    def mutate(self, pod: dict[str, Any]) -> None:
+        pod.setdefault("metadata", {})["name"] = "changed"
+
+
+def test_at_admission_a_plugin_needs_nothing_but_the_manifest() -> None:
+    plugin, pod = Answers(), {"spec": {}}
+    assert plugin.validate(pod) == ["spec: there is none"]
+    plugin.mutate(pod)
+    assert pod["metadata"] == {"name": "changed"}
+
+
+def test_what_is_not_overridden_does_nothing() -> None:
+    plugin = BinderPlugin()
+    assert plugin.validate({}) == []
+    assert plugin.concerns(Bind.__new__(Bind)) is True

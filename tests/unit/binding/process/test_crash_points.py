@@ -1,0 +1,126 @@
+"""A crash point stands before and after every write of the binder, and at every one of them a process is killed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stromboli.binding
+from stromboli.binding.process.crash_point_client import MarkedClient, name_of_write
+from stromboli.binding.process.crash_points import VARIABLE
+from stromboli.binding.process.process import BinderProcess
+from tests.e2e.binding.test_binder_crashes import KILLED
+from tests.unit.binding.requests.test_fault_schedules import WRITES
+from tests.unit.binding.reservations.test_reservation_fault_schedules import WRITES as WRITES_FOR_GPUS
+
+ROOT = Path(stromboli.binding.__file__).parent
+VERBS = {"create", "patch", "delete", "bind", "evict"}
+#: Where the code itself does not say which resource is written.
+GENERIC = {
+    "volumes/writes.py": ("patch persistentvolumeclaims", "patch persistentvolumes"),
+    "claims/step.py": ("patch resourceclaims", "patch resourceclaims/status"),
+}
+#: Written by classes that stand here and are used by schedulers only.
+OF_SCHEDULERS = {("evictions.py", "delete pods")}
+
+
+def writes() -> Iterator[tuple[str, str]]:
+    """Every call of a client that writes: the file, and the name of the write."""
+    for path in sorted(ROOT.rglob("*.py")):
+        module = ".".join(("stromboli", *path.relative_to(ROOT.parent).with_suffix("").parts))
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VERBS:
+                owner = node.func.value
+                if (owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")).endswith("client"):
+                    for name in _names(path.relative_to(ROOT).as_posix(), module, node.func.attr, node):
+                        yield path.relative_to(ROOT).as_posix(), name
+
+
+def _names(file: str, module: str, verb: str, call: ast.Call) -> list[str]:
+    if verb == "bind":
+        return ["create pods/binding"]
+    if verb == "evict":
+        return ["create pods/eviction"]
+    if file in GENERIC:
+        return list(GENERIC[file])
+    loaded = importlib.import_module(module)
+    parts = [_value(loaded, each.value) for each in call.keywords if each.arg == "subresource"]
+    resource = _value(loaded, call.args[0])
+    assert resource is not None, f"{file} line {call.lineno}: say in GENERIC what is written"
+    assert None not in parts, f"{file} line {call.lineno}: say in GENERIC what is written"
+    return [f"{verb} {'/'.join((resource.plural, *parts))}"]
+
+
+def _value(module: object, expression: ast.expr) -> Any:
+    """What a constant stands for; None for what is known only when the code runs."""
+    if isinstance(expression, ast.Constant):
+        return expression.value
+    return getattr(module, expression.id, None) if isinstance(expression, ast.Name) else None
+
+
+#: Of events, whose recorder belongs to everybody.
+RECORDED = [("recorder.py", "create events"), ("recorder.py", "patch events")]
+
+
+@pytest.mark.parametrize(("file", "write"), sorted({*writes(), *RECORDED} - OF_SCHEDULERS), ids=" ".join)
+def test_a_process_is_killed_at_every_write(file: str, write: str) -> None:
+    killed = {each for story in KILLED.values() for each in story} | {*WRITES, *WRITES_FOR_GPUS}
+    assert write in killed, f"{file} writes ({write}), and nobody dies there"
+
+
+def test_there_are_writes() -> None:
+    assert len(list(writes())) >= 7
+
+
+def test_only_a_marked_client_is_used_here() -> None:
+    made = [
+        f"{path.name}: {node.func.id}"
+        for path in sorted(ROOT.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("Client")
+    ]
+    assert made == []
+    assert BinderProcess.client is MarkedClient
+
+
+PATHS = [
+    ("POST", "/api/v1/namespaces/a/pods/b/binding", "create pods/binding"),
+    ("POST", "/apis/events.k8s.io/v1/namespaces/a/events", "create events"),
+    (
+        "PATCH",
+        "/apis/scheduling.stromboli.dev/v1alpha1/namespaces/a/bindrequests/b/status",
+        "patch bindrequests/status",
+    ),
+    ("PATCH", "/api/v1/nodes/namespaces", "patch nodes"),
+    ("PATCH", "/api/v1/persistentvolumes/b", "patch persistentvolumes"),
+    ("PUT", "/api/v1/namespaces/a", "update namespaces"),
+    ("DELETE", "/api/v1/namespaces/pods/pods/pods", "delete pods"),
+    ("GET", "/api/v1/namespaces/a/pods/b", ""),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "name"), PATHS, ids=[case[1] for case in PATHS])
+def test_points_are_called_what_the_write_is_called(method: str, path: str, name: str) -> None:
+    assert name_of_write(method, path) == name
+
+
+@pytest.mark.parametrize(("asked", "survives"), [("", 3), ("here", 0), ("here#3", 2), ("elsewhere", 3)])
+def test_a_process_dies_where_it_is_asked_to(asked: str, survives: int) -> None:
+    program = "from stromboli.binding.process.crash_points import crash_point\nfor _ in range(3):\n" \
+        "    crash_point('here'); print('still there', flush=True)"  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, VARIABLE: asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.count("still there") == survives

@@ -1,0 +1,194 @@
+"""How a binder works beside single requests: across restarts, beside another one, with plugins that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+from click.testing import CliRunner
+
+from stromboli.binding.orders import DONE, BindOrder, Result
+from stromboli.binding.plugins.plugin import Bind, BinderPlugin
+from stromboli.binding.pod_binding import Binding
+from stromboli.binding.requests.options import BinderOptions
+from stromboli.binding.requests.parallel_binds import Placing
+from stromboli.binding.requests.progress import bind_of
+from stromboli.cli import main
+from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
+from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES
+from stromboli.kube.objects.meta import ObjectMeta, TopLevel
+from tests.testing.virtual_time import run_virtually
+from tests.unit.binding.requests.binder_world import World
+
+CORDONED = {"spec": {"unschedulable": True}}
+
+
+async def attempts(world: World) -> int:
+    return (await world.found("gang")).status.failed_attempts
+
+
+def test_a_restarted_binder_goes_on_counting() -> None:
+    async def story() -> None:
+        world = World()
+        await world.node("a")
+        await world.client.patch(NODES, "a", CORDONED)
+        await world.gang("gang", "a", backoffLimit=5)
+        first = world.start()
+        await world.until(lambda: _is(world, 3))
+        first.kill()
+        second = world.start()
+        await world.until_settled()
+        assert await attempts(world) == 5
+        assert second.passed.count("after patch bindrequests/status") == 2
+        await world.close()
+
+    run_virtually(story())
+
+
+async def _is(world: World, number: int) -> bool:
+    return await attempts(world) == number
+
+
+def test_pauses_double_up_to_the_longest() -> None:
+    async def story() -> None:
+        world = World()
+        await world.node("a")
+        await world.client.patch(NODES, "a", CORDONED)
+        await world.gang("gang", "a", backoffLimit=7, deadlineSeconds=600)
+        world.start(options=BinderOptions(shortest_pause=1.0, longest_pause=8.0, event_rate=0))
+        seen, clock = [], asyncio.get_running_loop().time
+        for number in range(1, 8):
+            await world.until(lambda number=number: _is(world, number))  # type: ignore[misc]
+            seen.append(clock())
+        pauses = [later - earlier for earlier, later in itertools.pairwise(seen)]
+        assert pauses == pytest.approx([1, 2, 4, 8, 8, 8], abs=0.5)
+        await world.close()
+
+    run_virtually(story())
+
+
+def test_a_binder_of_an_earlier_term_is_silent_as_soon_as_it_hears_of_a_later_one() -> None:
+    async def story() -> None:
+        world = World()
+        await world.node("a", cpu=20)
+        old = world.start()
+        await world.gang("first", "aa")
+        await world.until_settled()
+        later = {"status": {"epoch": 99}}
+        await world.client.patch(BIND_REQUESTS, "first", later, namespace="default", subresource="status")
+        await asyncio.sleep(1.0)
+        said = len(old.passed)
+        await world.gang("second", "aa")
+        await asyncio.sleep(60.0)
+        assert await world.places("second") == "--"
+        assert old.passed[said:] == []
+        await world.close()
+
+    run_virtually(story())
+
+
+# -- how much at a time --------------------------------------------------------------------------------------------
+
+
+class Counting(Binding):
+    """Binds nobody, and counts how many are under way."""
+
+    def __init__(self) -> None:
+        self.under_way: dict[str, int] = {}
+        self.most: dict[str, int] = {}
+
+    async def bind(self, order: BindOrder) -> Result:
+        now = self.under_way[order.node] = self.under_way.get(order.node, 0) + 1
+        self.most[order.node] = max(self.most.get(order.node, 0), now)
+        await asyncio.sleep(1.0)
+        self.under_way[order.node] -= 1
+        return DONE
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_so_many_are_bound_to_one_node_at_a_time(limit: int) -> None:
+    async def story() -> None:
+        binding, request = Counting(), BindRequest(metadata=ObjectMeta("gang", "default"))
+        members = [BoundPod(f"pod-{number}", str(number), "ab"[number % 2]) for number in range(12)]
+        placing = Placing(binding, lambda bind: "", per_node=limit)
+        results = await placing.place([bind_of(request, member) for member in members])
+        assert binding.most == {"a": limit, "b": limit}
+        assert set(results.values()) == {DONE}
+        assert placing.under_way == 0
+
+    run_virtually(story())
+
+
+# -- plugins that misbehave ----------------------------------------------------------------------------------------
+
+
+class Clumsy(BinderPlugin):
+    """Fails wherever it can."""
+
+    name = "clumsy"
+    serving = 0
+
+    def concerns(self, bind: Bind) -> bool:
+        if bind.member.annotations.get("doubtful"):
+            raise RuntimeError("cannot say")
+        return bool(bind.member.annotations.get("concerned"))
+
+    async def pre_bind(self, bind: Bind) -> None:
+        if bind.member.annotations.get("concerned") == "fails":
+            raise RuntimeError("stumbled")
+
+    async def post_bind(self, bind: Bind) -> None:
+        raise RuntimeError("fell")
+
+    def changed(self, entry: TopLevel, before: TopLevel | None) -> None:
+        raise RuntimeError("deaf")
+
+    async def serve(self) -> None:
+        self.serving += 1
+        raise RuntimeError("tired")
+
+
+CLUMSY = [
+    ("of no concern", {}, "Succeeded", ""),
+    ("after the bind nothing changes any more", {"concerned": "yes"}, "Succeeded", ""),
+    ("who cannot say is asked", {"doubtful": "yes"}, "Succeeded", ""),
+    ("a mistake is an attempt that failed", {"concerned": "fails"}, "Failed", "clumsy: RuntimeError: stumbled"),
+]
+
+
+@pytest.mark.parametrize(("annotations", "phase", "reason"), [c[1:] for c in CLUMSY], ids=[c[0] for c in CLUMSY])
+def test_a_plugin_that_fails_hurts_only_what_concerns_it(annotations: dict[str, str], phase: str, reason: str) -> None:
+    async def story() -> None:
+        world, plugin = World(), Clumsy()
+        await world.node("a")
+        await world.pod("gang-0")
+        await world.request("gang", {"gang-0": "a"}, facts={"gang-0": {"annotations": annotations}}, backoffLimit=2)
+        await world.gang("other", "aa")
+        world.start([plugin])
+        await world.until_settled()
+        found = await world.found("gang")
+        assert (found.status.phase, found.status.reason) == (phase, reason)
+        assert await world.places("other") == "aa"
+        assert plugin.serving == 1
+        assert await world.faults() == []
+        await world.close()
+
+    run_virtually(story())
+
+
+# -- the command ---------------------------------------------------------------------------------------------------
+
+REFUSED = [
+    ("a plugin that is none", ["--plugin", "nothing"], 1, "'nothing' does not name a class"),
+    ("an option of nobody", ["--plugin-option", "nobody.x=1"], 1, "there is no plugin 'nobody' of the binder"),
+    ("pauses the wrong way round", ["--shortest-pause", "2s", "--longest-pause", "1s"], 2, "must not be shorter"),
+    ("no binds at all", ["--bind-workers", "0"], 2, "is not in the range"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
+def test_what_the_command_refuses(arguments: list[str], code: int, words: str) -> None:
+    done = CliRunner().invoke(main, ["binder", *arguments])
+    assert done.exit_code == code
+    assert words in done.output

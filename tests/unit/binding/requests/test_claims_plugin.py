@@ -1,0 +1,127 @@
+"""Binders give claims the devices that requests name, wherever they die meanwhile, and take them back in vain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stromboli.binding.steps.claims.plugin import DynamicResources
+from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
+from stromboli.kube.objects.claims import PROTECTION
+from tests.testing.manifests.resource_claims import claiming, wanting
+from tests.testing.virtual_time import run_virtually
+from tests.unit.binding.requests.binder_world import World
+from tests.unit.binding.steps.test_claim_step import on
+
+WRITES = ("patch resourceclaims", "patch resourceclaims/status")
+
+
+async def prepared(nodes: str = "aa", *, shared: bool = False, cpu: int = 1, **facts: Any) -> World:
+    """A gang whose members have a claim each, or one for all, and the request that binds them."""
+    world = World()
+    for name in "ab":
+        await world.node(name)
+    pods = {f"gang-{place}": node for place, node in enumerate(nodes)}
+    claims = {pod: "all" if shared else f"of-{pod}" for pod in pods}
+    for name in sorted({*claims.values()}):
+        await world.client.create(RESOURCE_CLAIMS, {"metadata": {"name": name}, "spec": wanting()}, namespace="default")
+    for pod in pods:
+        await world.pod(pod, cpu, resourceClaims=claiming(claims[pod]))
+    members = {
+        pod: {"resourceClaimAllocations": [{"name": claims[pod], "allocation": on(node, f"gpu-{place}")}]}
+        for place, (pod, node) in enumerate(pods.items())
+    }
+    await world.request("gang", pods, facts=members, **facts)
+    return world
+
+
+async def stories(world: World) -> dict[str, tuple[str, list[str], bool]]:
+    """By claim, the devices it has, the names of its users, and whether it is protected."""
+    found = {}
+    for claim in (await world.client.list(RESOURCE_CLAIMS)).items:
+        devices = claim.status.allocation.devices if claim.status.allocation else None
+        given = ",".join(str(each.device) for each in (devices.results if devices else None) or ())
+        users = sorted(str(user.name) for user in claim.status.reserved_for or ())
+        found[claim.metadata.name] = given, users, PROTECTION in (claim.metadata.finalizers or ())
+    return found
+
+
+async def carried_out(world: World) -> tuple[str, str]:
+    """The phase of the request, and where the members are."""
+    world.start([DynamicResources()])
+    await world.until_settled()
+    return (await world.found("gang")).status.phase, await world.places("gang")
+
+
+GIVEN = {"of-gang-0": ("gpu-0", ["gang-0"], True), "of-gang-1": ("gpu-1", ["gang-1"], True)}
+
+
+def test_every_member_gets_its_device() -> None:
+    async def story() -> None:
+        world = await prepared()
+        assert await carried_out(world) == ("Succeeded", "aa")
+        assert await stories(world) == GIVEN
+        await world.close()
+
+    run_virtually(story())
+
+
+def test_members_share_a_claim() -> None:
+    async def story() -> None:
+        world = await prepared(shared=True)
+        assert await carried_out(world) == ("Succeeded", "aa")
+        [(device, users, _)] = (await stories(world)).values()
+        assert (device in ("gpu-0", "gpu-1"), users) == (True, ["gang-0", "gang-1"])
+        await world.close()
+
+    run_virtually(story())
+
+
+def test_what_was_given_is_taken_back_when_a_claim_is_gone() -> None:
+    async def story() -> None:
+        world = await prepared(backoffLimit=1, deadlineSeconds=20)
+        await world.client.delete(RESOURCE_CLAIMS, "of-gang-1", namespace="default")
+        assert await carried_out(world) == ("Failed", "--")
+        assert await stories(world) == {"of-gang-0": ("", [], False)}
+        await world.close()
+
+    run_virtually(story())
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_binder_dies_while_it_gives_and_the_next_one_goes_on(write: str, moment: str) -> None:
+    async def story() -> None:
+        world = await prepared()
+        await died(world, f"{moment} {write}", 1)
+        assert await carried_out(world) == ("Succeeded", "aa")
+        assert await stories(world) == GIVEN
+        await world.close()
+
+    run_virtually(story())
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_binder_dies_while_it_takes_back_and_the_next_one_goes_on(write: str, moment: str) -> None:
+    """The first write of each kind gives, the second takes back: one of the two claims is not there."""
+
+    async def story() -> None:
+        world = await prepared(backoffLimit=1, deadlineSeconds=20)
+        await world.client.delete(RESOURCE_CLAIMS, "of-gang-1", namespace="default")
+        await died(world, f"{moment} {write}", 2)
+        assert await carried_out(world) == ("Failed", "--")
+        assert await stories(world) == {"of-gang-0": ("", [], False)}
+        await world.close()
+
+    run_virtually(story())
+
+
+async def died(world: World, point: str, times: int) -> None:
+    running = world.start([DynamicResources()], dies_at=(point, times))
+
+    async def is_dead() -> bool:
+        return running.is_dead
+
+    await world.until(is_dead, 60.0)

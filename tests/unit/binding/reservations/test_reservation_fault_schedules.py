@@ -1,0 +1,118 @@
+"""Bad days of shared GPUs, each by its seed: whatever goes wrong, and when, in the end exactly those GPUs are held that
+somebody shares, everybody was told the one that is held for him, and no GPU was given up under a pod that used it.
+
+`FAULT_SEEDS` asks for more days or fewer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+
+import pytest
+
+from stromboli.binding.reservations.reservation_pods import DEVICE, Place
+from stromboli.kube.objects.catalogue import BIND_REQUESTS
+from tests.testing.virtual_time import run_virtually
+from tests.unit.binding.requests.binder_world import ENDED
+from tests.unit.binding.reservations.gpu_world import GpuWorld
+
+SEEDS = int(os.environ.get("FAULT_SEEDS") or 12)
+NODES = ("a", "b")
+#: Every write that the binder makes for shared GPUs, before and after which it may die.
+WRITES = (
+    "create pods", "delete pods", "create configmaps", "patch configmaps", "delete configmaps", "create pods/binding",
+)  # fmt: skip
+POINTS = [f"{moment} {write}" for write in WRITES for moment in ("before", "after")]
+
+
+class Day:
+    """A scheduler that gives out groups, pods that come and go, and binders that die."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)  # noqa: S311
+        self.world = GpuWorld(seed, gpus=20)
+        self._number = 0
+
+    async def pass_by(self) -> None:
+        chance, weather = self.chance, self.world.weather
+        weather.refused, weather.lost, weather.conflicts, weather.slow = (chance.choice([0, 0.05]) for _ in range(4))
+        self.world.begin(dies_at=(chance.choice(POINTS), chance.randint(1, 4)))
+        for _ in range(20):
+            await chance.choice([self.comes, self.comes, self.goes, self.is_forgotten, self.is_followed])()
+            await asyncio.sleep(chance.uniform(0.0, 3.0))
+
+    async def comes(self) -> None:
+        """Somebody joins a group of some node, or begins one."""
+        name, self._number = f"pod-{self._number}", self._number + 1
+        groups = self.chance.sample(["x", "y", "z"], self.chance.choice([1, 1, 2]))
+        await self.world.sharing(name, self.chance.choice(NODES), *groups)
+
+    async def goes(self) -> None:
+        """Somebody ends, or is taken away, wherever he is; sometimes another of his name comes."""
+        names = [name for name in self.world.uids if name in await self.world.pods()]
+        if not names:
+            return
+        name = self.chance.choice(names)
+        if self.chance.random() < 0.5 and (await self.world.pods())[name].spec.node_name:
+            await self.world.end(name)
+            return
+        await self.world.remove_pod(name)
+        if self.chance.random() < 0.3:
+            await self.world.waiting(name)
+
+    async def is_forgotten(self) -> None:
+        """The scheduler takes away requests that have come to an end."""
+        for each in await self.world.requests():
+            if each.status.phase in ENDED and self.chance.random() < 0.7:
+                await self.world.client.delete(BIND_REQUESTS, each.metadata.name, namespace="default")
+
+    async def is_followed(self) -> None:
+        """A binder is followed by another."""
+        if self.chance.random() < 0.5:
+            for running in self.world.alive:
+                running.kill()
+            self.world.begin(dies_at=(self.chance.choice(POINTS), self.chance.randint(1, 6)))
+
+    async def recover(self) -> None:
+        """Clear sky, and one binder."""
+        self.world.weather.clear_up()
+        for running in self.world.binders:
+            running.kill()
+        await asyncio.sleep(6.0)
+        self.world.begin()
+        await self.world.until_settled()
+        await asyncio.sleep(200.0)
+
+    async def faults(self) -> list[str]:
+        pods, holders, found = await self.world.pods(), await self.world.holders(), list[str]()
+        shared = set[Place]()
+        for name, pod in pods.items():
+            if name not in self.world.uids or not pod.spec.node_name or pod.status.phase == "Succeeded":
+                continue
+            groups = (pod.metadata.annotations or {})["stromboli.dev/gpu-groups"].split(",")
+            places = [Place(pod.spec.node_name, group) for group in groups]
+            shared.update(places)
+            held = [(holders[place].metadata.annotations or {})[DEVICE] for place in places if place in holders]
+            told = (await self.world.told(name)).split(",")
+            if told != held:
+                found.append(f"{name} was told {told}, and {held} are held")
+        found += [f"{place} is held for nobody" for place in holders.keys() - shared]
+        found += [f"{place} is held by nobody" for place in shared - holders.keys()]
+        return found + await self.world.events("GPUReservationLost")
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_bad_day(seed: int) -> None:
+    async def story() -> None:
+        day = Day(seed)
+        try:
+            await day.world.furnish(*NODES)
+            await day.pass_by()
+            await day.recover()
+            assert await day.faults() == []
+        finally:
+            await day.world.close()
+
+    run_virtually(story())

@@ -1,0 +1,165 @@
+"""GPUs that pods share are held by a pod of ours for as long as they are shared: stories on a cluster in memory.
+
+Nodes are called a and b and have two GPUs, `GPU-a0` and so on; groups are called x, y and z.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, GROUPS
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, PODS
+from tests.testing.virtual_time import run_virtually
+from tests.unit.binding.reservations.gpu_world import GpuWorld
+
+Act = Callable[[GpuWorld], Awaitable[object]]
+
+
+def pod(name: str, node: str, *groups: str, mapped: bool = True) -> Act:
+    return lambda world: world.sharing(name, node, *groups, mapped=mapped)
+
+
+def ended(name: str) -> Act:
+    return lambda world: world.end(name)
+
+
+def gone(name: str) -> Act:
+    return lambda world: world.remove_pod(name)
+
+
+def node_gone(name: str) -> Act:
+    return lambda world: world.remove_node(name)
+
+
+def recreated(name: str) -> Act:
+    async def act(world: GpuWorld) -> None:
+        await world.remove_pod(name)
+        await world.waiting(name)
+
+    return act
+
+
+def holder_gone() -> Act:
+    async def act(world: GpuWorld) -> None:
+        for each in (await world.holders()).values():
+            await world.client.delete(PODS, each.metadata.name, namespace=DEFAULT_NAMESPACE, grace_period=0)
+
+    return act
+
+
+def claimed(name: str, **annotations: str) -> Act:
+    """A tenant writes on its own pod what only we may write."""
+    written = {"metadata": {"annotations": annotations}}
+    return lambda world: world.client.patch(PODS, name, written, namespace="default")
+
+
+def map_of_another(name: str) -> Act:
+    body = {"metadata": {"name": name}, "data": {"mine": "yes"}}
+    return lambda world: world.client.create(CONFIG_MAPS, body, namespace="default")
+
+
+def settled() -> Act:
+    return lambda world: world.until_settled()
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    acts: tuple[Act, ...]
+    #: Which groups are held where at the end, as in `a/x b/y`.
+    held: str
+    #: What pods were told, by name; a dash for nothing.
+    told: dict[str, str]
+    #: The phases of requests at the end, a letter each.
+    ends: str = "S"
+    reason: str = ""
+    before: tuple[Act, ...] = ()
+    silent: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+CASES = [
+    Case("a GPU is held and the pod is told", (pod("one", "a", "x"),), "a/x", {"one": "GPU-a0"}),
+    Case("two share it", (pod("one", "a", "x"), pod("two", "a", "x")), "a/x", {"one": "GPU-a0", "two": "GPU-a0"}, "SS"),
+    Case("two of them are two GPUs", (pod("one", "a", "x", "y"),), "a/x a/y", {"one": "GPU-a0,GPU-a1"}),
+    Case("groups of one name on two nodes are two", (pod("one", "a", "x"), pod("two", "b", "x")), "a/x b/x",
+         {"one": "GPU-a0", "two": "GPU-b0"}, "SS"),
+    Case("the first goes, the second stays", (pod("one", "a", "x"), pod("two", "a", "x"), settled(), gone("one")),
+         "a/x", {"two": "GPU-a0"}, "SS"),
+    Case("the last has ended", (pod("one", "a", "x"), settled(), ended("one")), "", {"one": "GPU-a0"}),
+    Case("the last is gone", (pod("one", "a", "x"), settled(), gone("one")), "", {}),
+    Case("of two groups one is left", (pod("one", "a", "x", "y"), pod("two", "a", "y"), settled(), gone("one")), "a/y",
+         {"two": "GPU-a1"}, "SS"),
+    Case("a pod that nobody can tell", (pod("one", "a", "x", mapped=False),), "", {"one": "-"}, "F",
+         "it has no annotation stromboli.dev/gpu-config-map"),
+    Case("a GPU that nobody tells", (pod("one", "a", "x"),), "", {"one": "-"}, "F",
+         "no GPU of node a was held for sharing within 5 s", silent=True),
+    Case("a map of somebody else", (map_of_another("one-gpu"), pod("one", "a", "x")), "", {}, "F",
+         "ConfigMap default/one-gpu is in the way"),
+    Case("a pod that is gone before", (lambda world: world.waiting("one"), lambda world: world.decide("one", "a", "x"),
+         gone("one")), "", {"one": "-"}, "F"),
+    Case("another pod of its name", (lambda world: world.waiting("one"), lambda world: world.decide("one", "a", "x"),
+         recreated("one")), "", {"one": "-"}, "F"),
+    Case("a holder that is left from before", (), "", {}, "", before=(
+        lambda world: world.client.create(PODS, {"metadata": {"name": "gpu-left", "annotations": {GROUPS: "x"}}, "spec":
+        {"nodeName": "a", "containers": [{"name": "hold", "image": "example/hold"}]}}, namespace=DEFAULT_NAMESPACE),)),
+    Case("the GPU is held again for those who use it", (pod("one", "a", "x"), settled(), holder_gone()), "a/x",
+         {"one": "GPU-a0"}),
+    Case("a tenant that says so keeps no GPU", (pod("one", "a", "x"), settled(), lambda world: world.waiting("sly"),
+         claimed("sly", **{GROUPS: "x"}), gone("one")), "", {}),
+    Case("a node that is gone", (pod("one", "a", "x"), settled(), node_gone("a")), "", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_shared_gpus_are_held(case: Case) -> None:
+    async def story() -> None:
+        world = GpuWorld(silent=case.silent)
+        try:
+            await world.furnish("a", "b")
+            for act in case.before:
+                await act(world)
+            world.begin()
+            for act in case.acts:
+                await act(world)
+            await world.until_settled()
+            await world.until_held(case.held)
+            assert {name: await world.told(name) for name in case.told} == case.told
+            requests = await world.requests()
+            assert "".join((each.status.phase or "-")[0] for each in requests) == case.ends
+            assert case.reason in "".join(each.status.reason for each in requests)
+        finally:
+            await world.close()
+
+    run_virtually(story())
+
+
+def test_a_gpu_that_was_lost_is_told_on_the_pods_that_use_it() -> None:
+    async def story() -> None:
+        world = GpuWorld()
+        try:
+            await world.furnish("a")
+            world.begin()
+            await world.sharing("one", "a", "x")
+            await world.until_settled()
+            await holder_gone()(world)
+            await world.until_held("a/x")
+            for running in world.alive:
+                await asyncio.sleep(10.0)
+                await running.binder.recorder.flush(30.0)
+            told = await world.events("GPUReservationLost")
+            assert told == [
+                "Pod one: GPU group x of node a was not held any more; GPU GPU-a0 is held for it now. Check that the "
+                "pod uses that one."
+            ]
+            assert (await world.pods())["one"].spec.node_name == "a"
+        finally:
+            await world.close()
+
+    run_virtually(story())

@@ -1,0 +1,87 @@
+"""A client that answers what it was told to, and remembers what it was asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stromboli.binding.orders import BindOrder, Commit, EvictOrder, Result
+from stromboli.binding.retry import Patience
+from stromboli.kube.client.api_errors import ApiError, Unreachable
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.pod import Pod
+
+IMPATIENT = Patience(attempts=3, shortest=0.0, longest=0.0)
+ORDER = BindOrder("uid-1", "default", "pod", "node-a", {"key": "value"})
+VICTIM = EvictOrder("uid-1", "default", "pod", "default/job", "preempt")
+
+CONFLICT = ApiError(409, "Conflict", "it cannot be bound")
+MISSING = ApiError(404, "NotFound", "no such pod")
+INVALID = ApiError(422, "Invalid", "that is no node")
+FORBIDDEN = ApiError(403, "Forbidden", "you may not")
+BUSY = ApiError(429, "TooManyRequests", "later", retry_after=0.0)
+BROKEN = ApiError(500, "InternalError", "oops")
+GATEWAY = ApiError(504, "Timeout", "no answer")
+LOST = Unreachable("the connection was cut", sent=True)
+NOT_SENT = Unreachable("no connection", sent=False)
+
+
+def found(node: str = "", uid: str = "uid-1", deleted: str | None = None) -> Pod:
+    pod = Pod(metadata=ObjectMeta("pod", "default", uid, deletion_timestamp=deleted))
+    pod.spec.node_name = node or None
+    return pod
+
+
+class Scripted:
+    """Answers of each verb, in order; the last one stays. An exception is raised, anything else returned."""
+
+    def __init__(self, **answers: list[Any]) -> None:
+        self._answers = answers
+        self.asked: list[str] = []
+        self.bound: list[str] = []
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str, **facts: Any) -> None:
+        self._answer("bind")
+        self.bound.append(name)
+
+    async def evict(self, namespace: str, name: str, uid: str) -> None:
+        self._answer("evict")
+
+    async def delete(self, resource: Any, name: str, *, namespace: str, uid: str) -> None:
+        self._answer("delete")
+
+    async def get(self, resource: Any, name: str, *, namespace: str = "") -> Pod:
+        return self._answer("get")
+
+    def _answer(self, verb: str) -> Any:
+        self.asked.append(verb)
+        script = self._answers.get(verb) or [None]
+        answer = script.pop(0) if len(script) > 1 else script[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Books:
+    """Remembers what it was told, knows of obstacles, and says who is in charge."""
+
+    def __init__(self, **obstacles: str) -> None:
+        self.obstacles = obstacles
+        self.in_charge = True
+        self.results: dict[str, Result] = {}
+        self.commits: list[Commit] = []
+        self.evictions: dict[str, Result] = {}
+
+    def obstacle(self, order: BindOrder) -> str:
+        return self.obstacles.get(order.name, "")
+
+    def is_in_charge(self) -> bool:
+        return self.in_charge
+
+    def settled(self, commit: Commit, order: BindOrder, result: Result) -> None:
+        self.results[order.name] = result
+
+    def finished(self, commit: Commit, results: dict[str, Result]) -> None:
+        self.commits.append(commit)
+
+    def evicted(self, order: EvictOrder, result: Result) -> None:
+        self.evictions[order.name] = result

@@ -1,0 +1,195 @@
+"""Claims get their devices and their users before the pod is bound, or are as they were."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from stromboli.binding.orders import BindOrder, ClaimWrite
+from stromboli.binding.steps.claims.step import ClaimStep
+from stromboli.binding.steps.step import StepFailed
+from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.kube.client.client import Client
+from stromboli.kube.objects.catalogue import NODES, RESOURCE_CLAIMS
+from stromboli.kube.objects.claims import PROTECTION, ResourceClaim
+from stromboli.kube.watch.reflector import Reflector
+from stromboli.local.api_server.server import ApiServer
+from tests.testing.manifests.resource_claims import DRIVER, wanting
+
+DEVICE = {"request": "r", "driver": DRIVER, "pool": "a", "device": "gpu-0"}
+
+
+def on(node: str, device: str = "gpu-0") -> dict[str, Any]:
+    """A device of a node, as it is written on a claim."""
+    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    return {"devices": {"results": [{**DEVICE, "pool": node, "device": device}]}, "nodeSelector": selector}
+
+
+FRESH = ClaimWrite("gpu", "default/mine", on("a"))
+REUSED = replace(FRESH, allocation=None)
+
+
+def order(*writes: ClaimWrite, uid: str = "pod-1", node: str = "a") -> BindOrder:
+    return BindOrder(uid, "default", uid, node, claims=writes or (FRESH,))
+
+
+@dataclass
+class Ground:
+    """A server, what the watches report of it, and the step."""
+
+    client: Client
+    mirror: Mirror
+    step: ClaimStep
+
+    async def create(self, name: str = "mine", **status: Any) -> None:
+        body = {"metadata": {"name": name}, "spec": wanting()}
+        made = await self.client.create(RESOURCE_CLAIMS, body, namespace="default")
+        if status:
+            await self.write(name, status)
+        await self.until_seen(made.key)
+
+    async def write(self, name: str, status: dict[str, Any]) -> ResourceClaim:
+        """Somebody else writes on the claim."""
+        return await self.client.patch(
+            RESOURCE_CLAIMS, name, {"status": status}, namespace="default", subresource="status"
+        )
+
+    async def until_seen(self, key: str) -> None:
+        async with asyncio.timeout(30):
+            while self.mirror.get(ResourceClaim, key) is None:
+                await asyncio.sleep(0.01)
+
+    async def claim(self, name: str = "mine") -> ResourceClaim:
+        return await self.client.get(RESOURCE_CLAIMS, name, namespace="default")
+
+    async def story(self, name: str = "mine") -> tuple[str, list[str], bool]:
+        """The device that a claim has, who uses it, and whether it is protected."""
+        claim = await self.claim(name)
+        devices = claim.status.allocation.devices if claim.status.allocation else None
+        given = [f"{each.pool}/{each.device}" for each in (devices.results if devices else None) or ()]
+        users = sorted(user.name or "" for user in claim.status.reserved_for or ())
+        return ",".join(given), users, PROTECTION in (claim.metadata.finalizers or ())
+
+
+@pytest_asyncio.fixture
+async def ground() -> AsyncIterator[Ground]:
+    mirror = Mirror(Cluster())
+    async with ApiServer() as server, Client(server.connection) as client:
+        for name in "ab":
+            await client.create(NODES, {"metadata": {"name": name}})
+        reflectors: list[Any] = [Reflector(client, each, mirror) for each in (RESOURCE_CLAIMS, NODES)]
+        tasks = [asyncio.ensure_future(reflector.run()) for reflector in reflectors]
+        try:
+            await asyncio.gather(*(reflector.synced.wait() for reflector in reflectors))
+            yield Ground(client, mirror, ClaimStep(client, mirror))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+NOTHING: tuple[str, list[str], bool] = ("", [], False)
+
+
+async def test_a_claim_gets_its_device_and_its_user_and_loses_both(ground: Ground) -> None:
+    await ground.create()
+    await ground.step.prepare(order())
+    assert await ground.story() == ("a/gpu-0", ["pod-1"], True)
+    await ground.step.undo(order())
+    assert await ground.story() == NOTHING
+
+
+async def test_both_can_be_done_again(ground: Ground) -> None:
+    await ground.create()
+    await ground.step.prepare(order())
+    version = (await ground.claim()).metadata.resource_version
+    await ground.step.prepare(order())
+    assert (await ground.claim()).metadata.resource_version == version
+    await ground.step.undo(order())
+    version = (await ground.claim()).metadata.resource_version
+    await ground.step.undo(order())
+    assert (await ground.claim()).metadata.resource_version == version
+
+
+async def test_pods_that_share_a_claim_are_all_entered_at_the_same_time(ground: Ground) -> None:
+    await ground.create()
+    names = [f"pod-{number}" for number in range(5)]
+    await asyncio.gather(*(ground.step.prepare(order(uid=name)) for name in names))
+    assert await ground.story() == ("a/gpu-0", names, True)
+    await ground.step.undo(order(uid="pod-0"))
+    assert await ground.story() == ("a/gpu-0", names[1:], True)
+    for name in names[1:]:
+        await ground.step.undo(order(uid=name))
+    assert await ground.story() == NOTHING
+
+
+async def test_a_claim_that_has_its_device_keeps_it(ground: Ground) -> None:
+    await ground.create(allocation=on("a"))
+    await ground.step.prepare(order(REUSED))
+    assert await ground.story() == ("a/gpu-0", ["pod-1"], False)
+    await ground.step.undo(order(REUSED))
+    assert await ground.story() == ("a/gpu-0", [], False)
+
+
+async def test_somebody_else_was_faster(ground: Ground) -> None:
+    await ground.create()
+    await ground.write("mine", {"allocation": on("b", "gpu-7")})
+    with pytest.raises(StepFailed, match="has devices that cannot be used from node a"):
+        await ground.step.prepare(order())
+    await ground.step.undo(order())
+    assert (await ground.story())[0] == "b/gpu-7"
+
+
+async def test_somebody_else_gave_it_a_device_of_the_same_node(ground: Ground) -> None:
+    await ground.create()
+    await ground.write("mine", {"allocation": on("a", "gpu-7")})
+    await ground.step.prepare(order())
+    assert await ground.story() == ("a/gpu-7", ["pod-1"], False)
+    await ground.step.undo(order())
+    assert (await ground.story())[0] == "a/gpu-7"
+
+
+async def test_the_second_claim_fails_and_the_first_is_as_it_was(ground: Ground) -> None:
+    await ground.create()
+    both = order(FRESH, ClaimWrite("other", "default/other", on("a", "gpu-1")))
+    with pytest.raises(StepFailed, match="resourceclaim default/other is gone"):
+        await ground.step.prepare(both)
+    assert (await ground.story())[0] == "a/gpu-0"
+    await ground.step.undo(both)
+    assert await ground.story() == NOTHING
+
+
+CROWD = [{"resource": "pods", "name": name, "uid": name} for name in map(str, range(256))]
+FAILURES: dict[str, tuple[dict[str, Any], ClaimWrite]] = {
+    "has lost its devices": ({}, REUSED),
+    "is used by 256 pods, and more may not": ({"allocation": on("a"), "reservedFor": CROWD}, REUSED),
+}
+
+
+@pytest.mark.parametrize("words", FAILURES)
+async def test_a_claim_that_cannot_be_used(ground: Ground, words: str) -> None:
+    status, write = FAILURES[words]
+    await ground.create(**status)
+    with pytest.raises(StepFailed, match=words):
+        await ground.step.prepare(order(write))
+
+
+async def test_a_claim_that_is_being_deleted(ground: Ground) -> None:
+    await ground.create()
+    await ground.step.prepare(order(uid="other"))
+    await ground.client.delete(RESOURCE_CLAIMS, "mine", namespace="default")
+    async with asyncio.timeout(30):
+        while (claim := ground.mirror.get(ResourceClaim, "default/mine")) and not claim.metadata.deletion_timestamp:
+            await asyncio.sleep(0.01)
+    with pytest.raises(StepFailed, match="is being deleted"):
+        await ground.step.prepare(order())
+    with contextlib.suppress(StepFailed):
+        await ground.step.undo(order(uid="other"))

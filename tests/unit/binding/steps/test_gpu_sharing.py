@@ -1,0 +1,227 @@
+"""What pods that share GPUs are made of: the pod that holds one, what is told to containers, and what is admitted."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from stromboli.binding.reservations.reservation_pods import (
+    ContainerState,
+    ContainerStatus,
+    HolderOptions,
+    Place,
+    PodStatus,
+    Terminated,
+    device_of,
+    holder_manifest,
+    holder_name,
+)
+from stromboli.binding.reservations.reservation_pods import Pod as Holder
+from stromboli.binding.steps.gpu_sharing.config_maps import Told, container_place, portion_text
+from stromboli.binding.steps.gpu_sharing.options import sharing_options
+from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
+from stromboli.core.config.arguments import Arguments
+from stromboli.core.plugins.gpusharing import GpuSharing
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.pod import Container, Pod, PodSpec
+
+# -- the pod that holds a GPU --------------------------------------------------------------------------------------
+
+
+def manifest_by(**arguments: object) -> dict[str, Any]:
+    """The pod that holds a GPU, as arguments of the scheduler's plugin have it."""
+    given = {f"gpusharing.{key}": value for key, value in arguments.items()}
+    options = GpuSharing(Arguments(GpuSharing.arguments, given)).binding_options
+    return holder_manifest(Place("a", "x"), sharing_options(options).holders)
+
+
+def test_a_holder_asks_for_one_gpu_and_for_no_rights() -> None:
+    made = manifest_by()
+    spec = made["spec"]
+    assert made["metadata"]["namespace"] == "stromboli-reservations"
+    assert made["metadata"]["annotations"]["stromboli.dev/gpu-groups"] == "x"
+    assert "ownerReferences" not in made["metadata"]
+    assert spec["nodeName"] == "a"
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    for container in (*spec["initContainers"], *spec["containers"]):
+        assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert container["image"] == HolderOptions().image
+
+
+ARGUMENTS = [
+    ("ReservationNamespace", "mine", lambda made: made["metadata"]["namespace"], "mine"),
+    ("ReservationImage", "example/hold:1", lambda made: made["spec"]["containers"][0]["image"], "example/hold:1"),
+    ("ReservationRuntimeClass", "nvidia", lambda made: made["spec"]["runtimeClassName"], "nvidia"),
+    ("FakeGPUs", True, lambda made: made["spec"]["initContainers"][0]["args"], ["reserve-gpu", "--fake"]),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "shown", "expected"), ARGUMENTS, ids=[each[0] for each in ARGUMENTS])
+def test_arguments_of_the_scheduler_reach_the_holder(key: str, value: object, shown: Any, expected: object) -> None:
+    assert shown(manifest_by(**{key: value})) == expected
+
+
+def test_further_arguments_reach_the_step() -> None:
+    given = {"gpusharing.ReservationSeconds": 5, "gpusharing.CDIEnable": True}
+    options = sharing_options(GpuSharing(Arguments(GpuSharing.arguments, given)).binding_options)
+    assert (options.holders.seconds, options.cdi) == (5.0, True)
+
+
+OPTIONS = [
+    ({"seconds": "soon"}, "seconds: expected a number of seconds up to 3600, such as 40, got 'soon'"),
+    ({"seconds": "0"}, "seconds: expected a number of seconds up to 3600, such as 40, got '0'"),
+    ({"fake": "perhaps"}, "fake: expected true or false, got 'perhaps'"),
+    ({"colour": "red"}, "there is no option 'colour'; there are cdi, fake, image, namespace, runtimeClass, seconds"),
+]
+
+
+@pytest.mark.parametrize(("given", "complaint"), OPTIONS, ids=[str(each[0]) for each in OPTIONS])
+def test_options_that_make_no_sense(given: dict[str, str], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint.replace("(", r"\(")):
+        GpuSharingPlugin(given)
+
+
+NAMES = [
+    ("a node", Place("node-1", "x"), "gpu-node-1-"),
+    ("a node with dots and capitals", Place("Node.Example", "x"), "gpu-node-example-"),
+    ("a node with a long name", Place("n" * 200, "x"), f"gpu-{'n' * 40}-"),
+    ("a node that is all signs", Place("...", "x"), "gpu-"),
+]
+
+
+@pytest.mark.parametrize(("place", "beginning"), [each[1:] for each in NAMES], ids=[each[0] for each in NAMES])
+def test_names_of_holders(place: Place, beginning: str) -> None:
+    name = holder_name(place)
+    assert name.startswith(beginning)
+    assert len(name) <= 63
+    assert name == holder_name(place) != holder_name(Place(place.node, "y"))
+
+
+def ended(message: str, code: int = 0, name: str = "find") -> PodStatus:
+    return PodStatus(init_container_statuses=[ContainerStatus(name, ContainerState(Terminated(message, code)))])
+
+
+DEVICES = [
+    ("by the last words of its first container", {}, ended("GPU-1\n"), "GPU-1"),
+    ("by our annotation", {"stromboli.dev/gpu-device": "GPU-2"}, PodStatus(), "GPU-2"),
+    ("by the annotation of KAI", {"run.ai/reserve_for_gpu_index": "GPU-3"}, PodStatus(), "GPU-3"),
+    ("not by a container that failed", {}, ended("no GPU", 1), ""),
+    ("not by another container", {}, ended("GPU-1", name="other"), ""),
+    ("not by what is no name", {"stromboli.dev/gpu-device": "$(rm -r)"}, PodStatus(), ""),
+    ("not before", {}, PodStatus(), ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "device"), [each[1:] for each in DEVICES], ids=[each[0] for each in DEVICES]
+)
+def test_which_gpu_is_held(said: dict[str, str], status: PodStatus, device: str) -> None:
+    assert device_of(Holder(metadata=ObjectMeta(annotations=said), status=status)) == device
+
+
+# -- what containers are told --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("portion", "text"), [(500, "0.50"), (333, "0.333"), (1000, "1.00"), (70, "0.07"), (1, "0.001")]
+)
+def test_portions_in_writing(portion: int, text: str) -> None:
+    assert portion_text(portion) == text
+
+
+def test_what_containers_are_told() -> None:
+    assert Told(("GPU-1", "GPU-2"), 250).variables() == {
+        "NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2", "GPU_PORTION": "0.25", "RUNAI_NUM_OF_GPUS": "0.25"
+    }  # fmt: skip
+    told = Told(("GPU-1",), 250, cdi=True).variables()
+    assert told["NVIDIA_VISIBLE_DEVICES"] == "k8s.device-plugin.nvidia.com/gpu=GPU-1"
+
+
+@pytest.mark.parametrize(("wanted", "place"), [(None, "0"), ("side", "1"), ("first", "i0"), ("ghost", "0")])
+def test_which_container_is_told(wanted: str | None, place: str) -> None:
+    annotations = {"gpu-fraction-container-name": wanted} if wanted else None
+    spec = PodSpec(
+        containers=[Container(name="main"), Container(name="side")], init_containers=[Container(name="first")]
+    )
+    assert container_place(Pod(metadata=ObjectMeta(annotations=annotations), spec=spec)) == place
+
+
+# -- admission -----------------------------------------------------------------------------------------------------
+
+
+def manifest(annotations: dict[str, str], *, limits: dict[str, str] | None = None, **metadata: str) -> dict[str, Any]:
+    containers = [{"name": "main", "resources": {"limits": limits or {}}}, {"name": "side"}]
+    return {"metadata": {"annotations": annotations, **metadata}, "spec": {"containers": containers}}
+
+
+HALF = {"gpu-fraction": "0.5"}
+ADMISSIONS = [
+    ("a part", HALF, None, []),
+    ("memory", {"gpu-memory": "1000"}, None, []),
+    ("no GPU at all", {}, None, []),
+    ("a whole one", {}, {"nvidia.com/gpu": "1"}, []),
+    ("a part that is a whole", {"gpu-fraction": "1"}, None,
+     ["metadata.annotations[gpu-fraction]: expected less than a whole GPU; ask for nvidia.com/gpu instead"]),
+    ("a part and a whole one", HALF, {"nvidia.com/gpu": "1"},
+     ["metadata.annotations[gpu-fraction]: spec.containers[0] asks for nvidia.com/gpu, too; take one of both away"]),
+    ("a part and memory", {**HALF, "gpu-memory": "1"}, None,
+     ["metadata.annotations[gpu-fraction]: gpu-memory is given, too; give one of both"]),
+    ("devices of nothing", {"gpu-fraction-num-devices": "2"}, None,
+     ["metadata.annotations[gpu-fraction-num-devices]: a number of devices, and no part of one; add gpu-fraction or "
+      "gpu-memory"]),
+    ("a process service for nothing", {"mps": "true"}, None,
+     ["metadata.annotations[mps]: no GPU is shared; add gpu-fraction or gpu-memory, or take it away"]),
+    ("a process service for a part", {**HALF, "mps": "true"}, None, []),
+    ("what only we may write", {**HALF, "stromboli.dev/gpu-groups": "x"}, None,
+     ["metadata.annotations[stromboli.dev/gpu-groups]: only the binder may write this; take 'x' away"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("annotations", "limits", "complaints"), [each[1:] for each in ADMISSIONS], ids=[each[0] for each in ADMISSIONS]
+)
+def test_what_is_admitted(annotations: dict[str, str], limits: dict[str, str] | None, complaints: list[str]) -> None:
+    assert GpuSharingPlugin().validate(manifest(annotations, limits=limits)) == complaints
+
+
+def test_a_container_takes_its_environment_from_a_map() -> None:
+    pod = manifest(HALF, generateName="Web-")
+    pod["spec"]["containers"][0]["env"] = [{"name": "GPU_PORTION", "value": "9"}, {"name": "MINE", "value": "1"}]
+    GpuSharingPlugin().mutate(pod)
+    name = pod["metadata"]["annotations"]["stromboli.dev/gpu-config-map"]
+    assert name.startswith("web-")
+    taken = [{"name": key, "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}} for key in
+             ("NVIDIA_VISIBLE_DEVICES", "GPU_PORTION", "RUNAI_NUM_OF_GPUS")]  # fmt: skip
+    assert pod["spec"]["containers"][0]["env"] == [{"name": "MINE", "value": "1"}, *taken]
+    assert "env" not in pod["spec"]["containers"][1]
+    again = copy.deepcopy(pod)
+    GpuSharingPlugin().mutate(again)
+    assert again == pod
+
+
+def test_two_pods_of_one_owner_get_two_maps() -> None:
+    pods = [manifest(HALF, generateName="web-") for _ in range(2)]
+    for pod in pods:
+        GpuSharingPlugin().mutate(pod)
+    first, second = (pod["metadata"]["annotations"]["stromboli.dev/gpu-config-map"] for pod in pods)
+    assert first != second
+
+
+def test_the_container_that_is_named_gets_the_gpu() -> None:
+    pod = manifest({**HALF, "gpu-fraction-container-name": "side"}, name="web")
+    GpuSharingPlugin({"runtimeClass": "nvidia"}).mutate(pod)
+    assert "env" not in pod["spec"]["containers"][0]
+    assert len(pod["spec"]["containers"][1]["env"]) == 3
+    assert pod["spec"]["runtimeClassName"] == "nvidia"
+
+
+@pytest.mark.parametrize("annotations", [{}, {**HALF, "runai/shared-gpu-configmap": "theirs"}], ids=["none", "KAI's"])
+def test_other_pods_are_left_as_they_are(annotations: dict[str, str]) -> None:
+    pod = manifest(annotations, name="web")
+    before = copy.deepcopy(pod)
+    GpuSharingPlugin().mutate(pod)
+    assert pod == before

@@ -1,0 +1,141 @@
+"""A node is locked for one bind at a time, and never for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+import pytest_asyncio
+
+from stromboli.binding.orders import BindOrder
+from stromboli.binding.steps.node_lock import VOID_AFTER, NodeLock
+from stromboli.binding.steps.step import StepFailed
+from stromboli.core.model.devices.shared_devices import NODE_LOCK
+from stromboli.kube.client.client import Client
+from stromboli.kube.objects.catalogue import NODES
+from stromboli.local.api_server.server import ApiServer
+from tests.unit.binding.scripted_client import FORBIDDEN, Scripted
+
+KEY = "volcano.sh/mutex.lock"
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest_asyncio.fixture
+async def client() -> AsyncIterator[Client]:
+    async with ApiServer() as server, Client(server.connection) as client:
+        await client.create(NODES, {"metadata": {"name": "a"}})
+        yield client
+
+
+def order(uid: str, key: str = KEY) -> BindOrder:
+    return BindOrder(uid, "default", uid, "a", {NODE_LOCK: key} if key else {})
+
+
+def locking(client: Client, seconds: float = 0.0) -> NodeLock:
+    return NodeLock(client, longest_wait=0.0, wall_clock=lambda: NOW.timestamp() + seconds)
+
+
+async def lock_of(client: Client) -> str | None:
+    return ((await client.get(NODES, "a")).metadata.annotations or {}).get(KEY)
+
+
+async def lock(client: Client, value: str | None) -> None:
+    await client.patch(NODES, "a", {"metadata": {"annotations": {KEY: value}}})
+
+
+async def test_a_node_is_locked_with_the_time(client: Client) -> None:
+    await locking(client).prepare(order("one"))
+    assert await lock_of(client) == "2026-03-01T12:00:00Z"
+
+
+async def test_who_asks_for_no_lock_passes(client: Client) -> None:
+    await locking(client).prepare(order("one", ""))
+    assert await lock_of(client) is None
+
+
+async def test_the_second_waits_in_vain(client: Client) -> None:
+    step = locking(client)
+    await step.prepare(order("one"))
+    with pytest.raises(StepFailed, match="node a has been locked for 0 s"):
+        await step.prepare(order("two"))
+    await step.undo(order("two"))
+    assert await lock_of(client) == "2026-03-01T12:00:00Z", "who did not lock it does not unlock it"
+
+
+async def test_the_second_is_let_in_when_the_first_is_done(client: Client) -> None:
+    step = NodeLock(client, longest_wait=30.0)
+    await step.prepare(order("one"))
+    waits = asyncio.ensure_future(step.prepare(order("two")))
+    await lock(client, None)
+    await waits
+    assert await lock_of(client) is not None
+
+
+async def test_two_at_the_same_time_do_not_both_get_it(client: Client) -> None:
+    steps = [locking(client) for _ in range(4)]
+    results = await asyncio.gather(
+        *(step.prepare(order(f"pod-{number}")) for number, step in enumerate(steps)), return_exceptions=True
+    )
+    assert sorted(type(result).__name__ for result in results) == ["NoneType", *["StepFailed"] * 3]
+
+
+async def test_what_is_undone_unlocks_the_node(client: Client) -> None:
+    step = locking(client)
+    await step.prepare(order("one"))
+    await step.undo(order("one"))
+    assert await lock_of(client) is None
+    await step.undo(order("one"))
+
+
+async def test_a_lock_of_somebody_else_stays(client: Client) -> None:
+    step = locking(client)
+    await step.prepare(order("one"))
+    await lock(client, "2026-03-01T12:00:07Z")
+    await step.undo(order("one"))
+    assert await lock_of(client) == "2026-03-01T12:00:07Z"
+
+
+async def test_a_node_that_is_gone_needs_no_unlocking(client: Client) -> None:
+    step = locking(client)
+    await step.prepare(order("one"))
+    await client.delete(NODES, "a")
+    await step.undo(order("one"))
+
+
+@pytest.mark.parametrize(
+    ("value", "is_void"),
+    [
+        ("2026-03-01T12:00:00Z", False),
+        ("2026-03-01T11:55:01Z", False),
+        ("2026-03-01T11:54:59Z", True),
+        ("2026-03-01T13:00:00+01:00", False),
+        ("2026-03-01T12:00:00Z,default,pod", False),
+        ("2026-03-01T12:00:00", False),
+        ("yesterday", True),
+    ],
+)
+async def test_a_lock_is_void(client: Client, value: str, is_void: bool) -> None:
+    await lock(client, value)
+    if is_void:
+        await locking(client).prepare(order("one"))
+        assert await lock_of(client) == "2026-03-01T12:00:00Z"
+    else:
+        with pytest.raises(StepFailed):
+            await locking(client).prepare(order("one"))
+
+
+async def test_old_locks_are_forgotten(client: Client) -> None:
+    seconds = [0.0]
+    step = NodeLock(client, longest_wait=0.0, wall_clock=lambda: NOW.timestamp() + seconds[0])
+    await step.prepare(order("one"))
+    seconds[0] = VOID_AFTER + 1
+    await step.prepare(order("two"))
+    assert list(step._held) == ["two"]
+
+
+async def test_who_may_not_lock_is_told_what_to_do() -> None:
+    client = Scripted(get=[FORBIDDEN])
+    with pytest.raises(StepFailed, match="node a cannot be locked: you may not; allow the scheduler to get and patch"):
+        await NodeLock(client).prepare(order("one"))  # type: ignore[arg-type]

@@ -1,0 +1,254 @@
+"""Claims and volumes come together before the pod is bound, or are as they were."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from stromboli.binding.orders import BindOrder
+from stromboli.binding.steps.step import StepFailed
+from stromboli.binding.steps.volumes.step import VolumeStep
+from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.volumes.volumes import VolumeChoice, VolumeOrder
+from stromboli.kube.client.client import Client
+from stromboli.kube.objects.catalogue import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
+from stromboli.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
+from stromboli.kube.watch.informer import Informer
+from stromboli.kube.watch.reflector import Reflector
+from stromboli.local.api_server.server import ApiServer
+from stromboli.local.fakes.storage.volumes import VolumeController
+from tests.testing.manifests.storage import claim, reached_by, storage_class, volume
+
+HOST = "kubernetes.io/hostname"
+#: Longer than any story takes; and shorter than anybody would wait.
+LONG, SHORT = 60.0, 0.2
+
+
+def order(*choices: VolumeChoice, patience: float = LONG, uid: str = "pod-1") -> BindOrder:
+    return BindOrder(uid, "default", uid, "a", volumes=VolumeOrder(choices, patience))
+
+
+STATIC, MADE = VolumeChoice("data", "v"), VolumeChoice("data")
+
+
+@dataclass
+class Ground:
+    """A server, what the watches report of it, and the step."""
+
+    client: Client
+    mirror: Mirror
+    step: VolumeStep
+
+    async def create(self, *documents: dict[str, Any]) -> None:
+        resources = {"PersistentVolumeClaim": CLAIMS, "PersistentVolume": VOLUMES, "StorageClass": STORAGE_CLASSES}
+        for document in documents:
+            resource: Any = resources[document["kind"]]
+            metadata = {key: value for key, value in document["metadata"].items() if key != "uid"}
+            made = await self.client.create(resource, {**document, "metadata": metadata})
+            if resource is not STORAGE_CLASSES:
+                await self.until(lambda kind=resource.type, key=made.key: self.mirror.get(kind, key))
+
+    async def claim(self) -> PersistentVolumeClaim:
+        return await self.client.get(CLAIMS, "data", namespace="default")
+
+    async def volume(self) -> PersistentVolume:
+        return await self.client.get(VOLUMES, "v")
+
+    async def until(self, reached: Any) -> None:
+        async with asyncio.timeout(30):
+            while not reached():
+                await asyncio.sleep(0.01)
+
+    async def until_selected(self) -> None:
+        async with asyncio.timeout(30):
+            while not (await self.claim()).selected_node:
+                await asyncio.sleep(0.01)
+
+
+@pytest_asyncio.fixture
+async def ground() -> AsyncIterator[Ground]:
+    mirror = Mirror(Cluster())
+    async with ApiServer() as server, Client(server.connection) as client:
+        await client.create(NODES, {"metadata": {"name": "a", "labels": {HOST: "a"}}})
+        reflectors = [Reflector(client, each, mirror) for each in (CLAIMS, VOLUMES, NODES)]
+        async with _running(*reflectors):
+            await asyncio.gather(*(reflector.synced.wait() for reflector in reflectors))
+            yield Ground(client, mirror, VolumeStep(client, mirror))
+
+
+@contextlib.asynccontextmanager
+async def _running(*parts: Any) -> AsyncIterator[None]:
+    tasks = [asyncio.ensure_future(part.run()) for part in parts]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def controller(ground: Ground) -> AsyncIterator[None]:
+    """Somebody who brings claims and volumes together, and makes volumes."""
+    claims = Informer(ground.client, CLAIMS)
+    async with _running(claims, VolumeController(ground.client, claims)):
+        yield
+
+
+async def test_a_volume_that_is_there(ground: Ground) -> None:
+    await ground.create(storage_class(), claim(), volume("v", on="a"))
+    async with controller(ground):
+        await ground.step.prepare(order(STATIC))
+    assert (await ground.claim()).spec.volume_name == "v"
+    await ground.step.undo(order(STATIC))
+    assert (await ground.claim()).is_bound
+
+
+async def test_a_volume_that_is_made(ground: Ground) -> None:
+    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    async with controller(ground):
+        await ground.step.prepare(order(MADE))
+        found = await ground.claim()
+        assert (found.is_bound, found.selected_node) == (True, "a")
+        await ground.step.undo(order(MADE))
+    assert (await ground.claim()).selected_node == "a"
+
+
+async def test_to_prepare_twice_is_to_prepare_once(ground: Ground) -> None:
+    await ground.create(storage_class(), claim(), volume("v", on="a"))
+    async with controller(ground):
+        await ground.step.prepare(order(STATIC))
+        before = await ground.volume()
+        await ground.step.prepare(order(STATIC))
+    assert (await ground.volume()).metadata.resource_version == before.metadata.resource_version
+
+
+async def test_nobody_makes_the_volume_in_time(ground: Ground) -> None:
+    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    late = order(MADE, patience=SHORT)
+    with pytest.raises(StepFailed, match=r"not ready after 0.2 seconds: the volume of claim \S+ is being made"):
+        await ground.step.prepare(late)
+    assert (await ground.claim()).selected_node == "a"
+    await ground.step.undo(late)
+    assert (await ground.claim()).selected_node == ""
+
+
+async def test_nobody_brings_claim_and_volume_together_in_time(ground: Ground) -> None:
+    await ground.create(storage_class(), claim(), volume("v", on="a"))
+    late = order(STATIC, patience=SHORT)
+    with pytest.raises(StepFailed, match="claim default/data does not have volume v yet"):
+        await ground.step.prepare(late)
+    promised = (await ground.volume()).spec.claim_ref
+    assert promised is not None
+    assert promised.uid == (await ground.claim()).metadata.uid
+    await ground.step.undo(late)
+    found = await ground.volume()
+    assert found.spec.claim_ref is None
+    assert not found.metadata.annotations
+
+
+async def test_what_somebody_promised_by_name_stays_promised_by_name(ground: Ground) -> None:
+    await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="data", phase="Available"))
+    late = order(STATIC, patience=SHORT)
+    with pytest.raises(StepFailed, match="claim default/data does not have volume v yet"):
+        await ground.step.prepare(late)
+    held = (await ground.volume()).spec.claim_ref
+    assert held is not None
+    assert held.uid == (await ground.claim()).metadata.uid
+    await ground.step.undo(late)
+    left = (await ground.volume()).spec.claim_ref
+    assert left is not None
+    assert (left.name, left.uid) == ("data", None)
+
+
+async def test_the_provisioner_asks_for_another_node(ground: Ground) -> None:
+    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    waits = asyncio.ensure_future(ground.step.prepare(order(MADE)))
+    await ground.until_selected()
+    note = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": None}}}
+    await ground.client.patch(CLAIMS, "data", note, namespace="default")
+    with pytest.raises(StepFailed, match="no volume can be made for claim default/data on node a: it wants another"):
+        await waits
+
+
+async def test_a_pod_that_goes_need_not_wait(ground: Ground) -> None:
+    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    step = VolumeStep(ground.client, ground.mirror, lambda order: "the pod is gone")
+    with pytest.raises(StepFailed, match="the pod is gone"):
+        await step.prepare(order(MADE))
+
+
+async def test_a_claim_that_goes_ends_the_wait(ground: Ground) -> None:
+    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    waits = asyncio.ensure_future(ground.step.prepare(order(MADE)))
+    await ground.until_selected()
+    await ground.client.delete(CLAIMS, "data", namespace="default")
+    with pytest.raises(StepFailed, match=r"claim default/data is (gone|being deleted)"):
+        await waits
+
+
+async def test_no_claim_and_no_volume(ground: Ground) -> None:
+    with pytest.raises(StepFailed, match="claim default/data is gone"):
+        await ground.step.prepare(order(STATIC))
+    await ground.create(storage_class(), claim())
+    with pytest.raises(StepFailed, match="PersistentVolume v is gone"):
+        await ground.step.prepare(order(STATIC))
+
+
+async def test_a_volume_that_somebody_else_was_promised(ground: Ground) -> None:
+    await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="other"))
+    with pytest.raises(StepFailed, match="volume v is promised to claim default/other"):
+        await ground.step.prepare(order(STATIC))
+    await ground.step.undo(order(STATIC))
+    promised = (await ground.volume()).spec.claim_ref
+    assert promised is not None
+    assert promised.name == "other"
+
+
+async def test_a_claim_that_is_served_elsewhere(ground: Ground) -> None:
+    await ground.client.create(NODES, {"metadata": {"name": "b"}})
+    await ground.until(lambda: ground.mirror.get(NODES.type, "b"))
+    await ground.create(storage_class("made", "disks.example.com"), claim(of="made", on="b"))
+    with pytest.raises(StepFailed, match="claim default/data is being served on node b"):
+        await ground.step.prepare(order(MADE))
+    await ground.step.undo(order(MADE))
+    assert (await ground.claim()).selected_node == "b"
+
+
+async def test_a_claim_that_was_to_be_served_on_a_node_that_is_gone(ground: Ground) -> None:
+    await ground.create(storage_class("made", "disks.example.com"), claim(of="made", on="gone"))
+    async with controller(ground):
+        await ground.step.prepare(order(MADE))
+    assert (await ground.claim()).selected_node == "a"
+
+
+async def test_a_volume_out_of_reach_is_of_no_use(ground: Ground) -> None:
+    await ground.create(
+        storage_class(), volume("v", of_claim="data", nodeAffinity=reached_by(HOST, "b")), claim(of="local")
+    )
+    async with controller(ground):
+        await ground.until(lambda: getattr(ground.mirror.get(CLAIMS.type, "default/data"), "is_bound", False))
+    with pytest.raises(StepFailed, match="volume v of claim default/data is out of reach of node a"):
+        await ground.step.prepare(order(STATIC))
+
+
+async def test_whoever_gives_up_does_not_spoil_it_for_another_pod_of_the_claim(ground: Ground) -> None:
+    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    first, second = order(MADE, patience=SHORT), order(MADE, uid="pod-2")
+    waits = asyncio.ensure_future(ground.step.prepare(second))
+    await ground.until_selected()
+    with pytest.raises(StepFailed):
+        await ground.step.prepare(first)
+    await ground.step.undo(first)
+    assert (await ground.claim()).selected_node == "a"
+    async with controller(ground):
+        await waits
+    ground.step.done(second)
+    assert (await ground.claim()).is_bound

@@ -1,0 +1,108 @@
+"""A server that cannot keep up is asked for less at a time, and for more again when it can."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stromboli.binding.concurrency import Pace
+from stromboli.binding.orders import DONE, BindOrder
+from stromboli.binding.pod_binding import Binding
+from stromboli.binding.retry import Patience
+from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable
+
+BUSY = ApiError(429, "TooManyRequests", "busy")
+
+
+async def turn(pace: Pace, error: RequestFailed | None = None) -> None:
+    async with pace.turn():
+        await asyncio.sleep(0)
+        if error is not None:
+            raise error
+
+
+#: What the server answers, and how many turns of 32 are left then.
+ANSWERS: dict[str, tuple[RequestFailed | None, int]] = {
+    "success": (None, 32),
+    "too many requests": (BUSY, 16),
+    "unavailable": (ApiError(503, "ServiceUnavailable", ""), 16),
+    "no answer": (Unreachable("no answer in time", sent=True), 16),
+    "a refusal for a reason": (ApiError(409, "Conflict", ""), 32),
+    "nonsense": (ApiError(422, "Invalid", ""), 32),
+}
+
+
+@pytest.mark.parametrize(("error", "limit"), ANSWERS.values(), ids=ANSWERS)
+async def test_what_an_answer_says_about_the_server(error: RequestFailed | None, limit: int) -> None:
+    pace = Pace(32)
+    await asyncio.gather(turn(pace, error), return_exceptions=True)
+    assert pace.limit == limit
+
+
+async def test_a_round_of_failures_counts_once_and_one_is_always_left() -> None:
+    pace = Pace(8)
+    limits = []
+    for _ in range(5):
+        await asyncio.gather(*(turn(pace, BUSY) for _ in range(pace.limit)), return_exceptions=True)
+        limits.append(pace.limit)
+    assert limits == [4, 2, 1, 1, 1]
+
+
+async def test_a_round_of_successes_is_one_more() -> None:
+    pace = Pace(8)
+    for _ in range(3):
+        await asyncio.gather(turn(pace, BUSY), return_exceptions=True)
+    limits = []
+    while pace.limit < 8:
+        limits.append(pace.limit)
+        for _ in range(pace.limit + 1):
+            await turn(pace)
+    assert limits == sorted(limits)
+    assert set(limits) == set(range(1, 8))
+
+
+async def test_who_leaves_while_waiting_leaves_the_turn_to_others() -> None:
+    pace = Pace(1)
+    holding, entered = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        async with pace.turn():
+            entered.set()
+            await holding.wait()
+
+    first = asyncio.create_task(hold())
+    await entered.wait()
+    leaving, staying = asyncio.create_task(turn(pace)), asyncio.create_task(turn(pace))
+    await asyncio.sleep(0)
+    holding.set()
+    await first
+    leaving.cancel()
+    await asyncio.wait_for(staying, 30)
+
+
+class Overloaded:
+    """Binds four at a time, and refuses whoever comes beyond that."""
+
+    def __init__(self) -> None:
+        self.under_way = self.refused = self.bound = 0
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str, **facts: object) -> None:
+        if self.under_way >= 4:
+            self.refused += 1
+            raise BUSY
+        self.under_way += 1
+        await asyncio.sleep(0.002)
+        self.under_way -= 1
+        self.bound += 1
+
+
+async def test_many_binds_on_a_server_that_can_do_few_at_a_time() -> None:
+    server = Overloaded()
+    patience = Patience(attempts=50, shortest=0.001, longest=0.01)
+    binding = Binding(server, patience=patience, at_a_time=64)  # type: ignore[arg-type]
+    orders = [BindOrder(f"uid-{place}", "default", f"pod-{place}", "node") for place in range(300)]
+    results = await asyncio.gather(*(binding.bind(order) for order in orders))
+    assert results == [DONE] * 300
+    assert binding.pace.limit <= 8
+    assert server.refused < 300, "it is not asked in vain for everything"

@@ -1,0 +1,129 @@
+"""Which gangs were left half-bound, how long they have, and who goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from stromboli.binding.recovery import (
+    COMMIT,
+    DECIDED,
+    Healing,
+    commit_annotations,
+    left_behind,
+    term_of,
+    with_followers,
+)
+from stromboli.kube.objects.meta import Condition, ObjectMeta
+from stromboli.kube.objects.pod import Pod
+
+BEFORE, DECISION, AFTER = "2024-01-01T10:00:00Z", "2024-01-01T10:00:05.5Z", "2024-01-01T10:00:09Z"
+
+
+def member(
+    uid: str, *, commit: str = "", created: str = BEFORE, node: str = "", decided: str = DECISION, bound: str = ""
+) -> Pod:
+    """A pod; with a commit it was bound by that one, and is on a node."""
+    marks = {COMMIT: commit, DECIDED: decided} if commit else None
+    pod = Pod(metadata=ObjectMeta(uid, "default", uid, annotations=marks, creation_timestamp=created))
+    pod.spec.node_name = node or ("node-a" if commit else None)
+    pod.status.conditions = [Condition("PodScheduled", "True", last_transition_time=bound)] if bound else None
+    return pod
+
+
+#: The pods of one job, and who was left behind.
+CASES: dict[str, tuple[list[Pod], str]] = {
+    "nobody is bound": ([member("a"), member("b")], ""),
+    "all are bound": ([member("a", commit="c/2"), member("b", commit="c/2")], ""),
+    "one of two is bound": ([member("a", commit="c/2"), member("b")], "a"),
+    "two of three are bound": ([member("a", commit="c/3"), member("b", commit="c/3"), member("c")], "ab"),
+    "the one that waits came later": ([member("a", commit="c/2"), member("b", created=AFTER)], ""),
+    "a commit that came to its end": ([member("a", commit="c/1"), member("b")], ""),
+    "one commit that did and one that did not": (
+        [member("a", commit="c/1"), member("b", commit="d/2"), member("c")],
+        "b",
+    ),
+    "bound by somebody else": ([member("a", node="node-a"), member("b")], ""),
+    "marks that make no sense": ([member("a", commit="c/x"), member("b")], ""),
+    "no marks but a slash": ([member("a", commit="/"), member("b")], ""),
+    "a size beyond all sense": ([member("a", commit=f"c/{10**30}"), member("b")], ""),
+    "decided by a clock that is behind": (
+        [member("a", commit="c/2", decided="2024-01-01T09:00:00Z", bound="2024-01-01T10:00:06Z"), member("b")],
+        "a",
+    ),
+    "decided by a clock that is ahead": (
+        [
+            member("a", commit="c/2", decided="2024-01-01T11:00:00Z", bound="2024-01-01T10:00:06Z"),
+            member("b", created=AFTER),
+        ],
+        "",
+    ),
+    "a time that makes no sense": ([member("a", commit="c/2", decided="yesterday"), member("b")], ""),
+}
+
+
+TERMS = {"7.ab.1.0/3": 7, "0.ab.1.0/3": 0, "": None, "ab.1/3": None, f"{10**30}.ab/3": None, "-1.ab/3": None}
+
+
+@pytest.mark.parametrize(("mark", "expected"), TERMS.items())
+def test_in_whose_term_a_pod_was_bound(mark: str, expected: int | None) -> None:
+    assert term_of(member("a", commit=mark)) == expected
+
+
+@pytest.mark.parametrize(("pods", "expected"), CASES.values(), ids=CASES)
+def test_who_was_left_behind(pods: list[Pod], expected: str) -> None:
+    assert "".join(left_behind(pods)) == expected
+
+
+def test_one_pod_alone_carries_no_mark() -> None:
+    assert commit_annotations("0.a.1", 1, DECISION, is_gang=False) == {}
+    assert commit_annotations("0.a.1", 2, DECISION, is_gang=True) == {COMMIT: "0.a.1/2", DECIDED: DECISION}
+
+
+class Story:
+    """A gang, and a clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.is_whole = self.is_hopeful = False
+        self.healing = Healing(lambda job: self.is_whole, lambda job: self.is_hopeful, lambda: self.now, patience=30.0)
+        self.healing.begin("job", ["a", "b"])
+
+
+def test_a_gang_has_its_time_and_is_told_of_once() -> None:
+    story = Story()
+    assert (story.healing.due(), story.healing.next_due()) == ([], 30.0)
+    story.now += 29
+    assert (story.healing.due(), story.healing.next_due()) == ([], 1.0)
+    story.now += 1
+    assert [half.uids for half in story.healing.due()] == [("a", "b")]
+    assert (story.healing.due(), story.healing.open, story.healing.next_due()) == ([], 0, None)
+
+
+def test_a_gang_that_became_whole_is_forgotten() -> None:
+    story = Story()
+    story.is_whole = True
+    story.now += 100
+    assert (story.healing.due(), story.healing.open) == ([], 0)
+
+
+def test_binds_under_way_are_awaited_but_do_not_count_as_success() -> None:
+    story = Story()
+    story.is_hopeful, story.now = True, story.now + 100
+    assert (story.healing.due(), story.healing.next_due(), story.healing.open) == ([], None, 1)
+    story.is_hopeful = False
+    assert [half.job for half in story.healing.due()] == ["job"]
+
+
+def test_further_members_share_the_time_of_the_first() -> None:
+    story = Story()
+    story.now += 20
+    story.healing.begin("job", ["b", "c"])
+    story.now += 10
+    assert [half.uids for half in story.healing.due()] == [("a", "b", "c")]
+
+
+def test_followers_of_a_broken_commit_go_with_it() -> None:
+    earlier = member("e", commit="0.a.0/2", decided=BEFORE)
+    pods = [earlier, member("a", commit="0.a.1/2"), member("b", commit="0.a.2/1", decided=AFTER), member("d")]
+    assert with_followers(["a", "d"], pods) == ["a", "d", "b"]
+    assert with_followers(["d"], pods) == ["d"], "nothing is known of when it was decided"

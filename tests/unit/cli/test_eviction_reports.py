@@ -1,0 +1,129 @@
+"""Who goes for whom, as people and programs read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.testing.cases.case import configuration, flattened, plugin
+from tests.testing.manifests.builders import gang, nodes, pod, priority_class, running
+from tests.unit.cli.conftest import Run
+
+GANG = plugin("gang", enablePreemptable=False)
+CONF = configuration("priority", GANG, "conformance", "predicates", actions="enqueue, allocate, preempt")
+CLASSES = [priority_class("high", 100), priority_class("low", 10)]
+WORLD = [
+    nodes(2, 2), CLASSES, running("aa", name="old", priority="low"), running("bb", name="equal", priority="high"),
+    gang(1, name="new", priority="high"), gang(1, 5, name="huge", priority="high"),
+]  # fmt: skip
+LONELY = pod(name="lonely", nodeName="a", priorityClassName="low")
+PLAIN = [nodes(1, 1), CLASSES, LONELY, gang(1, name="new", priority="high")]
+
+
+def shown(run: Run, command: str, manifests: Any, *arguments: str) -> tuple[int, str]:
+    Path("scheduler.conf").write_text(CONF)
+    result = run(command, list(flattened(manifests)), *arguments, "--conf", "scheduler.conf")
+    return result.exit_code, result.stdout
+
+
+def lines_after(text: str, title: str) -> list[str]:
+    """The lines of one section."""
+    lines = text.split(title, 1)[1].splitlines()[1:]
+    return [line.strip() for line in lines[: lines.index("") if "" in lines else len(lines)]]
+
+
+def test_a_plan_has_a_line_for_every_eviction_and_for_every_rule_that_stopped_a_claim(run: Run) -> None:
+    text = shown(run, "plan", WORLD)[1]
+    evicted = next(line for line in text.splitlines() if line.startswith("default/old-task-1 "))
+    assert evicted.split("  ")[:1] == ["default/old-task-1"]
+    assert "preempt  cpu 1  default/new-task-0  priority (priority 10 < 100), conformance" in evicted
+    assert "1 (not-needed): default/old-task-0: there is room enough without it" in evicted
+    stopped = [line.split()[:4] for line in text.splitlines() if line.startswith("default/huge-task-0 ")]
+    assert stopped == [
+        ["default/huge-task-0", "preempt", "priority", "2"],
+        ["default/huge-task-0", "preempt", "no-node", "2"],
+    ]
+    assert "1 pod evicted" in text
+
+
+def test_the_one_who_lost_is_told_who_took_its_room(run: Run) -> None:
+    code, text = shown(run, "explain", WORLD, "old")
+    assert code == 0
+    assert lines_after(text, "Who took its room") == [
+        "preempt: default/old-task-1 goes from a in favour of default/new; frees cpu 1; default/new-",
+        "task-0 gets its room on a",
+        "allowed by priority (priority 10 < 100), conformance",
+        "stays there: 1 (not-needed): default/old-task-0: there is room enough without it",
+        "not on b: not cheaper: 1 pod of priority 100 at least",
+    ]
+
+
+def test_the_one_who_gains_is_told_who_makes_room(run: Run) -> None:
+    code, text = shown(run, "explain", WORLD, "new")
+    assert code == 3
+    assert lines_after(text, "Who makes room for it")[0] == (
+        "preempt: default/old-task-1 goes from a for default/new-task-0 on a; frees cpu 1"
+    )
+
+
+def test_the_one_who_gets_nothing_is_told_what_stopped_it(run: Run) -> None:
+    text = shown(run, "explain", WORLD, "huge")[1]
+    assert lines_after(text, "Why nobody makes room for it") == [
+        "preempt for default/huge-task-0: EvictionInVain",
+        "2 (priority): default/equal-task-0, default/equal-task-1: priority 100 is not below 100",
+        "2 (no-node): a, b: 0/2 nodes are available: 2 Insufficient cpu.",
+    ]
+
+
+def test_a_pod_that_is_gone_can_be_asked_about(run: Run) -> None:
+    code, text = shown(run, "explain", PLAIN, "lonely")
+    assert code == 0
+    assert text.splitlines()[0].endswith("is gone: 1 pod evicted.")
+    assert "preempt: default/lonely goes from a in favour of default/new" in text
+    report = json.loads(shown(run, "explain", PLAIN, "lonely", "-o", "json")[1])
+    assert (report["phase"], report["waiting"], report["evictions"]["lost"][0]["pod"]) == (
+        "Evicted", False, "default/lonely",
+    )  # fmt: skip
+
+
+def test_programs_read_the_same(run: Run) -> None:
+    report = json.loads(shown(run, "plan", WORLD, "-o", "json")[1])
+    assert report["evictionDetails"] == [
+        {
+            "cycle": 1,
+            "pod": "default/old-task-1",
+            "job": "default/old",
+            "queue": "default",
+            "action": "preempt",
+            "node": "a",
+            "frees": {"cpu": "1"},
+            "claimant": "default/new",
+            "claimantQueue": "default",
+            "claimantPod": "default/new-task-0",
+            "claimantNode": "a",
+            "allowedBy": [
+                {"plugin": "priority", "right": "priority 10 < 100", "decisive": True},
+                {"plugin": "conformance", "right": "", "decisive": False},
+            ],
+            "withGang": False,
+            "spared": [
+                {
+                    "rule": "not-needed",
+                    "why": "there is room enough without it",
+                    "count": 1,
+                    "objects": ["default/old-task-0"],
+                }
+            ],
+            "considered": [{"node": "b", "why": "not cheaper: 1 pod of priority 100 at least"}],
+            "note": "",
+        }
+    ]
+    assert report["refusedClaims"][0]["rules"][1]["rule"] == "no-node"
+    assert report["evictions"]["default/old-task-1"] == (
+        "preempt: default/new-task-0 gets its room on a; frees cpu 1; "
+        "allowed by priority (priority 10 < 100), conformance"
+    )
+    explained = json.loads(shown(run, "explain", WORLD, "new", "-o", "json")[1])["evictions"]
+    assert [account["pod"] for account in explained["gained"]] == ["default/old-task-1"]
+    assert (explained["lost"], explained["refused"]) == ([], [])

@@ -1,0 +1,253 @@
+"""`stromboli explain`: one job, why it waits, and what would help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from stromboli.cli import main
+from tests.testing.cases.case import configuration
+from tests.testing.manifests.builders import foreign, gang, group, node, nodes, pod, priority_class, queue, running
+from tests.testing.manifests.hypernodes import HARD_RACK, SOFT, TREE, network
+from tests.unit.cli.conftest import Run
+
+CROWDED = [
+    *nodes(4, 2, labels={"zone": "x"}), node("gpu", 16, gpu=4, taints=["gpu=true:NoSchedule"]),
+    queue("research", 3, capability={"cpu": 40}), priority_class("urgent", 1000),
+    foreign("a", 3), *gang(2, 2, name="first", queue="research", priority="urgent"),
+    *gang(3, 2, name="train", queue="research"),
+]  # fmt: skip
+
+WHY = """\
+default/train waits: 0 of 3 pods have a place, and 3 must start together.
+
+  Why
+    UntoleratedTaint (change the request): 1 node(s) had untolerated taint {gpu: true}
+      The node has a taint that the pod does not tolerate. Add a toleration, or remove the taint.
+      May change when: a node's labels, taints or allocatable change; a node is added; the pod
+        itself changes.
+    InsufficientResource (wait): 2 Insufficient cpu
+      The node has not enough of a resource left. Wait for pods to end, ask for less, or add nodes.
+      May change when: a pod ends or is removed; a node is added; a node's labels, taints or
+        allocatable change.
+
+  Pods that wait
+    3 pods, each asking for cpu 2
+      default/train-task-0, default/train-task-1, default/train-task-2
+      one could run on 0 of 3 nodes:
+        2 Insufficient cpu: a, b (largest free: cpu 1 on a)
+        1 node(s) had untolerated taint {gpu: true}: gpu
+
+  Queue research (Open, weight 3); the job has been let in
+    RESOURCE  JOB ASKS  ALLOCATED  DESERVED  CAPABILITY
+    cpu              6          4        10          40
+
+  Served before it in the same queue
+    JOB            PRIORITY  IN THIS CYCLE
+    default/first      1000  2 pods placed
+
+  The smallest change that would let it start
+    add a toleration for taint {gpu: true} to 3 pods
+"""
+
+
+def test_why_a_job_waits(run: Run) -> None:
+    result = run("explain", CROWDED, "train")
+    shown = result.stdout.splitlines(keepends=True)
+    assert (result.exit_code, result.stderr) == (3, "")
+    assert "".join(shown[: len(WHY.splitlines())]) == WHY
+    assert [line.split()[:2] for line in shown[len(WHY.splitlines()) :]] == [["or", "ask"], ["or", "add"]]
+
+
+def explained(run: Run, manifests: list[Any], job: str) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(run("explain", manifests, job, "-o", "json").stdout)
+    return report
+
+
+def test_why_a_job_waits_for_programs(run: Run) -> None:
+    report = explained(run, CROWDED, "train")
+    assert set(report) == {
+        "job", "waiting", "phase", "priority", "minMember", "ready", "pods", "nodes", "reasons", "domains", "classes",
+        "queue", "ahead", "evictions", "smallestChange", "alternatives", "search", "warnings",
+    }  # fmt: skip
+    assert report["reasons"][1] == {
+        "code": "InsufficientResource",
+        "sentences": ["2 Insufficient cpu"],
+        "meaning": "The node has not enough of a resource left.",
+        "remedy": "wait",
+        "advice": "Wait for pods to end, ask for less, or add nodes.",
+        "cures": ["a pod ends or is removed", "a node is added", "a node's labels, taints or allocatable change"],
+    }
+    assert report["classes"][0]["refusals"][0] == {
+        "code": "InsufficientResource", "reason": "Insufficient cpu", "count": 2, "nodes": ["a", "b"],
+        "largestFree": {"resource": "cpu", "amount": "1", "node": "a"},
+    }  # fmt: skip
+    assert report["queue"]["resources"] == {
+        "cpu": {"asked": "6", "allocated": "4", "deserved": "10", "capability": "40"}
+    }
+    assert report["ahead"] == [{"job": "default/first", "priority": 1000, "bound": 2, "waiting": False}]
+    change = report["smallestChange"]
+    assert (change["kind"], change["object"], change["field"], change["from"]) == (
+        "add-toleration", "Pod default/train-task-0", "spec.tolerations", [],
+    )  # fmt: skip
+    assert len(change["edits"]) == 3
+
+
+def test_a_job_that_does_not_wait(run: Run) -> None:
+    result = run("explain", CROWDED, "first")
+    assert (result.exit_code, result.stdout) == (0, "default/first does not wait: it is Running on b ×2.\n")
+    assert explained(run, CROWDED, "first")["nodes"] == {"b": 2}
+
+
+AWARE = configuration("gang", "predicates", "network-topology-aware")
+PLACED = """\
+default/gang does not wait: it is Running on b ×1, c ×1, d ×1.
+
+  Domains of the network
+    3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had room for 3 pods
+      rack-0 (tier 1): holds at most 1 of 3 pods
+      rack-1, rack-2, rack-3 (tier 1): holds at most 2 of 3 pods
+      block-1 (tier 2): score 75.0, less than 100.0 of block-0
+      the whole cluster (tier 3): a closer one was found
+"""
+
+
+def test_where_a_job_was_placed_in_the_network(run: Run, tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(AWARE)
+    world = [*TREE, *running("a", cpu=2), *gang(3, cpu=2, topology=SOFT)]
+    assert run("explain", world, "gang", "--conf", str(conf)).stdout == PLACED
+    assert PLACED in run("plan", world, "--explain", "--conf", str(conf)).stdout
+    report = json.loads(run("plan", world, "--explain", "--conf", str(conf), "-o", "json").stdout)
+    assert report["explanations"]["default/gang"]["domains"][0]["placed"]["domain"] == "block-0"
+    assert "default/old" not in report["explanations"], "there is nothing to tell about it"
+
+
+def test_a_job_that_no_rack_can_hold_may_give_way(run: Run, tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(AWARE)
+    result = run("explain", [*network(2, "ab", "cd"), *gang(3, cpu=2, topology=HARD_RACK)], "gang", "--conf", str(conf))
+    assert "    NoDomainFits (wait): no domain takes the 3 pods it needs" in result.stdout
+    assert "    or let PodGroup default/gang spread over the network (networkTopology.mode: soft)\n" in result.stdout
+
+
+def test_a_job_that_runs_with_some_pods_waiting(run: Run) -> None:
+    result = run("explain", [*nodes(4, 1), *gang(6, minimum=2)], "gang")
+    assert result.exit_code == 3
+    assert result.stdout.startswith("default/gang runs with 4 of 6 pods; 2 more wait.\n")
+    assert "The smallest change that would place all its pods\n" in result.stdout
+    assert "GangShortOfRoom" not in result.stdout, "it has started"
+
+
+def test_a_job_that_holds_its_room(run: Run) -> None:
+    result = run("explain", [*nodes(4, 1), *running("a", 4, releasing=True), *gang(1, 2)], "gang")
+    assert result.exit_code == 3
+    assert "none: it starts once the pods that are being released are gone\n" in result.stdout
+
+
+def test_a_group_of_kubernetes_own_is_found_by_its_name(run: Run) -> None:
+    policy = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    metadata = {"name": "train", "namespace": "default"}
+    native = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": metadata, "spec": policy}
+    member = {"schedulerName": "volcano", "schedulingGroup": {"podGroupName": "train"}}
+    container = {"name": "main", "resources": {"requests": {"cpu": "3"}}}
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"p-{place}"},
+            "spec": {**member, "containers": [container]},
+        }
+        for place in range(2)
+    ]
+    result = run("explain", [*nodes(4, 1), native, *pods], "train")
+    assert result.exit_code == 3
+    assert result.output.startswith("default/scheduling.k8s.io:train waits: 0 of 2 pods have a place")
+
+
+def test_a_job_without_pods(run: Run) -> None:
+    result = run("explain", [*nodes(4, 1), group("gang", 3)], "gang")
+    assert result.exit_code == 3
+    assert "NoPodsYet (wait): " in result.stdout
+    assert "its pods: none exists, and 3 must start together\n" in result.stdout
+
+
+def test_a_job_that_ran_and_lost_its_pods(run: Run) -> None:
+    result = run("explain", [*nodes(4, 1), group("gang", 3, phase="Running"), *gang(5, name="other")], "gang")
+    assert result.exit_code == 3
+    assert "Served before it" not in result.stdout, "it did not stand in line"
+
+
+def test_members_that_had_a_place_are_counted(run: Run) -> None:
+    """The room of those that had a place is not called free, and the numbers do not contradict the refusal."""
+    strangers = [foreign("a", 3, name="one"), foreign("b", 1, name="two")]
+    report = explained(run, [*nodes(4, 2), *strangers, *gang(3, 2)], "gang")
+    group = report["classes"][0]
+    assert (group["placed"], group["foundNoNode"], group["openNodes"]) == (1, True, 0)
+    assert group["refusals"][0]["largestFree"] == {"resource": "cpu", "amount": "1", "node": "a"}
+
+
+def test_a_job_that_was_not_let_in_says_how_the_nodes_stand(run: Run) -> None:
+    report = explained(run, [*nodes(4, 2), *gang(1, resources={"cpu": 50})], "gang")
+    assert [reason["code"] for reason in report["reasons"]] == ["ClusterOvercommitted", "NotAdmitted"]
+    assert (report["queue"]["admitted"], report["classes"][0]["openNodes"]) == (False, 2)
+
+
+# -- which job is meant -----------------------------------------------------------------------------------------------
+
+NAMED = [
+    *nodes(4, 1),
+    *gang(2, name="train"),
+    *gang(1, name="tune", namespace="a"),
+    *gang(1, name="tune", namespace="b"),
+]
+
+MEANT = [
+    ("namespace and name", "default/train", "default/train"),
+    ("the name alone", "train", "default/train"),
+    ("one of its pods", "default/train-task-1", "default/train"),
+    ("the name of a pod", "train-task-0", "default/train"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "job"), MEANT, ids=[case[0] for case in MEANT])
+def test_the_job_that_is_meant(name: str, given: str, job: str, run: Run) -> None:
+    assert explained(run, NAMED, given)["job"] == job
+
+
+def test_a_plain_pod_is_its_own_job(run: Run) -> None:
+    report = explained(run, [*nodes(1, 1), pod(4, name="lonely")], "lonely")
+    assert (report["waiting"], report["pods"]) == (True, 1)
+    assert report["smallestChange"]["sentence"] == "ask for cpu 1 instead of 4 in pod default/lonely"
+
+
+UNKNOWN = [
+    ("a slip", NAMED, "trian", "error: no job is called trian; did you mean default/train?\n"),
+    ("two of a name", NAMED, "tune", "error: several jobs are called tune: a/tune, b/tune; give the namespace, too\n"),
+    ("nothing like it", NAMED, "xyz", "error: no job is called xyz; there are a/tune, b/tune, default/train\n"),
+    ("no jobs", nodes(4, 1), "xyz",
+     "error: no job is called xyz: the manifests hold no PodGroup and no pod to schedule\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "manifests", "job", "message"), UNKNOWN, ids=[case[0] for case in UNKNOWN])
+def test_a_job_that_is_not_there(name: str, manifests: list[Any], job: str, message: str, run: Run) -> None:
+    result = run("explain", manifests, job)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", message)
+
+
+def test_wrong_usage(run: Run) -> None:
+    assert run("explain", NAMED).exit_code == 2
+    assert run("explain", NAMED, "train", "-o", "table").exit_code == 2
+    assert CliRunner().invoke(main, ["explain", "train"]).exit_code == 2
+
+
+def test_warnings_come_first(run: Run) -> None:
+    Path("cluster/other.json").write_text('{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}')
+    result = run("explain", NAMED, "train")
+    assert result.stderr == "warning: skipped 1 object of unknown kind v1 Secret\n"
+    assert explained(run, NAMED, "train")["warnings"] == ["skipped 1 object of unknown kind v1 Secret"]

@@ -1,0 +1,164 @@
+"""The command as a whole: help that does not make you wait, versions, completion, and the reference of reasons."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stromboli import __version__
+from stromboli.cli import COMMANDS, main
+from stromboli.core.model.reasons import CODES, Code
+
+ROOT = Path(__file__).parents[3]
+HEAVY = ("numpy", "msgspec", "yaml", "rich", "aiohttp", "cryptography", "stromboli.framework", "stromboli.kube")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--help",
+        "--version",
+        "plan --help",
+        "explain --help",
+        "topology --help",
+        "hypernodes discover --help",
+        "up --help",
+        "scheduler --help",
+    ],
+)
+def test_help_does_not_wait_for_the_scheduler(arguments: str) -> None:
+    code = f"import sys\nfrom stromboli.cli import main\ntry:\n    main({arguments.split()!r})\nfinally:\n"
+    code += "    print([name for name in sys.modules if name.startswith('stromboli') or '.' not in name])\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1]
+    assert not [name for name in HEAVY if f"'{name}'" in loaded]
+
+
+def test_every_command_loads_and_shows_examples() -> None:
+    for name, command in COMMANDS.items():
+        result = CliRunner().invoke(main, [name, "--help"])
+        assert result.exit_code == 0
+        assert command.short_help.rstrip(".") in " ".join(result.stdout.split()), name
+    for name in (
+        "up",
+        "scheduler",
+        "controller",
+        "admission",
+        "plan",
+        "explain",
+        "topology",
+        "replay",
+        "reasons",
+        "completion",
+    ):
+        assert "Examples:\n" in CliRunner().invoke(main, [name, "--help"]).stdout, name
+    assert "Examples:\n" in CliRunner().invoke(main, ["hypernodes", "discover", "--help"]).stdout
+
+
+def test_the_list_of_commands() -> None:
+    result = CliRunner().invoke(main, ["--help"])
+    assert all(
+        f"  {name} " in result.stdout and command.short_help in result.stdout for name, command in COMMANDS.items()
+    )
+
+
+def test_the_version() -> None:
+    assert CliRunner().invoke(main, ["--version"]).stdout == f"stromboli {__version__}\n"
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "stromboli", "-V"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"stromboli {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("redirection", "problem"), [(">/dev/full", "No space left on device"), (">&-", "the standard output is closed")]
+)
+def test_output_that_cannot_be_written_is_a_sentence(redirection: str, problem: str) -> None:
+    line = f"{sys.executable} -m stromboli reasons {redirection}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"error: the output cannot be written: {problem}\n")
+
+
+# -- completion -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    result = CliRunner().invoke(main, ["completion", shell])
+    assert result.exit_code == 0
+    assert "_STROMBOLI_COMPLETE" in result.stdout
+
+
+def test_completion_knows_commands_and_options() -> None:
+    def complete(words: str, place: int) -> str:
+        environment = {"_STROMBOLI_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(place)}
+        return CliRunner().invoke(main, prog_name="stromboli", env=environment).stdout
+
+    assert complete("stromboli pl", 1) == "plain,plan\n"
+    assert "plain,--scheduler-name\n" in complete("stromboli plan --s", 2)
+    assert complete("stromboli plan -o ", 3) == "plain,table\nplain,json\nplain,yaml\n"
+
+
+# -- reasons ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_code_is_in_the_reference() -> None:
+    assert set(CODES) == set(Code)
+    listed = json.loads(CliRunner().invoke(main, ["reasons", "-o", "json"]).stdout)
+    assert list(listed) == [code.value for code in CODES]
+    table = CliRunner().invoke(main, ["reasons"]).stdout
+    assert all(f"\n{code.value} " in table for code in CODES)
+
+
+def test_the_page_in_the_documentation_is_up_to_date() -> None:
+    page = (ROOT / "docs/reference/reasons.md").read_text()
+    made = CliRunner().invoke(main, ["reasons", "-o", "markdown"]).stdout
+    assert page == made, "run: stromboli reasons -o markdown > docs/reference/reasons.md"
+
+
+# -- terminals --------------------------------------------------------------------------------------------------------
+
+
+def on_terminal(arguments: list[str], **environment: str) -> str:
+    """What a person sees whose terminal is 100 columns wide."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "stromboli", *arguments]
+    surroundings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment}
+    with subprocess.Popen(command, stdout=follower, stderr=follower, env=surroundings, cwd=ROOT) as process:
+        os.close(follower)
+        seen = b""
+        while chunk := _read(leader):
+            seen += chunk
+        process.wait()
+    os.close(leader)
+    return seen.decode().replace("\r\n", "\n")
+
+
+def _read(leader: int) -> bytes:
+    try:
+        return os.read(leader, 1 << 16)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
+    seen = on_terminal(["plan", "-f", "examples/cluster", "--explain"])
+    plain = on_terminal(["plan", "-f", "examples/cluster", "--explain"], NO_COLOR="1")
+    assert "\x1b[32mRunning" in seen
+    assert "\x1b" not in plain
+    assert max(len(line) for line in plain.splitlines()) <= 100
+    assert "finetune waits: 0 of 3 pods have a place" in plain
+
+
+def test_a_period_without_end_is_refused() -> None:
+    result = CliRunner().invoke(main, ["scheduler", "--schedule-period", "0"])
+    assert result.exit_code == 2
+    assert "too short" in result.stderr

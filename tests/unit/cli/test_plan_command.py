@@ -1,0 +1,235 @@
+"""`stromboli plan` as people and programs use it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from stromboli.cli import main
+from stromboli.core.config.configuration import DEFAULT_TEXT
+from tests.testing.cases.case import configuration
+from tests.testing.manifests.builders import foreign, gang, nodes, pod, queue, running
+from tests.testing.manifests.hypernodes import SOFT, TREE
+from tests.testing.manifests.resource_claims import claiming, device_class, offer, template
+from tests.unit.cli.conftest import Run
+
+FITS = [*nodes(4, 2), *gang(3, 2)]
+WAITS = [*nodes(4, 2), *gang(3, 4)]
+
+
+def planned(result: Result) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
+
+
+# -- for programs -----------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_as_json(run: Run) -> None:
+    result = run("plan", FITS, "-o", "json")
+    report = planned(result)
+    binds = {"default/gang-task-0": "a", "default/gang-task-1": "b", "default/gang-task-2": "a"}
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert set(report) == {
+        *("cycles", "binds", "devices", "pipelined", "evictions", "evictionDetails", "refusedClaims"),
+        *("podGroups", "pods", "queues", "warnings"),
+    }
+    assert sorted(report["binds"]) == sorted(binds)
+    assert report["cycles"] == [{"binds": report["binds"], "pipelined": {}, "evictions": {}}]
+    assert report["queues"]["default"] == {
+        "allocated": {"cpu": "6", "pods": "3"}, "deserved": {"cpu": "6", "pods": "3"}, "share": 1.0,
+    }  # fmt: skip
+
+
+def test_the_devices_of_claims_are_told(run: Run) -> None:
+    world = [*nodes(4, 1), device_class(), offer("a", 1), template(), *gang(1, resourceClaims=claiming(gpu="each"))]
+    devices = {"default/gang-task-0": ["gpu: gpu.example.com/a/gpu-0"]}
+    assert planned(run("plan", world, "-o", "json"))["devices"] == devices
+    told = run("plan", world).output
+    assert "CLAIMED DEVICES" in told
+    assert "gpu: gpu.example.com/a/gpu-0" in told
+
+
+def test_a_group_that_waits_as_json(run: Run) -> None:
+    result = run("plan", WAITS, "-o", "json")
+    group = planned(result)["podGroups"]["default/gang"]
+    assert result.exit_code == 3
+    assert (group["phase"], group["minMember"], group["ready"], group["pods"]) == ("Inqueue", 3, 0, 3)
+    assert [sorted(condition) for condition in group["conditions"]] == [
+        ["message", "reason", "status", "transitionID", "type"]
+    ]
+    assert (group["conditions"][0]["type"], group["conditions"][0]["transitionID"]) == ("Unschedulable", "cycle-1")
+    assert group["reasons"] == ["queue default deserves cpu 8 and has 0: room for 2 of 3 pods"]
+    assert group["codes"] == ["QueueShareExhausted"]
+    told = planned(result)["pods"]
+    assert {pod["reason"] for pod in told.values()} == {"Unschedulable"}
+    assert told["default/gang-task-0"]["message"].startswith("Pod default/gang-task-0 can possibly be assigned to")
+    assert told["default/gang-task-2"]["message"] == group["reasons"][0]
+
+
+def test_yaml_says_the_same(run: Run) -> None:
+    assert yaml.safe_load(run("plan", WAITS, "-o", "yaml").stdout) == planned(run("plan", WAITS, "-o", "json"))
+
+
+def test_explanations_for_programs(run: Run) -> None:
+    report = planned(run("plan", WAITS, "-o", "json", "--explain"))
+    change = report["explanations"]["default/gang"]["smallestChange"]
+    assert (change["object"], change["field"], change["from"], change["to"]) == (
+        "PodGroup default/gang", "spec.minMember", 3, 2,
+    )  # fmt: skip
+
+
+def test_several_cycles(run: Run) -> None:
+    report = planned(run("plan", [*nodes(4, 1), *gang(2), *gang(3, name="next")], "-o", "json", "--cycles", "3"))
+    assert [len(cycle["binds"]) for cycle in report["cycles"]] == [2, 0, 0]
+    assert len(report["binds"]) == 2
+    assert report["podGroups"]["default/next"]["conditions"][0]["transitionID"] == "cycle-3"
+
+
+def test_a_room_that_is_held(run: Run) -> None:
+    report = planned(run("plan", [*nodes(2, 1), *running("a", 2, releasing=True), *gang(1, 2)], "-o", "json"))
+    assert (report["binds"], report["pipelined"]) == ({}, {"default/gang-task-0": "a"})
+
+
+def test_only_pods_of_this_scheduler_are_placed(run: Run) -> None:
+    objects = [*nodes(4, 1), pod(name="ours"), pod(name="theirs", schedulerName="other"), foreign("a")]
+    assert list(planned(run("plan", objects, "-o", "json"))["binds"]) == ["default/ours"]
+    assert list(planned(run("plan", objects, "-o", "json", "--scheduler-name", "other"))["binds"]) == ["default/theirs"]
+
+
+# -- what is read -----------------------------------------------------------------------------------------------------
+
+
+def test_the_standard_input(run: Run) -> None:
+    assert run("plan", FITS, file="-").stdout == run("plan", FITS).stdout
+
+
+def test_a_bad_object_is_told_and_does_not_stop_the_others(run: Run) -> None:
+    bad = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd"}, "spec": {"containers": 5}}]
+    bad.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}})
+    result = run("plan", [*FITS, *bad])
+    assert result.exit_code == 3
+    assert result.stderr.splitlines() == [
+        "warning: cluster/objects.json: Pod odd: spec.containers: expected a list, got an integer; "
+        "write a list, one item per dash",
+        "warning: skipped 1 object of unknown kind apps/v1 Deployment",
+    ]
+    assert planned(run("plan", [*FITS, *bad], "-o", "json"))["warnings"][0].startswith("cluster/objects.json: Pod odd")
+
+
+def config_map(text: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "conf", "namespace": "x"},
+        "data": {"volcano-scheduler.conf": text},
+    }
+
+
+def test_a_configuration_among_the_manifests_is_not_used(run: Run) -> None:
+    assert run("plan", [*FITS, config_map("actions: nonsense")]).exit_code == 0
+
+
+def test_the_configuration_file_may_be_a_config_map(run: Run) -> None:
+    Path("conf.yaml").write_text(json.dumps(config_map(DEFAULT_TEXT.replace("allocate, ", ""))))
+    assert planned(run("plan", FITS, "--conf", "conf.yaml", "-o", "json"))["binds"] == {}
+
+
+FAILURES = [
+    ("no manifests", ["plan"], 2, "Missing option '-f'"),
+    ("no such path", ["plan", "-f", "nowhere"], 1, "error: nowhere: no such file or folder; check the path\n"),
+    ("not YAML", ["plan", "-f", "bad.yaml"], 1, "error: bad.yaml: line 1, column 1: "),
+    ("no such form", ["plan", "-f", "cluster", "-o", "xml"], 2, "Invalid value for '-o'"),
+    ("no cycle at all", ["plan", "-f", "cluster", "--cycles", "0"], 2, "Invalid value for '--cycles'"),
+    ("no such configuration", ["plan", "-f", "cluster", "--conf", "none"], 1, "error: cannot read none: No such file"),
+    ("a mistake in the configuration", ["plan", "-f", "cluster", "--conf", "bad.conf"], 1,
+     "error: bad.conf:1: unknown action 'alocate'; did you mean 'allocate'?\nerror: bad.conf:4: unknown plugin"),
+    ("one input for two", ["plan", "-f", "-", "--conf", "-"], 2, "cannot both read the standard input"),
+    ("no such module", ["plan", "-f", "cluster", "--plugin", "xyzzy:Fair"], 1, "error: xyzzy:Fair: cannot import"),
+    ("no such command", ["plam"], 2, "No such command 'plam'. Did you mean 'plan'?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "code", "message"), FAILURES, ids=[case[0] for case in FAILURES])
+def test_a_failure_is_a_sentence_and_a_code(name: str, arguments: list[str], code: int, message: str, run: Run) -> None:
+    Path("cluster/objects.json").write_text(json.dumps(FITS))
+    Path("bad.yaml").write_text("}{")
+    Path("bad.conf").write_text("actions: alocate\ntiers:\n- plugins:\n  - name: gnag\n")
+    result = CliRunner().invoke(main, arguments, input="")
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_plugin_that_breaks_ends_the_plan_with_a_sentence(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "from stromboli.core.config.plugin import Plugin\n\nclass Broken(Plugin):\n    name = 'broken'\n\n"
+    code += "    def open(self, session):\n        raise ValueError('no luck today')\n"
+    (tmp_path / "broken_policy_of_mine.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("conf").write_text("actions: allocate\ntiers: [plugins: [name: broken]]")
+    result = run("plan", FITS, "--conf", "conf", "--plugin", "broken_policy_of_mine:Broken")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "error: plugin broken failed: ValueError: no luck today\n"
+
+
+# -- for people -------------------------------------------------------------------------------------------------------
+
+TABLE = """\
+GROUP         QUEUE    PHASE    READY  MIN  PODS  NODES       WHY IT WAITS
+default/gang  default  Running      2    2     4  a ×1, b ×1  queue default deserves cpu 8 and has 8
+default/rest  other    Pending      0    1     1  -           queue 'other' does not exist
+
+QUEUE    ALLOCATED  DESERVED  SHARE
+default  cpu 8      cpu 8      100%
+
+2 pods bound in 1 cycle; 1 job waits; 1 job runs with some pods waiting.
+"""
+
+
+def test_a_table_for_people(run: Run) -> None:
+    result = run("plan", [*nodes(4, 2), *gang(4, 4, minimum=2), *gang(1, name="rest", queue="other")])
+    assert (result.exit_code, result.stdout, result.stderr) == (3, TABLE, "")
+
+
+def test_everything_placed_is_said(run: Run) -> None:
+    assert run("plan", FITS).stdout.endswith("3 pods bound in 1 cycle; every job has what it asked for.\n")
+    assert run("plan", nodes(4, 1)).stdout.endswith("0 pods bound in 1 cycle; there are no jobs.\n")
+
+
+def test_who_wants_to_be_close_is_told_how_close_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "conf.yaml").write_text(configuration("gang", "predicates", "network-topology-aware"))
+    world = [*TREE, *gang(3, 2, topology=SOFT), *gang(1, 2, name="other")]
+    result = run("plan", world, "--conf", str(tmp_path / "conf.yaml"))
+    assert "GROUP         WHERE IN THE NETWORK\ndefault/gang  placed in block-0 (tier 2)\n\n" in result.stdout
+    assert "WHERE IN THE NETWORK" not in run("plan", FITS).stdout
+
+
+def test_explanations_under_the_table(run: Run) -> None:
+    output = run("plan", WAITS, "--explain").stdout
+    assert "default/gang waits: 0 of 3 pods have a place, and 3 must start together.\n" in output
+    assert "    lower minMember of PodGroup default/gang from 3 to 2\n" in output
+    assert output.endswith("0 pods bound in 1 cycle; 1 job waits.\n")
+
+
+def test_names_cannot_steer_the_terminal(run: Run) -> None:
+    evil = "\x1b[2J\x9b31mred\nnext"
+    objects = [*nodes(4, 1), *gang(1, queue=evil), *nodes(1, 1, taints=[f"{evil}:NoSchedule"])]
+    for form in ("table", "json", "yaml"):
+        result = run("plan", objects, "-o", form, "--explain")
+        text = result.stdout + result.stderr
+        assert result.exit_code == 3
+        assert not set(text) & {"\x1b", "\x9b"}, form
+
+
+def test_a_large_plan(run: Run) -> None:
+    groups = [entry for number in range(600) for entry in gang(1, name=f"job-{number}")]
+    lines = run("plan", [*nodes(400, 1), queue("unused"), *groups]).stdout.splitlines()
+    assert lines[-1] == "400 pods bound in 1 cycle; 200 jobs wait."
+    assert sum(line.startswith("default/job-") for line in lines) == 600

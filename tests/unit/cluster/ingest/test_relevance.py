@@ -1,0 +1,76 @@
+"""After which news a decision could be another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stromboli.cluster.ingest.relevance import matters
+from stromboli.cluster.objects.pod_groups.previous_domains import HOME, PLACED
+from stromboli.kube.objects import native
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.volcano import PodGroup, Queue
+
+POD = {"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [{"name": "c"}]}, "status": {"phase": "Pending"}}
+NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4"}, "conditions": [
+    {"type": "Ready", "status": "True", "lastHeartbeatTime": "1"}]}}  # fmt: skip
+GROUP = {"metadata": {"name": "g"}, "spec": {"minMember": 2}, "status": {"phase": "Pending"}}
+NATIVE = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+QUEUE = {"metadata": {"name": "q"}, "spec": {"weight": 1}, "status": {"state": "Open"}}
+
+
+def merged(base: Any, change: Any) -> Any:
+    if not isinstance(base, dict) or not isinstance(change, dict):
+        return change
+    return {**base, **{key: merged(base.get(key), value) for key, value in change.items()}}
+
+
+GATED = merged(POD, {"spec": {"schedulingGates": [{"name": "g"}]}})
+TOLD = {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}
+BOUND = {"spec": {"nodeName": "n"}}
+READY = {"type": "Ready", "status": "True"}
+#: The kind, the object, what changes, and whether that matters.
+CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
+    "a pod is bound": (Pod, POD, BOUND, True),
+    "a bound pod starts": (Pod, merged(POD, BOUND), {"status": {"phase": "Running"}}, False),
+    "a bound pod has finished": (Pod, merged(POD, BOUND), {"status": {"phase": "Succeeded"}}, True),
+    "a pod is being deleted": (Pod, POD, {"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}}, True),
+    "a gate is gone": (Pod, GATED, {"spec": {"schedulingGates": []}}, True),
+    "a pod is told why it waits": (Pod, POD, TOLD, False),
+    "a pod has another label": (Pod, POD, {"metadata": {"labels": {"a": "b"}}}, True),
+    "a heartbeat": (Node, NODE, {"status": {"conditions": [{**READY, "lastHeartbeatTime": "2"}]}}, False),
+    "a node is not ready": (Node, NODE, {"status": {"conditions": [{**READY, "status": "False"}]}}, True),
+    "a node has more": (Node, NODE, {"status": {"allocatable": {"cpu": "8"}}}, True),
+    "a node is cordoned": (Node, NODE, {"spec": {"unschedulable": True}}, True),
+    "a minimum": (PodGroup, GROUP, {"spec": {"minMember": 3}}, True),
+    "a group is let in": (PodGroup, GROUP, {"status": {"phase": "Inqueue"}}, True),
+    "a group is told something": (PodGroup, GROUP, {"status": {"running": 1}}, False),
+    "a group is told where it is": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "rack-0"}}}, False),
+    "a group says something else": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "r", "a": "b"}}}, True),
+    "a minimum of a native group": (
+        native.PodGroup, NATIVE, {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}, True,
+    ),
+    "a native group is told something": (
+        native.PodGroup, NATIVE, {"status": {"conditions": [{"type": "PodGroupInitiallyScheduled"}]}}, False,
+    ),
+    "a native group is told where it is": (
+        native.PodGroup, NATIVE, {"status": {"conditions": [{"type": PLACED, "status": "True", "message": "r"}]}},
+        False,
+    ),
+    "a queue is closed": (Queue, QUEUE, {"status": {"state": "Closed"}}, True),
+    "a weight": (Queue, QUEUE, {"spec": {"weight": 2}}, True),
+    "what a queue holds": (Queue, QUEUE, {"status": {"allocated": {"cpu": "1"}}}, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "document", "change", "expected"), CHANGES.values(), ids=CHANGES)
+def test_news_matters(kind: type[TopLevel], document: Any, change: Any, expected: bool) -> None:
+    before = msgspec.convert(document, kind, strict=False)
+    after = msgspec.convert(merged(document, change), kind, strict=False)
+    assert matters(after, before) is expected
+    assert matters(after, None), "what is new matters"
+    assert matters(before, before), "what is gone matters"

@@ -1,0 +1,56 @@
+"""A server that was put back to an older state: the cache follows, although all versions are lower."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from stromboli.cluster.audit.auditor import audit
+from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.kube.client.backoff import Backoff
+from stromboli.kube.client.client import Client
+from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.watch.reflector import Reflector
+from tests.testing.kube.http_server import LittleServer
+from tests.testing.kube.waiting import running, until
+
+OURS = {"schedulerName": "stromboli"}
+
+
+@asynccontextmanager
+async def watched(server: LittleServer) -> AsyncIterator[Mirror]:
+    mirror = Mirror(Cluster())
+    async with server, Client(server.connection, timeout=30) as client:
+        reflector = Reflector(client, PODS, mirror, backoff=Backoff(0.001, 0.01), patience_seconds=0.05)
+        async with running(reflector.run()):
+            await until(reflector.synced.is_set)
+            yield mirror
+
+
+def places(mirror: Mirror) -> dict[str, str]:
+    return {pod.metadata.name: pod.spec.node_name or "" for pod in mirror.cluster.pods()}
+
+
+@pytest.mark.parametrize("streams_lists", [True, False], ids=["streamed list", "paged list"])
+async def test_pods_are_where_the_older_state_has_them(streams_lists: bool) -> None:
+    """One was bound since, one was deleted since, and one was made since."""
+    server = LittleServer(streams_lists)
+    for name in ("bound", "deleted"):
+        server.put(name, spec=OURS)
+    async with watched(server) as mirror:
+        server.put("bound", spec={**OURS, "nodeName": "n1"})
+        server.delete("deleted")
+        server.put("made", spec=OURS)
+        await until(lambda: places(mirror) == {"bound": "n1", "made": ""}, lambda: places(mirror))
+        server.delete("made")
+        server.history.clear()
+        server.version = 0
+        for name in ("bound", "deleted"):
+            server.put(name, spec=OURS)
+        server.oldest = 10**9
+        server.drop_watches()
+        await until(lambda: places(mirror) == {"bound": "", "deleted": ""}, lambda: places(mirror))
+        assert audit(mirror.cluster) == []

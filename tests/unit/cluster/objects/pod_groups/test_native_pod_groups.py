@@ -1,0 +1,145 @@
+"""Kubernetes' own groups in the cache: what they mean, and that they are never mistaken for others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from stromboli.cluster.audit.auditor import audit, view_of
+from stromboli.cluster.audit.summary import summary_of
+from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
+from stromboli.cluster.objects.pod_groups.topology_levels import REQUIRED, TOPOLOGY
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.core.model.jobs.job import Job
+from stromboli.kube.objects import native
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.volcano import PodGroup
+from tests.testing.random_clusters import objects
+
+KEY = "team/scheduling.k8s.io:train"
+GANG = {"gang": {"minCount": 2}}
+
+
+def group(
+    policy: Any, *, uid: str = "g-1", conditions: Any = None, metadata: Any = None, **spec: Any
+) -> native.PodGroup:
+    document = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "metadata": {"name": "train", "namespace": "team", "uid": uid, **(metadata or {})},
+        "spec": {"schedulingPolicy": policy, **spec},
+        "status": {"conditions": conditions},
+    }
+    return msgspec.convert(document, native.PodGroup)
+
+
+def scheduled(status: str, name: str = "PodGroupInitiallyScheduled") -> list[dict[str, str]]:
+    return [{"type": name, "status": status, "reason": "Because", "message": "of this"}]
+
+
+def pod(name: str, **facts: Any) -> Pod:
+    spec = {"schedulerName": "volcano", "schedulingGroup": {"podGroupName": "train"}, "containers": []}
+    metadata = {"name": name, "namespace": "team", "uid": name, **facts}
+    return msgspec.convert({"metadata": metadata, "spec": spec}, Pod)
+
+
+def cluster_of(*entries: Any) -> Cluster:
+    cluster = Cluster()
+    for entry in (*standard_queues(), objects.priority_class("high", 10), *entries):
+        cluster.apply(entry)
+    return cluster
+
+
+def job_of(cluster: Cluster) -> Job:
+    return cluster.derived().jobs[KEY]
+
+
+#: The group, and what becomes of it: minimum, priority, queue.
+MEANINGS = {
+    "a gang": (group(GANG), (2, 0, "default")),
+    "every pod for itself": (group({"basic": {}}), (1, 0, "default")),
+    "a class": (group(GANG, priorityClassName="high"), (2, 10, "default")),
+    "a number the server has found": (group(GANG, priorityClassName="high", priority=7), (2, 7, "default")),
+    "a queue": (
+        group(GANG, metadata={"annotations": {"scheduling.volcano.sh/queue-name": "research"}}),
+        (2, 0, "research"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("described", "meant"), MEANINGS.values(), ids=MEANINGS)
+def test_what_a_group_means(described: native.PodGroup, meant: tuple[int, int, str]) -> None:
+    job = job_of(cluster_of(described))
+    assert (job.min_available, job.priority, job.queue) == meant
+    assert job.spec.fault == ""
+
+
+FAULTS = {
+    "no policy": (group({}), "spec.schedulingPolicy: must be either gang or basic"),
+    "both policies": (group({**GANG, "basic": {}}), "spec.schedulingPolicy: must be either gang or basic"),
+    "a gang of nobody": (group({"gang": {"minCount": 0}}), "minCount: must be at least 1, got 0; write 1 or more"),
+    "a gang that does not count": (group({"gang": {}}), "minCount: must be at least 1, got None"),
+    "a label without a name": (
+        group(GANG, schedulingConstraints={"topology": [{"key": "zone"}, {}]}),
+        "spec.schedulingConstraints.topology[1].key: is missing; make the group again with a label of nodes there",
+    ),
+    "a Topology beside its own labels": (
+        group(
+            GANG,
+            schedulingConstraints={"topology": [{"key": "rack"}]},
+            metadata={"annotations": {TOPOLOGY: "net", REQUIRED: "rack"}},
+        ),
+        "the group has a networkTopology, too; keep one of both",
+    ),
+}
+
+
+@pytest.mark.parametrize(("described", "words"), FAULTS.values(), ids=FAULTS)
+def test_what_cannot_be_kept_is_a_fault(described: native.PodGroup, words: str) -> None:
+    fault = job_of(cluster_of(described)).spec.fault
+    assert fault.startswith(f"PodGroup {KEY}: ")
+    assert words in fault
+
+
+def test_one_name_in_both_kinds_is_two_jobs() -> None:
+    other = msgspec.convert({"metadata": {"name": "train", "namespace": "team", "uid": "v-1"}}, PodGroup)
+    annotated = pod("theirs", annotations={"scheduling.k8s.io/group-name": "train"})
+    cluster = cluster_of(other, group(GANG), pod("ours"), annotated)
+    jobs = cluster.derived().jobs
+    assert {key: sorted(job.tasks) for key, job in jobs.items()} == {"team/train": ["theirs"], KEY: ["ours"]}
+    cluster.remove(group(GANG))
+    assert "does not exist, but pods name it; create it" in job_of(cluster).spec.fault
+    assert cluster.derived().jobs["team/train"].spec.fault == ""
+
+
+def test_a_phase_that_nobody_writes_is_remembered() -> None:
+    cluster = cluster_of(group(GANG))
+    assert cluster.phase(KEY) == "Pending"
+    cluster.set_phase(KEY, "Inqueue", hold=True)
+    cluster.settle_phase(KEY)
+    cluster.apply(group(GANG, conditions=scheduled("False")))
+    assert cluster.phase(KEY) == "Inqueue"
+    cluster.compact()
+    assert cluster.phase(KEY) == "Inqueue"
+    cluster.apply(group(GANG, uid="g-2"))
+    assert cluster.phase(KEY) == "Pending"
+    assert audit(cluster) == []
+
+
+@pytest.mark.parametrize("name", ["PodGroupInitiallyScheduled", "PodGroupScheduled"])
+def test_who_starts_anew_knows_from_the_condition_what_ran(name: str) -> None:
+    assert cluster_of(group(GANG, conditions=scheduled("True", name))).phase(KEY) == "Running"
+    assert cluster_of(group(GANG, conditions=scheduled("False", name))).phase(KEY) == "Pending"
+
+
+def test_a_dump_comes_back(tmp_path: Path) -> None:
+    cluster, place = cluster_of(group(GANG), pod("ours")), tmp_path / "dump.json.gz"
+    cluster.set_phase(KEY, "Inqueue", hold=True)
+    write_dump(place, Dump(contents_of(cluster)))
+    back = cluster_with(read_dump(place).contents)
+    assert summary_of(view_of(back)) == summary_of(view_of(cluster))
+    assert job_of(back).phase == "Inqueue"

@@ -1,0 +1,170 @@
+"""Who says which devices it was given: as pods come, change, move on and go, in any order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stromboli.cluster.audit.auditor import Auditor, audit
+from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.devices.shared_devices import DEVICES, Backend
+from stromboli.kube.objects.kinds import decode
+from tests.testing.manifests.builders import Manifest, node, pod
+from tests.testing.manifests.shared_devices import device_config, having, vgpu
+
+READS = (DEVICES + Backend.VGPU,)
+
+
+def cluster_of(*manifests: Manifest, reads: tuple[str, ...] = READS) -> Cluster:
+    cluster = Cluster(class_annotations=reads)
+    for each in manifests:
+        cluster.apply(decode(each))  # type: ignore[arg-type]
+    return cluster
+
+
+def told(cluster: Cluster) -> dict[str, list[str]]:
+    """By node, the pods that say they have devices; those on their way out in brackets."""
+    claims = cluster.snapshot().device_claims
+    return {
+        name: [f"({uid})" if claim.leaving else uid for uid, claim in sorted(of_node.items())]
+        for name, of_node in claims.items()
+    }
+
+
+def holder(name: str, place: str | None = "a", text: str = "g0:5", **facts: Any) -> Manifest:
+    facts |= {"nodeName": place} if place else {}
+    annotations = facts.pop("annotations", None) or having(text)
+    return pod(name=name, more=vgpu(memory=5), annotations=annotations, **facts)
+
+
+NODES = [node("a"), node("b")]
+
+
+def test_pods_on_nodes_count() -> None:
+    cluster = cluster_of(*NODES, holder("one"), holder("two", "b"), pod(name="none", nodeName="a"))
+    assert told(cluster) == {"a": ["pod-default-one"], "b": ["pod-default-two"]}
+
+
+def test_the_order_of_events_does_not_matter() -> None:
+    assert told(cluster_of(holder("one"), *NODES)) == told(cluster_of(*NODES, holder("one")))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (holder("one", text="g1:5"), {"a": ["pod-default-one"]}),
+        (holder("one", annotations={"other": "x"}), {}),
+        (holder("one", phase="Succeeded"), {}),
+        (holder("one", releasing=True), {"a": ["(pod-default-one)"]}),
+    ],
+    ids=["other devices", "none any more", "ended", "on its way out"],
+)
+def test_a_pod_changes(change: Manifest, expected: dict[str, list[str]]) -> None:
+    cluster = cluster_of(*NODES, holder("one"))
+    assert told(cluster) == {"a": ["pod-default-one"]}
+    cluster.apply(decode(change))  # type: ignore[arg-type]
+    assert told(cluster) == expected
+    assert audit(cluster) == []
+
+
+def test_a_pod_goes() -> None:
+    cluster = cluster_of(*NODES, holder("one"), holder("two"))
+    cluster.remove(cluster.pod("pod-default-one"))
+    assert told(cluster) == {"a": ["pod-default-two"]}
+    assert audit(cluster, nodes=["a"]) == []
+
+
+def test_a_node_goes_and_comes_back() -> None:
+    cluster = cluster_of(*NODES, holder("one"))
+    machine = decode(NODES[0])
+    cluster.remove(machine)  # type: ignore[arg-type]
+    assert told(cluster) == {}
+    cluster.apply(machine)  # type: ignore[arg-type]
+    assert told(cluster) == {"a": ["pod-default-one"]}
+
+
+def test_what_was_handed_out_stays_as_it_is() -> None:
+    cluster = cluster_of(*NODES, holder("one"))
+    before = cluster.snapshot().device_claims
+    cluster.remove(cluster.pod("pod-default-one"))
+    assert list(before["a"]) == ["pod-default-one"]
+    assert cluster.snapshot().device_claims == {}
+
+
+def test_nothing_is_made_anew_while_nothing_changes() -> None:
+    cluster = cluster_of(*NODES, holder("one"), holder("two", "b"))
+    before = cluster.snapshot().device_claims
+    assert cluster.snapshot().device_claims is before
+    cluster.remove(cluster.pod("pod-default-two"))
+    assert cluster.snapshot().device_claims["a"] is before["a"]
+
+
+def waiting(name: str) -> Manifest:
+    return pod(name=name, more=vgpu(memory=5))
+
+
+def test_a_pod_that_is_being_bound_has_what_it_was_given() -> None:
+    cluster = cluster_of(*NODES, waiting("one"))
+    cluster.assume("pod-default-one", "a", given={**having("g0:5"), "other": "x"})
+    [claim] = cluster.snapshot().device_claims["a"].values()
+    assert claim.annotations == having("g0:5")
+    assert audit(cluster) == []
+    assert Auditor(cluster).sample() == []
+    cluster.forget("pod-default-one")
+    assert told(cluster) == {}
+
+
+def test_what_a_bound_pod_says_counts() -> None:
+    cluster = cluster_of(*NODES, waiting("one"))
+    cluster.assume("pod-default-one", "a", given=having("g0:5"))
+    cluster.apply(decode(holder("one", "b", "g1:5")))  # type: ignore[arg-type]
+    [claim] = cluster.snapshot().device_claims["b"].values()
+    assert claim.annotations == having("g1:5")
+    assert told(cluster) == {"b": ["pod-default-one"]}
+
+
+def test_a_cluster_of_the_same_contents_says_the_same() -> None:
+    cluster = cluster_of(*NODES, waiting("one"), holder("two"))
+    cluster.assume("pod-default-one", "a", given=having("g0:5"))
+    assert told(cluster_with(contents_of(cluster), annotations=READS)) == told(cluster)
+
+
+def test_a_claim_that_is_lost_is_found_by_the_auditor() -> None:
+    cluster = cluster_of(*NODES, holder("one"))
+    cluster.snapshot()
+    cluster.books.devices.forget("pod-default-one")
+    assert any("devices" in str(difference) for difference in Auditor(cluster).sample())
+    assert any("devices" in str(difference) for difference in audit(cluster))
+
+
+def test_other_back_ends_read_other_amounts() -> None:
+    cluster = cluster_of(node("a", more={"volcano.sh/vgpu-memory": 100}), waiting("one"), reads=())
+    assert "volcano.sh/vgpu-memory" in cluster.axis.names
+    cluster.read_also((), READS)
+    assert "volcano.sh/vgpu-memory" not in cluster.axis.names
+    wishes = cluster.books.counted and [c.task.task_class.devices for c in cluster.books.counted.values()]
+    assert [wish.containers[0][0].memory for wish in wishes or () if wish] == [5]
+    assert audit(cluster) == []
+
+
+def test_signs_of_life_of_a_node_change_nothing() -> None:
+    key = "volcano.sh/node-vgpu-handshake"
+    cluster = cluster_of(node("a", annotations={key: "1"}))
+    before = cluster.snapshot().nodes
+    cluster.apply(decode(node("a", annotations={key: "2", "volcano.sh/mutex.lock": "now"})))  # type: ignore[arg-type]
+    assert cluster.snapshot().nodes is before
+
+
+def test_a_dump_tells_everything(tmp_path: Path) -> None:
+    """Also ConfigMaps, which nobody watches unless a plugin reads them."""
+    cluster = cluster_of(*NODES, waiting("one"), device_config("nvidia: {}"))
+    cluster.assume("pod-default-one", "a", given=having("g0:5"))
+    file = tmp_path / "dump"
+    write_dump(file, Dump(contents_of(cluster)))
+    again = cluster_with(read_dump(file).contents, annotations=READS)
+    assert told(again) == told(cluster) == {"a": ["pod-default-one"]}
+    assert again.snapshot().config_maps == cluster.snapshot().config_maps != {}

@@ -1,0 +1,85 @@
+"""The network that HyperNodes describe follows objects and nodes, in whatever order these come, change and go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.cluster.audit.auditor import audit
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.kube.objects.kinds import KubeObject
+from tests.testing.cases.case import objects
+from tests.testing.manifests.builders import Manifest, node
+from tests.testing.manifests.hypernodes import block, hyper_node, labelled, matching, named
+from tests.testing.random_clusters.effort import examples
+
+#: What each object may say; the last one is a mistake.
+VARIANTS: dict[str, list[Manifest]] = {
+    **{name: [node(name, 2, labels={"rack": rack}) for rack in ("r0", "r1", "")] for name in ("a1", "a2", "b1")},
+    "one": [hyper_node("one", 1, *named("a1", "b1")), hyper_node("one", 1, matching("^a")), hyper_node("one", -1)],
+    "two": [hyper_node("two", 1, labelled(rack="r1")), hyper_node("two", 2, matching("1$")), block("two", 1, "two")],
+    "all": [block("all", 2, "one", "two"), block("all", 3, "two"), block("all", 2, "one", "all")],
+    "rest": [block("rest", 4, "all"), block("rest", 3, "one"), hyper_node("rest", 1, matching("("))],
+}
+
+
+def told(cluster: Cluster) -> object:
+    """Every domain with its nodes and those around it, and what is wrong with objects."""
+    snapshot = cluster.snapshot()
+    tree, names = snapshot.hyper_nodes, snapshot.nodes.names
+    domains = {
+        tree.name(place): (
+            tree.tiers[place],
+            sorted(names[row] for row in tree.rows(place)),
+            [tree.name(other) for other in tree.around[place]],
+        )
+        for place in range(tree.top + 1)
+    }
+    return domains, list(snapshot.warnings)
+
+
+def one(document: Manifest) -> KubeObject:
+    return objects([document])[0]
+
+
+def cluster_of(documents: Sequence[Manifest]) -> Cluster:
+    cluster = Cluster()
+    for entry in objects(documents):
+        cluster.apply(entry)
+    return cluster
+
+
+#: Whose turn it is, what it says from now on (None when it goes), and whether somebody looks then.
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(sorted(VARIANTS)), st.none() | st.integers(0, 2), st.booleans()), max_size=20
+)
+
+
+@examples(150)
+@given(EVENTS)
+def test_it_is_what_the_objects_say_that_are_left(events: list[tuple[str, int | None, bool]]) -> None:
+    cluster = Cluster()
+    left: dict[str, Manifest] = {}
+    for name, variant, is_looked_at in events:
+        before = left.pop(name, None)
+        if variant is not None:
+            left[name] = VARIANTS[name][variant]
+            cluster.apply(one(left[name]))
+        elif before is not None:
+            cluster.remove(one(before))
+        if is_looked_at:
+            cluster.snapshot()
+    assert told(cluster) == told(cluster_of(list(left.values())))
+    assert audit(cluster) == []
+
+
+def test_a_change_that_makes_no_difference_leaves_the_tree_as_it_is() -> None:
+    rack = {"rack": "r0"}
+    cluster = cluster_of([node("a", 2, labels=rack), hyper_node("one", 1, labelled(**rack))])
+    before = cluster.snapshot().hyper_nodes
+    cluster.apply(one(node("a", 2, labels={**rack, "zone": "z"}, taints=["x=y:NoSchedule"])))
+    assert cluster.snapshot().hyper_nodes is before
+    cluster.apply(one(node("a", 2, labels={"rack": "r1"})))
+    assert cluster.snapshot().hyper_nodes is not before

@@ -1,0 +1,157 @@
+"""What nobody uses any more is forgotten, also by those who only watch."""
+
+from __future__ import annotations
+
+import pytest
+
+from stromboli import kube
+from stromboli.cluster.audit.auditor import Auditor, audit
+from stromboli.cluster.state.cluster import SLACK, Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.core.model.jobs.eviction_history import Taking
+from tests.testing.random_clusters import objects
+
+CLASSES, TERMS, RESOURCES = range(3)
+
+
+def apart(name: str) -> kube.Affinity:
+    """Away from pods of that name."""
+    selector = kube.LabelSelector(match_labels={"job": name})
+    term = kube.PodAffinityTerm(label_selector=selector, topology_key=objects.HOSTNAME)
+    return kube.Affinity(pod_anti_affinity=kube.PodAffinity(required=[term]))
+
+
+def pod_on(node: str, name: str, requests: dict[str, str], **spec: object) -> kube.Pod:
+    described = objects.template(requests, **spec)
+    described.node_name = node
+    return objects.pod(name, described, phase="Running", labels={"job": name})
+
+
+def a_cluster() -> Cluster:
+    cluster = Cluster()
+    nodes = [objects.node(name, {"cpu": "8", "pods": "20"}, labels={objects.HOSTNAME: name}) for name in "ab"]
+    stays = pod_on("a", "stays", {"cpu": "1", "example.com/used": "1"}, affinity=apart("stays"))
+    for entry in (*standard_queues(), *nodes, stays, *objects.gang("gang", 2, objects.template({"cpu": "1"}))):
+        cluster.apply(entry)
+    cluster.snapshot()
+    return cluster
+
+
+def comes_and_goes(cluster: Cluster, pod: kube.Pod) -> None:
+    cluster.apply(pod)
+    cluster.snapshot()
+    cluster.remove(pod)
+
+
+def live_through(cluster: Cluster, what: int, number: int) -> None:
+    """So many pods come and go, each with a class, a term or a resource that nobody else has."""
+    for place in range(number):
+        name = f"guest-{place}"
+        if what == TERMS:
+            comes_and_goes(cluster, pod_on("b", name, {"cpu": "1"}, affinity=apart(name)))
+        else:
+            comes_and_goes(cluster, pod_on("b", name, {f"example.com/{name}": "1"}))
+
+
+@pytest.mark.parametrize("what", [TERMS, RESOURCES], ids=["terms", "resources"])
+def test_what_came_and_went_is_forgotten_when_there_is_much_of_it(what: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    slack = tuple(min(each, 20) if place == what else each for place, each in enumerate(SLACK))
+    monkeypatch.setattr("stromboli.cluster.state.cluster.SLACK", slack)
+    cluster = a_cluster()
+    before = cluster.reading.sizes
+    live_through(cluster, what, 5)
+    assert not cluster.is_bloated, "a little of it does no harm"
+    live_through(cluster, what, 60)
+    assert cluster.is_bloated
+    cluster.forget_classes()
+    assert cluster.reading.sizes[what] > before[what], "forgetting classes is not enough"
+    cluster.compact()
+    assert cluster.reading.sizes == before
+    assert not cluster.is_bloated
+    assert audit(cluster) == []
+    assert cluster.reading.axis.names[-1] == "example.com/used"
+
+
+def test_a_cluster_that_uses_much_is_not_bloated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beginning anew again and again would help nobody."""
+    monkeypatch.setattr("stromboli.cluster.state.cluster.SLACK", (1000, 1000, 5))
+    cluster = a_cluster()
+    for place in range(40):
+        cluster.apply(pod_on("b", f"guest-{place}", {f"example.com/guest-{place}": "1"}))
+    assert cluster.is_bloated
+    cluster.compact()
+    assert not cluster.is_bloated
+
+
+def test_decisions_survive_a_fresh_start() -> None:
+    cluster = a_cluster()
+    cluster.assume("Pod/team/gang-0", "a")
+    cluster.let_rest("Pod/team/gang-1")
+    cluster.expect_leaving("Pod/team/stays")
+    cluster.set_phase("team/gang", "Inqueue", hold=True)
+    cluster.takings.note([Taking("team/gang", "team/stays", "", 0.0)])
+    seen = cluster.doings_of_others
+    cluster.compact()
+    assert cluster.assumed == {"Pod/team/gang-0": "a"}
+    assert (cluster.leaving, cluster.decisions.resting) == ({"Pod/team/stays"}, {"Pod/team/gang-1"})
+    assert (cluster.phase("team/gang"), cluster.decisions.held_phases) == ("Inqueue", {"team/gang"})
+    assert [taking.victim for taking in cluster.snapshot().takings] == ["team/stays"]
+    assert cluster.doings_of_others != seen, "what was decided before is looked at again"
+    assert audit(cluster) == []
+
+
+def test_no_news_is_lost_by_a_fresh_start() -> None:
+    cluster = a_cluster()
+    cluster.apply(pod_on("b", "gang-0", {"cpu": "1"}))
+    cluster.apply(objects.group("other", min_member=0, phase="Running"))
+    cluster.compact()
+    assert "team/other" in {*cluster.snapshot().touched, *cluster.snapshot().waiting}
+
+
+def test_new_terms_cost_no_fresh_books() -> None:
+    cluster = a_cluster()
+    rebuilt, build = [], cluster.books._rebuild
+
+    def counting() -> None:
+        rebuilt.append(1)
+        build()
+
+    cluster.books._rebuild = counting  # type: ignore[method-assign]
+    live_through(cluster, TERMS, 5)
+    assert rebuilt == []
+    assert audit(cluster) == []
+
+
+def test_a_new_term_counts_those_who_were_there_before() -> None:
+    cluster = a_cluster()
+    for name in ("web-0", "web-1"):
+        cluster.apply(pod_on("a", name, {"cpu": "1"}))
+    cluster.snapshot()
+    cluster.apply(pod_on("b", "shy", {"cpu": "1"}, affinity=apart("web-1")))
+    snapshot = cluster.snapshot()
+    number = snapshot.terms.counted.index(
+        next(term for term in snapshot.terms.counted if "web-1" in repr(term) and not hasattr(term, "weight"))
+    )
+    column = snapshot.tallies[number]
+    assert {name: int(column[row]) for name, row in snapshot.nodes.index.items()} == {"a": 1, "b": 0}
+    assert audit(cluster) == []
+
+
+def test_who_only_watches_remembers_nothing_of_what_is_gone() -> None:
+    """A standby takes no snapshots; only the auditor looks."""
+    cluster = a_cluster()
+    auditor = Auditor(cluster)
+    cluster.snapshot()
+    for number in range(50):
+        group, pod = objects.gang(f"guest-{number}", 1, objects.template({"cpu": "1"}))
+        cluster.apply(group)
+        cluster.apply(pod)
+        if number % 3:
+            assert auditor.sample() == []
+        cluster.remove(pod)
+        cluster.remove(group)
+    assert auditor.sample() == []
+    assert not [key for key in cluster.books.touched if "guest" in key]
+    assert not [key for key in cluster.books._group_faults if "guest" in key]
+    assert not [key for key in cluster.decisions.phases if "guest" in key]
+    assert (len(cluster.groups), cluster.count_pods(), len(cluster.books.counted)) == (1, 3, 3)

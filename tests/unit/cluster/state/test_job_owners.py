@@ -1,0 +1,65 @@
+"""Jobs of other schedulers are left alone by whoever shares a cluster with them, however pods are heard of."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+
+from stromboli import kube
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.nodes.shards import ShardChoice, ShardMode
+from stromboli.kube.objects.kinds import decode
+from tests.testing.manifests.builders import gang, nodes, queue, running
+
+OURS = ShardChoice(ShardMode.HARD, "ours")
+
+
+def cluster_of(*objects: Any, shard: ShardChoice | None = OURS) -> Cluster:
+    cluster = Cluster(("ours",), shard=shard)
+    for document in [queue("default"), *nodes(4, 2), *itertools.chain(*objects)]:
+        cluster.apply(decode(document))  # type: ignore[arg-type]
+    return cluster
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_job_is_of_the_scheduler_that_its_pods_name(backwards: bool) -> None:
+    parts = [*gang(2, name="mine", schedulerName="ours"), *gang(2, name="theirs", schedulerName="another")]
+    cluster = cluster_of(parts[::-1] if backwards else parts)
+    seen = cluster.snapshot()
+    assert (seen.waiting, seen.foreign) == (("default/mine",), {"default/theirs"})
+
+
+def test_what_runs_of_others_is_theirs_and_counts() -> None:
+    cluster = cluster_of(running("ab", name="theirs", minimum=3, schedulerName="another"))
+    seen = cluster.snapshot()
+    assert (seen.waiting, seen.touched, seen.foreign) == ((), (), {"default/theirs"})
+    assert seen.queue_books["default"].allocated[0] == 2000
+
+
+def test_a_job_without_pods_may_be_ours() -> None:
+    (group, *_) = gang(1, name="empty")
+    assert cluster_of([group]).snapshot().waiting == ("default/empty",)
+
+
+def test_a_job_becomes_ours_with_our_first_pod_and_theirs_again_without_it() -> None:
+    theirs = gang(2, name="job", schedulerName="another")
+    cluster = cluster_of(theirs)
+    assert cluster.is_foreign("default/job")
+    pod = decode(theirs[-1])
+    assert isinstance(pod, kube.Pod)
+    metadata = msgspec.structs.replace(pod.metadata, name="mine", uid="mine")
+    mine = msgspec.structs.replace(
+        pod, metadata=metadata, spec=msgspec.structs.replace(pod.spec, scheduler_name="ours")
+    )
+    cluster.apply(mine)
+    assert not cluster.is_foreign("default/job")
+    cluster.remove(mine)
+    assert cluster.is_foreign("default/job")
+
+
+def test_without_shards_nobody_is_told_apart() -> None:
+    cluster = cluster_of(running("a", name="theirs", schedulerName="another"), shard=None)
+    assert cluster.snapshot().foreign == frozenset()

@@ -1,0 +1,94 @@
+"""A registry of small stand-ins for the plugins and actions that a configuration names, and texts to read with it."""
+
+import textwrap
+from typing import Any
+
+import pytest
+import yaml
+
+from stromboli.core.config.action import Action
+from stromboli.core.config.arguments import Argument
+from stromboli.core.config.configuration import Configuration, ConfigurationError, parse_configuration
+from stromboli.core.config.plugin import Plugin
+from stromboli.core.config.registry import Registry
+
+BINPACK = (
+    Argument("binpack.weight", int, 1, "how much it counts", minimum=0),
+    Argument("binpack.cpu", float, 1.0, "how much cpu counts", minimum=0),
+    Argument("binpack.resources", str, "", "further resources"),
+    Argument("binpack.resources.<name>", int, 1, "how much a further resource counts"),
+)
+PREDICATES = (
+    Argument("predicate.NodePortsEnable", bool, True, "whether host ports count"),
+    Argument("predicate.CacheEnable", bool, False, "a cache", ignored="answers are always kept"),
+    Argument("thresholds", dict, {}, "limits by resource"),
+    Argument("strategies", list, [], "one after the other"),
+)
+PREEMPT = (
+    Argument("predicateErrorCacheEnable", bool, True, "a cache"),
+    Argument("minCandidateNodesPercentage", int, 10, "how many nodes to look at"),
+)
+PLUGINS: dict[str, tuple[Argument, ...]] = {
+    **dict.fromkeys(("priority", "gang", "conformance", "overcommit", "drf", "proportion", "nodeorder"), ()),
+    "binpack": BINPACK,
+    "predicates": PREDICATES,
+}
+ACTIONS: dict[str, tuple[Argument, ...]] = {"enqueue": (), "allocate": (), "backfill": (), "preempt": PREEMPT}
+
+
+def fakes(base: type, names: dict[str, tuple[Argument, ...]]) -> list[type]:
+    return [type(name, (base,), {"name": name, "arguments": arguments}) for name, arguments in names.items()]
+
+
+REGISTRY = Registry(fakes(Plugin, PLUGINS), fakes(Action, ACTIONS))
+
+
+def parse(text: str, source: str = "scheduler.conf") -> Configuration:
+    return parse_configuration(textwrap.dedent(text), REGISTRY, source)
+
+
+def complaints(text: str) -> list[str]:
+    with pytest.raises(ConfigurationError) as caught:
+        parse(text)
+    return str(caught.value).splitlines()
+
+
+def one_plugin(entry: str) -> str:
+    """A configuration whose fourth line begins this plugin entry."""
+    return "actions: allocate\ntiers:\n- plugins:\n" + textwrap.indent(entry, "  ")
+
+
+def config_map(data: dict[str, Any] | None) -> str:
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scheduler"}, "data": data}
+    return yaml.safe_dump(manifest)
+
+
+#: As people write it.
+COMPLETE = """\
+    # every kind of setting
+    actions: "enqueue, allocate,preempt , backfill"
+    tiers:
+    - plugins:
+      - name: priority
+      - name: gang
+        enablePreemptable: false
+        enabledJobOrder: off
+    - plugins:
+      - name: drf
+        enableHierarchy: true
+      - name: binpack
+        arguments:
+          binpack.weight: 10
+          binpack.cpu: 5
+          binpack.resources: nvidia.com/gpu, example.com/foo
+          binpack.resources.nvidia.com/gpu: 2
+      - name: predicates
+        arguments:
+          predicate.NodePortsEnable: "false"
+          thresholds: {cpu: 80}
+    configurations:
+    - name: preempt
+      arguments:
+        minCandidateNodesPercentage: 20
+    metrics: {type: prometheus, address: "http://metrics:9090", interval: 30s}
+    """

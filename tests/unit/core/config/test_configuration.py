@@ -1,0 +1,259 @@
+"""The configuration file: what it means, in all the forms in which people keep it."""
+
+import json
+import textwrap
+from typing import Any
+
+import pytest
+import yaml
+
+from stromboli.core.config.configuration import DEFAULT_TEXT, Configuration, PluginOption, default_configuration
+from stromboli.core.config.extension_points import EXTENSION_POINTS, SWITCHES
+from tests.unit.core.config.sample_configuration import COMPLETE, REGISTRY, complaints, config_map, one_plugin, parse
+
+TIERS = "\ntiers: [plugins: [name: gang]]"
+
+
+def option(configuration: Configuration, name: str) -> PluginOption:
+    return next(o for tier in configuration.tiers for o in tier.plugins if o.name == name)
+
+
+# -- what is understood -----------------------------------------------------------------------------------------
+
+
+def test_a_complete_file() -> None:
+    configuration = parse(COMPLETE)
+    assert configuration.actions == ("enqueue", "allocate", "preempt", "backfill")
+    assert [[o.name for o in tier.plugins] for tier in configuration.tiers] == [
+        ["priority", "gang"],
+        ["drf", "binpack", "predicates"],
+    ]
+    assert option(configuration, "gang").switches == {"enablePreemptable": False, "enableJobOrder": False}
+    assert configuration.metrics is not None
+    assert (configuration.metrics.type, configuration.metrics.address) == ("prometheus", "http://metrics:9090")
+    assert configuration.metrics.interval == 30.0
+    assert (configuration.source, configuration.warnings) == ("scheduler.conf", ())
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_metrics_are_understood_nested_as_documented_and_flat_as_volcano_wants_them(nested: bool) -> None:
+    tls = "tls: {insecureSkipVerify: 'true'}" if nested else "tls.insecureSkipVerify: 'true'"
+    index = "elasticsearch: {index: mine}" if nested else "elasticsearch.index: mine"
+    text = f"{DEFAULT_TEXT}metrics:\n  type: elasticsearch\n  address: https://search/\n  {tls}\n  {index}\n"
+    configuration = parse(text)
+    assert configuration.metrics is not None
+    source = configuration.metrics
+    assert (source.address, source.insecure, source.index) == ("https://search", True, "mine")
+    assert (source.hostname_field, source.interval) == ("host.hostname", 30.0)
+    [warning] = configuration.warnings
+    assert "any server is believed" in warning
+
+
+def test_a_user_in_an_address_is_the_user_and_no_part_of_the_address() -> None:
+    configuration = parse(f"{DEFAULT_TEXT}metrics: {{address: 'https://me:open%20sesame@search:9200/path'}}")
+    assert configuration.metrics is not None
+    source = configuration.metrics
+    assert (source.address, source.username, source.password) == ("https://search:9200/path", "me", "open sesame")
+    [warning] = configuration.warnings
+    assert "whoever reads this file knows the password" in warning
+    assert "sesame" not in warning
+
+
+def test_an_old_name_of_the_adaptor_is_the_adaptor() -> None:
+    configuration = parse(f"{DEFAULT_TEXT}metrics: {{type: prometheus_adapt}}")
+    assert configuration.metrics is not None
+    assert configuration.metrics.type == "prometheus_adaptor"
+
+
+def test_arguments_have_their_defaults_and_types() -> None:
+    configuration = parse(COMPLETE)
+    binpack = option(configuration, "binpack").arguments
+    assert (binpack["binpack.weight"], binpack["binpack.cpu"]) == (10, 5)
+    assert binpack.with_prefix("binpack.resources.") == {"nvidia.com/gpu": 2}
+    predicates = option(configuration, "predicates").arguments
+    assert predicates["predicate.NodePortsEnable"] is False
+    assert predicates["thresholds"] == {"cpu": 80}
+    assert predicates["strategies"] == []
+
+
+def test_every_action_has_arguments_given_or_not() -> None:
+    configuration = parse(COMPLETE)
+    assert configuration.arguments_of("preempt")["minCandidateNodesPercentage"] == 20
+    assert configuration.arguments_of("preempt")["predicateErrorCacheEnable"] is True
+    assert dict(configuration.arguments_of("allocate")) == {}
+
+
+@pytest.mark.parametrize("actions", ["enqueue, allocate", "[enqueue, allocate]", '"enqueue,allocate"'])
+def test_actions_as_text_or_list(actions: str) -> None:
+    configuration = parse(f"actions: {actions}\ntiers: [plugins: [name: gang]]")
+    assert configuration.actions == ("enqueue", "allocate")
+
+
+def test_json_is_yaml() -> None:
+    document = yaml.safe_load(textwrap.dedent(COMPLETE))
+    assert parse(json.dumps(document)) == parse(COMPLETE)
+    assert parse(json.dumps(document, indent=2)) == parse(COMPLETE)
+
+
+def test_an_action_may_be_carried_out_twice() -> None:
+    assert parse("actions: [allocate, backfill, allocate]\ntiers: [plugins: [name: gang]]").actions == (
+        "allocate",
+        "backfill",
+        "allocate",
+    )
+
+
+def test_empty_arguments_and_configurations_are_none() -> None:
+    configuration = parse(one_plugin("- name: gang\n  arguments:") + "\nconfigurations:\nmetrics:")
+    assert (dict(option(configuration, "gang").arguments), configuration.metrics) == ({}, None)
+
+
+def test_the_default() -> None:
+    configuration = default_configuration(REGISTRY)
+    assert configuration.actions == ("enqueue", "allocate", "backfill")
+    assert [[o.name for o in tier.plugins] for tier in configuration.tiers] == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"],
+    ]
+    off = [o.name for tier in configuration.tiers for o in tier.plugins if not o.is_on("preemptable")]
+    assert (off, configuration.warnings) == (["gang", "drf"], ())
+
+
+def test_a_switch_that_is_not_given_is_on_except_for_two() -> None:
+    configuration = parse(one_plugin("- name: gang"))
+    gang = option(configuration, "gang")
+    assert {switch for switch in SWITCHES.values() if not gang.is_on(switch)} == {
+        "enableHierarchy",
+        "enabledClusterOrder",
+    }
+    assert [p.name for p in EXTENSION_POINTS if not gang.is_on(p.name)] == ["cluster_order"]
+
+
+def test_a_switch_turns_off_every_question_it_belongs_to() -> None:
+    gang = option(parse(one_plugin("- name: gang\n  enablePredicate: false")), "gang")
+    off = [point.name for point in EXTENSION_POINTS if not gang.is_on(point.name)]
+    assert off == ["cluster_order", "pre_predicate", "predicate", "simulate_predicate"]
+
+
+def test_what_if_needs_one_of_two_switches() -> None:
+    one = option(parse(one_plugin("- name: gang\n  enablePreemptable: false")), "gang")
+    both = "- name: gang\n  enablePreemptable: false\n  enableAllocatable: false"
+    assert one.is_on("simulate_add_task")
+    assert not option(parse(one_plugin(both)), "gang").is_on("simulate_add_task")
+
+
+@pytest.mark.parametrize(("spelling", "canonical"), sorted(SWITCHES.items()))
+def test_both_spellings_of_every_switch(spelling: str, canonical: str) -> None:
+    gang = option(parse(one_plugin(f"- name: gang\n  {spelling}: true")), "gang")
+    assert gang.switches == {canonical: True}
+    assert gang.is_on(spelling)
+
+
+def test_both_spellings_with_one_value_are_one_switch() -> None:
+    text = one_plugin("- name: gang\n  enableJobOrder: false\n  enabledJobOrder: false")
+    assert option(parse(text), "gang").switches == {"enableJobOrder": False}
+
+
+PLAIN_WORDS = [
+    ("10:30", "10:30"),
+    ("2024-01-01", "2024-01-01"),
+    ("30s", "30s"),
+    ("1e3", 1000.0),
+    ("0x1F", 31),
+    ("017", 15),
+    ("08", "08"),
+    ("1_000", 1000),
+    (str(2**63), float(2**63)),
+    ("9" * 5000, "9" * 5000),
+    ("-.5", -0.5),
+    ("yes", True),
+    ("'yes'", "yes"),
+    ("!!str 5", "5"),
+    ("~", None),
+    ("", None),
+    ("=", "="),
+    ("<<", "<<"),
+]
+
+
+@pytest.mark.parametrize(("word", "value"), PLAIN_WORDS, ids=[word[:20] for word, _ in PLAIN_WORDS])
+def test_plain_words_mean_what_kubernetes_takes_them_for(word: str, value: object) -> None:
+    text = one_plugin(f"- name: predicates\n  arguments:\n    thresholds:\n      key: {word}")
+    assert option(parse(text), "predicates").arguments["thresholds"] == {"key": value}
+
+
+# -- in a ConfigMap ---------------------------------------------------------------------------------------------
+
+
+CONFIG_MAPS = [
+    ("the usual key", {"volcano-scheduler.conf": DEFAULT_TEXT}, "volcano-scheduler.conf"),
+    ("another key", {"stromboli.conf": DEFAULT_TEXT, "notes": "x"}, "stromboli.conf"),
+    ("the usual key among others", {"a.conf": "", "volcano-scheduler.conf": DEFAULT_TEXT}, "volcano-scheduler.conf"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "key"), CONFIG_MAPS, ids=[case[0] for case in CONFIG_MAPS])
+def test_a_config_map_holds_the_text(name: str, data: dict[str, Any], key: str) -> None:
+    configuration = parse(config_map(data), "map.yaml")
+    assert configuration.source == f"map.yaml[{key}]"
+    assert configuration.tiers == default_configuration(REGISTRY).tiers
+
+
+NO_KEY = ":2: one key of the ConfigMap's data must end in '.conf', and "
+BAD_CONFIG_MAPS = [
+    ("no data", None, f"{NO_KEY}there is none"),
+    ("no such key", {"notes": "x"}, f"{NO_KEY}there is none; name it volcano-scheduler.conf"),
+    ("several keys", {"a.conf": "x", "b.conf": "y"}, f"{NO_KEY}there are a.conf, b.conf"),
+    ("no text", {"a.conf": {"actions": "allocate"}}, ":3: a.conf must be a text, not a mapping; begin it with '|'"),
+    ("empty", {"a.conf": ""}, "[a.conf]:1: the configuration is empty"),
+    ("lines count inside", {"a.conf": DEFAULT_TEXT.replace("gang", "gnag")}, "[a.conf]:5: unknown plugin 'gnag'"),
+    ("a map in a map", {"a.conf": config_map({"b.conf": DEFAULT_TEXT})}, "[a.conf]:7: unknown key 'kind'"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "message"), BAD_CONFIG_MAPS, ids=[c[0] for c in BAD_CONFIG_MAPS])
+def test_a_bad_config_map(name: str, data: dict[str, Any] | None, message: str) -> None:
+    assert any(line.startswith(f"scheduler.conf{message}") for line in complaints(config_map(data)))
+
+
+def test_a_key_given_twice_in_the_manifest() -> None:
+    assert complaints(config_map({"a.conf": DEFAULT_TEXT}) + "kind: ConfigMap\n") == [
+        "scheduler.conf:10: key 'kind' is given twice (first in line 7); remove one"
+    ]
+
+
+# -- what is accepted with a word -------------------------------------------------------------------------------
+
+WARNINGS = [
+    (
+        "an argument without effect",
+        one_plugin("- name: predicates\n  arguments: {predicate.CacheEnable: true}"),
+        "5: argument 'predicate.CacheEnable' of plugin 'predicates' has no effect: answers are always kept",
+    ),
+    (
+        "an action that is configured and not carried out",
+        f"actions: allocate{TIERS}\nconfigurations:\n- name: preempt",
+        "4: action 'preempt' is configured but not among the actions",
+    ),
+    (
+        "a switch of former times",
+        one_plugin("- name: drf\n  enableNamespaceOrder: true"),
+        "5: 'enableNamespaceOrder' of plugin 'drf' has no effect: the question is not asked",
+    ),
+    (
+        "two notions of a fair share",
+        one_plugin("- name: proportion\n- name: drf\n  enableHierarchy: true"),
+        "5: plugin 'drf' with enableHierarchy conflicts with plugin 'proportion' in the same tier (line 4): "
+        "the first of them orders the queues; put them into different tiers",
+    ),
+    (
+        "a tier without plugins",
+        one_plugin("- name: gang") + "\n- plugins:",
+        "5: the tier lists no plugins and has no effect",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "warning"), WARNINGS, ids=[case[0] for case in WARNINGS])
+def test_a_warning(name: str, text: str, warning: str) -> None:
+    assert parse(text).warnings == (f"scheduler.conf:{warning}",)

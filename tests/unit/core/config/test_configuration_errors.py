@@ -1,0 +1,243 @@
+"""The configuration file when it is wrong: every mistake, with its line and the sentence that people get."""
+
+import pickle
+
+import pytest
+
+from stromboli.core.config.configuration import DEFAULT_TEXT, ConfigurationError
+from stromboli.core.config.configuration_errors import MOST_PROBLEMS
+from stromboli.core.config.yaml_lines import MAXIMUM_BYTES, MAXIMUM_DEPTH
+from tests.unit.core.config.sample_configuration import complaints, one_plugin, parse
+
+TIERS = "\ntiers: [plugins: [name: gang]]"
+MISTAKES = [
+    # the whole text
+    ("empty text", "", 1, "the configuration is empty"),
+    ("only a comment", "# nothing\n", 1, "the configuration is empty"),
+    ("a list", "- a", 1, "expected a mapping with actions and tiers, not a list"),
+    ("a word", "\n\nallocate", 3, "expected a mapping with actions and tiers, not 'allocate'"),
+    ("not YAML", "actions: 'allocate\ntiers:", 2, "not readable as YAML: found unexpected end of stream"),
+    ("a tab", "actions: allocate\n\ttiers:", 2, "not readable as YAML"),
+    ("two documents", DEFAULT_TEXT + "---\na: 1", 16, "a second document begins here"),
+    ("a control character", "actions: x\nb: \x01", 2, "not readable as YAML: control characters are not allowed"),
+    ("half a character", "actions: x\nb: \ud800", 2, "not readable as text; save it as UTF-8"),
+    ("too large", "#" * (MAXIMUM_BYTES + 1), 1, "the text is larger than 64 KiB"),
+    ("too large in bytes", "#" + "é" * (MAXIMUM_BYTES // 2), 1, "the text is larger than 64 KiB"),
+    ("too deep", "a: " + "[" * MAXIMUM_DEPTH, 1, "nested deeper than 32 levels"),
+    ("absurdly deep", "[" * MAXIMUM_BYTES, 1, "nested deeper than 32 levels"),
+    ("anchor", "actions: &a x", 1, "anchors and aliases ('&a') are not supported; write the value out"),
+    ("alias", "actions: &a x\ntiers: *a", 2, "anchors and aliases ('*a') are not supported"),
+    ("tag", "actions: !!python/object:os.system x", 1, "are not supported; remove it"),
+    ("tag on a list", "tiers: !!set {a}", 1, "tags ('tag:yaml.org,2002:set') are not supported"),
+    ("list as key", f"actions: allocate{TIERS}\n? [a]\n: 1", 3, "a list or mapping cannot be a key"),
+    ("key twice", f"actions: allocate{TIERS}\nactions: enqueue", 3, "key 'actions' is given twice (first in line 1)"),
+    ("unknown key", f"actions: allocate{TIERS}\ntier: []", 3, "unknown key 'tier'; did you mean 'tiers'?"),
+    ("far-off key", f"actions: allocate{TIERS}\nxyzzy: 1", 3, "unknown key 'xyzzy'; known are: actions, bind, c"),
+    ("merge key", f"actions: allocate{TIERS}\n<<: {{a: 1}}", 3, "unknown key '<<'"),
+    # bind
+    ("bind as a word", f"actions: allocate{TIERS}\nbind: request", 3, "bind must be a mapping, not "),
+    ("a mode of no meaning", f"actions: allocate{TIERS}\nbind: {{mode: later}}", 3, "expected direct or request, got"),
+    ("no time at all", f"actions: allocate{TIERS}\nbind: {{deadlineSeconds: 0}}", 3, "expected at least 1, got 0"),
+    ("misspelt key of bind", f"actions: allocate{TIERS}\nbind: {{backofLimit: 1}}", 3, "backoffLimit"),
+    # actions
+    ("no actions", TIERS, 2, "the key 'actions' is missing"),
+    ("empty actions", f'actions: ""{TIERS}', 1, "actions is empty; name at least one"),
+    ("blank actions", f'actions: " "{TIERS}', 1, "actions is empty"),
+    ("null actions", f"actions:{TIERS}", 1, "actions is empty"),
+    ("no action in the list", f"actions: []{TIERS}", 1, "actions is empty"),
+    ("a comma too much", f'actions: "allocate, "{TIERS}', 1, "actions has an empty name; remove the extra comma"),
+    ("actions as a mapping", f"actions: {{allocate: true}}{TIERS}", 1, "or a list of names, not a mapping"),
+    ("actions as a number", f"actions: 0{TIERS}", 1, "or a list of names, not 0"),
+    ("a number among actions", f"actions:\n- allocate\n- 3{TIERS}", 3, "the name of an action must be a text, not 3"),
+    ("misspelt action", f"actions: enqueue, alocate{TIERS}", 1, "unknown action 'alocate'; did you mean 'allocate'?"),
+    ("misspelt in a list", f"actions:\n- alocate{TIERS}", 2, "unknown action 'alocate'; did you mean 'allocate'?"),
+    ("unknown action", f"actions: xyzzy{TIERS}", 1, "unknown action 'xyzzy'; known are: allocate, backfill, enqueue"),
+    # tiers
+    ("no tiers", "actions: allocate", 1, "the key 'tiers' is missing"),
+    ("tiers empty", "actions: allocate\ntiers: []", 2, "tiers is empty; list at least one tier with plugins"),
+    ("tiers null", "actions: allocate\ntiers:", 2, "tiers must be a list, not nothing"),
+    ("tiers as a mapping", "actions: allocate\ntiers: {plugins: []}", 2, "tiers must be a list, not a mapping"),
+    ("a tier as a list", "actions: allocate\ntiers:\n- - name: gang", 3, "a tier must be a mapping with 'plugins'"),
+    ("misspelt plugins", "actions: allocate\ntiers:\n- plugin: []", 3, "unknown key 'plugin' of a tier; did you mean"),
+    ("plugins as a mapping", "actions: allocate\ntiers:\n- plugins: {name: gang}", 3, "plugins must be a list, not a"),
+    # plugins
+    ("plugin as a word", one_plugin("- gang"), 4, "a plugin must be a mapping; write 'name: ' before 'gang'"),
+    ("plugin as a list", one_plugin("- [gang]"), 4, "a plugin must be a mapping with a name, not a list"),
+    ("no name", one_plugin("- arguments: {}"), 4, "the name of a plugin must be a text, not nothing"),
+    ("name as a number", one_plugin("- name: 3"), 4, "the name of a plugin must be a text, not 3"),
+    ("empty name", one_plugin("- name: ''"), 4, "the name of a plugin must be a text, not ''"),
+    ("misspelt plugin", one_plugin("- name: proportoin"), 4, "unknown plugin 'proportoin'; did you mean 'proportion'?"),
+    ("capitals", one_plugin("- name: GANG"), 4, "unknown plugin 'GANG'; did you mean 'gang'?"),
+    ("line of the name", one_plugin("- arguments: {}\n  name: gnag"), 5, "unknown plugin 'gnag'; did you mean 'gang'?"),
+    ("unknown plugin", one_plugin("- name: xyzzy"), 4, "unknown plugin 'xyzzy'; known are: binpack, conformance, "),
+    ("a name without end", one_plugin(f"- name: {'x' * 999}"), 4, f"unknown plugin '{'x' * 57}...'; known are"),
+    ("plugin twice", one_plugin("- name: gang\n- name: gang"), 5, "plugin 'gang' is listed twice (first in line 4)"),
+    ("twice in one line", one_plugin(" [{name: gang}, {name: gang}]"), 4, "plugin 'gang' is listed twice"),
+    (
+        "twice in two tiers",
+        one_plugin("- name: gang") + "\n- plugins:\n  - name: gang",
+        6,
+        "plugin 'gang' is listed twice (first in line 4); Volcano would keep only the last, so remove one",
+    ),
+    # switches
+    (
+        "misspelt switch",
+        one_plugin("- name: gang\n  enablePremptable: false"),
+        5,
+        "unknown key 'enablePremptable' of plugin 'gang'; did you mean 'enablePreemptable'?",
+    ),
+    ("switch as a text", one_plugin("- name: gang\n  enableJobOrder: 'no'"), 5, "must be true or false, not 'no'"),
+    ("switch without a value", one_plugin("- name: gang\n  enableJobOrder:"), 5, "must be true or false, not nothing"),
+    (
+        "two spellings, two values",
+        one_plugin("- name: gang\n  enableJobOrder: true\n  enabledJobOrder: false"),
+        6,
+        "'enabledJobOrder' of plugin 'gang' is given in two spellings with different values; remove one",
+    ),
+    ("switch twice", one_plugin("- name: gang\n  enableJobOrder: on\n  enableJobOrder: on"), 6, "is given twice"),
+    # arguments
+    ("arguments as a list", one_plugin("- name: gang\n  arguments: []"), 5, "must be a mapping, not a list"),
+    (
+        "misspelt argument",
+        one_plugin("- name: binpack\n  arguments:\n    binpack.wieght: 1"),
+        6,
+        "unknown argument 'binpack.wieght' of plugin 'binpack'; did you mean 'binpack.weight'?",
+    ),
+    ("no arguments wanted", one_plugin("- name: gang\n  arguments: {a: 1}"), 5, "plugin 'gang' takes no arguments"),
+    (
+        "argument beside the name",
+        one_plugin("- name: binpack\n  binpack.weight: 3"),
+        5,
+        "'binpack.weight' is an argument of plugin 'binpack'; put it under 'arguments'",
+    ),
+    (
+        "switch among the arguments",
+        one_plugin("- name: gang\n  arguments: {enablePreemptable: false}"),
+        5,
+        "'enablePreemptable' is a switch of plugin 'gang', not an argument; put it beside 'name'",
+    ),
+    *(
+        (
+            f"weight {value}",
+            one_plugin(f"- name: binpack\n  arguments: {{{key}: {value}}}"),
+            5,
+            f"argument '{key}' of plugin 'binpack': {sentence}",
+        )
+        for key, value, sentence in [
+            ("binpack.weight", "many", "expected a whole number, got 'many'"),
+            ("binpack.weight", "1.5", "expected a whole number, got 1.5"),
+            ("binpack.weight", "true", "expected a whole number, got True"),
+            ("binpack.weight", "-1", "expected at least 0, got -1"),
+            ("binpack.weight", "'10'", "expected a whole number, got '10'"),
+            ("binpack.weight", "99999999999999999999", "expected a whole number, got 1e+20"),
+            ("binpack.weight", "", "it has no value"),
+            ("binpack.cpu", ".nan", "expected a finite number, got nan"),
+            ("binpack.cpu", ".inf", "expected a finite number, got inf"),
+            ("binpack.cpu", "-.inf", "expected a finite number, got -inf"),
+            ("binpack.cpu", "1e999", "expected a finite number, got inf"),
+            ("binpack.resources", "[a]", "expected a text, got ['a']"),
+            ("binpack.resources.a", "b", "expected a whole number, got 'b'"),
+        ]
+    ),
+    (
+        "infinity deep inside",
+        one_plugin("- name: predicates\n  arguments:\n    strategies:\n    - params:\n        cpu: .inf"),
+        8,
+        "argument 'strategies' of plugin 'predicates': expected a finite number, got inf",
+    ),
+    # configurations and metrics
+    ("configurations as a mapping", f"actions: allocate{TIERS}\nconfigurations: {{}}", 3, "must be a list, not a"),
+    ("configuration as a word", f"actions: allocate{TIERS}\nconfigurations:\n- preempt", 4, "must be a mapping, not"),
+    ("configuration of nothing", f"actions: allocate{TIERS}\nconfigurations:\n- {{}}", 4, "must name an action"),
+    (
+        "configuration of a misspelt action",
+        f"actions: allocate{TIERS}\nconfigurations:\n- name: premept",
+        4,
+        "unknown action 'premept'; did you mean 'preempt'?",
+    ),
+    (
+        "configured twice",
+        f"actions: preempt{TIERS}\nconfigurations:\n- name: preempt\n- name: preempt",
+        5,
+        "action 'preempt' is configured twice; remove one",
+    ),
+    (
+        "misspelt key of a configuration",
+        f"actions: allocate{TIERS}\nconfigurations:\n- name: preempt\n  argument: {{}}",
+        5,
+        "unknown key 'argument' of a configuration; did you mean 'arguments'?",
+    ),
+    (
+        "argument of an action",
+        f"actions: allocate{TIERS}\nconfigurations:\n- name: preempt\n  arguments:\n    minCandidateNodes: 3",
+        6,
+        "unknown argument 'minCandidateNodes' of action 'preempt'; did you mean 'minCandidateNodesPercentage'?",
+    ),
+    ("metrics as a word", f"actions: allocate{TIERS}\nmetrics: prometheus", 3, "metrics must be a mapping, not"),
+    ("a misspelt key of metrics", f"actions: allocate{TIERS}\nmetrics:\n  adress: x", 4, "did you mean 'address'?"),
+    ("metrics of nobody", f"actions: allocate{TIERS}\nmetrics:\n  interval: 5s", 3,
+     "metrics: the key 'address' is missing; say where prometheus is"),
+    ("metrics of somebody unknown", f"actions: allocate{TIERS}\nmetrics: {{type: graphite}}", 3,
+     "argument 'type' of metrics: expected prometheus or prometheus_adaptor or prometheus_adapt or metrics-server or"),
+    ("metrics from no address", f"actions: allocate{TIERS}\nmetrics:\n  address: prometheus:9090", 4,
+     "'prometheus:9090' is no address; write one such as https://prometheus.monitoring:9090"),
+    ("a user and nobody there", f"actions: allocate{TIERS}\nmetrics:\n  address: http://a:b@", 4, "is no address"),
+    ("a time that is none", f"actions: allocate{TIERS}\nmetrics:\n  address: http://c\n  interval: soon", 5,
+     "argument 'interval' of metrics: 'soon' is not a duration"),
+    ("an unknown part of tls", f"actions: allocate{TIERS}\nmetrics:\n  address: http://c\n  tls: {{skip: true}}", 5,
+     "unknown argument 'tls.skip' of metrics"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "line", "sentence"), MISTAKES, ids=[case[0] for case in MISTAKES])
+def test_a_mistake_is_told_with_its_line(name: str, text: str, line: int, sentence: str) -> None:
+    found = complaints(text)
+    assert any(f.startswith(f"scheduler.conf:{line}: ") and sentence in f for f in found), "\n".join(found)
+
+
+def test_one_mistake_is_one_message() -> None:
+    assert complaints(one_plugin("- name: gang\n- name: predicates\n- name: gang\n- name: proportoin")) == [
+        "scheduler.conf:6: plugin 'gang' is listed twice (first in line 4); "
+        "Volcano would keep only the last, so remove one",
+        "scheduler.conf:7: unknown plugin 'proportoin'; did you mean 'proportion'?",
+    ]
+
+
+def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
+    text = """\
+    action: allocate
+    configurations: 3
+    tiers:
+    - plugins:
+      - name: gnag
+        enableJobOdrer: true
+      - name: binpack
+        arguments:
+          binpack.weight: heavy
+          binpack.cpu: .nan
+    """
+    assert [line.split(": ")[0] for line in complaints(text)] == [
+        f"scheduler.conf:{number}" for number in (1, 1, 2, 5, 6, 9, 10)
+    ]
+
+
+def test_a_text_full_of_mistakes_has_a_limit() -> None:
+    found = complaints("\n".join(f"actoins{number}: x" for number in range(4000)))
+    assert len(found) == MOST_PROBLEMS + 1
+    assert found[-1].endswith(f"there is more from here on; only {MOST_PROBLEMS} are shown")
+
+
+def test_problems_are_values_too() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse("actions: alocate\ntiers: [plugins: [name: gang]]")
+    (problem,) = pickle.loads(pickle.dumps(caught.value)).problems  # noqa: S301 - our own bytes
+    assert (problem.source, problem.line) == ("scheduler.conf", 1)
+    assert problem.sentence == "unknown action 'alocate'; did you mean 'allocate'?"
+
+
+DIFFERENT_TIERS = one_plugin("- name: drf\n  enableHierarchy: true") + "\n- plugins:\n  - name: proportion"
+
+
+@pytest.mark.parametrize("text", [DIFFERENT_TIERS, one_plugin("- name: drf\n- name: proportion")])
+def test_drf_and_proportion_get_along(text: str) -> None:
+    assert parse(text).warnings == ()

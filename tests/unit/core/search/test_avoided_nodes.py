@@ -1,0 +1,76 @@
+"""Nodes that refused a pod are left out for this pod alone, and it is told so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stromboli.cluster.audit.auditor import audit
+from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.session.session import Session
+from tests.testing.cases.case import configuration, flattened, objects
+from tests.testing.manifests.builders import gang, node, queue
+from tests.testing.random_clusters.engine import program_of
+
+PROGRAM = program_of(configuration("gang", "predicates"))
+FIRST, SECOND = "pod-default-first-task-0", "pod-default-second-task-0"
+
+
+def cluster_of(*nodes: str) -> Cluster:
+    cluster = Cluster()
+    jobs = [gang(1, 1, name="first"), gang(1, 1, name="second")]
+    for entry in objects(flattened([queue("default"), *(node(name, 4) for name in nodes), *jobs])):
+        cluster.apply(entry)
+    return cluster
+
+
+def decided(cluster: Cluster) -> Session:
+    session = Session(cluster.snapshot(), PROGRAM)
+    session.run()
+    return session
+
+
+def places(session: Session) -> dict[str, str]:
+    return {bind.task.uid: bind.node for statement in session.decisions.binds for bind in statement}
+
+
+AVOIDED: dict[str, tuple[str, set[str]]] = {
+    "none": ("", {"a", "b"}),
+    "one": ("a", {"b"}),
+    "the other": ("b", {"a"}),
+    "both": ("ab", set()),
+    "one that is gone": ("x", {"a", "b"}),
+}
+
+
+@pytest.mark.parametrize(("avoided", "possible"), AVOIDED.values(), ids=AVOIDED)
+def test_a_pod_goes_where_it_was_not_refused(avoided: str, possible: set[str]) -> None:
+    cluster = cluster_of("a", "b")
+    for name in avoided:
+        cluster.avoid(FIRST, name)
+    assert audit(cluster) == []
+    found = places(decided(cluster))
+    assert SECOND in found
+    assert (found[FIRST] in possible) if possible else FIRST not in found
+
+
+def test_it_is_told_and_over_when_it_is_over() -> None:
+    cluster = cluster_of("a")
+    cluster.avoid(FIRST, "a")
+    session = decided(cluster)
+    (condition,) = session.statuses["default/first"].conditions
+    assert "1 node(s) refused the pod a short while ago" in condition.message
+    cluster.stop_avoiding(FIRST, "a")
+    assert places(decided(cluster)) == {FIRST: "a", SECOND: "a"}
+    assert audit(cluster) == []
+
+
+def test_a_replay_avoids_the_same(tmp_path: Path) -> None:
+    cluster = cluster_of("a")
+    cluster.avoid(FIRST, "a")
+    write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
+    again = cluster_with(read_dump(tmp_path / "dump").contents)
+    assert places(decided(again)) == {SECOND: "a"}

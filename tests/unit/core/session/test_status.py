@@ -1,0 +1,31 @@
+"""What a cycle writes about a job when it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from stromboli.core.session.status import JobStatus
+from tests.testing.random_clusters import objects
+from tests.testing.random_clusters.engine import session_of
+
+WAITING = objects.template({"cpu": "1"})
+PLACED = objects.template({"cpu": "1"}, node_name="a")
+
+
+def status_with(*pods: objects.kube.Pod, phase: str) -> JobStatus:
+    group = objects.group("gang", min_member=1, phase=phase)
+    session = session_of([objects.node("a", {"cpu": "8", "memory": "8Gi"}), group, *pods])
+    session.run()
+    return session.statuses["team/gang"]
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Inqueue"])
+def test_a_pod_that_goes_before_it_had_a_node_was_never_scheduled(phase: str) -> None:
+    status = status_with(objects.pod("one", WAITING, group="gang", leaving=True), phase=phase)
+    assert status.phase == "Inqueue"
+    assert [condition.type for condition in status.conditions] == ["Unschedulable"]
+
+
+def test_a_pod_that_leaves_its_node_still_counts_as_scheduled() -> None:
+    status = status_with(objects.pod("one", PLACED, group="gang", phase="Running", leaving=True), phase="Inqueue")
+    assert (status.phase, status.conditions) == ("Running", ())

@@ -1,0 +1,336 @@
+"""Figures of nodes are gathered from whoever measures them, and nobody waits for those who do not answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stromboli.core.config.configuration import parse_configuration
+from stromboli.core.model.nodes.usage import Usage
+from stromboli.core.session.program import Program
+from stromboli.external.usage_feed import UsageFeed
+from stromboli.kube.client.client import Client
+from stromboli.kube.client.config.connection import Connection
+from tests.testing.cases.case import BUILT_IN
+from tests.testing.kube.certificate_authority import Authority
+from tests.unit.external.http_service import (
+    Exchange,
+    Manner,
+    Stranger,
+    dripping,
+    endless,
+    hangs_up,
+    says,
+    says_text,
+    silent,
+    stranger,
+)
+
+NOON = 1_772_366_400.0  # 2026-03-01T12:00:00Z
+
+
+@pytest.fixture
+def server() -> Iterator[Stranger]:
+    with stranger() as person:
+        yield person
+
+
+def program(metrics: str, plugins: str = "[{name: usage}]") -> Program:
+    text = f"actions: allocate\ntiers: [{{plugins: {plugins}}}]\nmetrics: {metrics}"
+    return Program(parse_configuration(text, BUILT_IN), BUILT_IN)
+
+
+class Reported:
+    """What a feed has reported, and how to ask it once more."""
+
+    def __init__(self, metrics: str, api: str = "http://127.0.0.1:1", *, plugins: str = "[{name: usage}]",
+                 patience: float = 30.0) -> None:  # fmt: skip
+        self.now = 0.0
+        self.program = program(metrics, plugins)
+        self.figures: list[Mapping[str, Usage]] = []
+        self.nodes = {"a", "b"}
+        self._client = Client(Connection(api, None), timeout=30)
+        self.feed = UsageFeed(
+            self._client, lambda: self.program, self._report, clock=lambda: self.now, patience=patience
+        )
+
+    def _report(self, figures: Mapping[str, Usage]) -> int:
+        self.figures.append(figures)
+        return len(self.nodes & figures.keys())
+
+    async def look(self) -> Mapping[str, Usage] | None:
+        """Let the feed look once; its latest report."""
+        await self.feed.look()
+        return self.figures[-1] if self.figures else None
+
+    async def close(self) -> None:
+        await self.feed._close()
+        await self._client.close()
+
+    async def __aenter__(self) -> Reported:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+# -- Prometheus -------------------------------------------------------------------------------------------------------
+
+
+def vector(*samples: tuple[Mapping[str, str], str]) -> dict[str, Any]:
+    result = [{"metric": labels, "value": [NOON, value]} for labels, value in samples]
+    return {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+
+def prometheus(cpu: Any, memory: Any, seen: Any) -> Manner:
+    """Answers by what a question is about."""
+
+    def answer(exchange: Exchange) -> None:
+        question = exchange.stranger.heard[-1].query["query"]
+        chosen = cpu if "cpu_seconds" in question else seen if "timestamp" in question else memory
+        says(chosen)(exchange)
+
+    return answer
+
+
+A, B = {"node": "a", "instance": "10.0.0.1:9100"}, {"instance": "b:9100"}
+HALF = vector((A, "0.5"), (B, "0.25"))
+SEEN = vector((A, str(NOON)), (B, str(NOON - 100)))
+
+
+async def test_prometheus_is_asked_about_all_nodes_at_once(server: Stranger) -> None:
+    server.manners["/api/v1/query"] = prometheus(HALF, vector((A, "0.1"), (B, "0.2")), SEEN)
+    async with Reported(f"{{address: '{server.address}/'}}") as reported:
+        assert await reported.look() == {"a": Usage(0.5, 0.1, NOON), "b": Usage(0.25, 0.2, NOON - 100)}
+    assert len(server.heard) == 3
+    assert all("[600s]" in each.query["query"] for each in server.heard if "timestamp" not in each.query["query"])
+
+
+WINDOWS = [
+    ("[{name: rescheduling, arguments: {metricsPeriod: 90s}}]", "90s"),
+    ("[{name: usage, arguments: {thresholds: {CPUUsageAvg.5m: 80}}}]", "300s"),
+    ("[{name: usage}, {name: rescheduling}]", "600s"),
+]
+
+
+@pytest.mark.parametrize(("plugins", "window"), WINDOWS, ids=[window for _, window in WINDOWS])
+async def test_the_window_is_that_of_the_plugins(server: Stranger, plugins: str, window: str) -> None:
+    server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+    async with Reported(f"{{address: '{server.address}'}}", plugins=plugins) as reported:
+        await reported.look()
+    assert any(f"[{window}]" in each.query["query"] for each in server.heard)
+
+
+async def test_figures_that_are_none_are_left_out(server: Stranger) -> None:
+    c = {"node": "c"}
+    cpu, memory = vector((A, "NaN"), (B, "0.5"), (c, "0.5")), vector((A, "0.5"), (B, "0.5"))
+    server.manners["/api/v1/query"] = prometheus(cpu, memory, vector((A, str(NOON)), (B, str(NOON)), (c, str(NOON))))
+    async with Reported(f"{{address: '{server.address}'}}") as reported:
+        assert await reported.look() == {"b": Usage(0.5, 0.5, NOON)}
+
+
+async def test_names_that_are_none_of_nodes_are_told(server: Stranger) -> None:
+    c = {"instance": "10.0.0.1:9100"}
+    figures = vector((c, "0.5"))
+    server.manners["/api/v1/query"] = prometheus(figures, figures, vector((c, str(NOON))))
+    async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
+        await reported.look()
+        words = "none of 1 names is that of a node, such as '10.0.0.1'; let the source name nodes"
+        assert reported.feed.problem == words
+        nothing = vector()
+        server.manners["/api/v1/query"], reported.now = prometheus(nothing, nothing, nothing), 9.0
+        await reported.look()
+        assert reported.feed.problem == "the source has no figures"
+
+
+async def test_a_node_that_nobody_has_seen_has_no_figure(server: Stranger) -> None:
+    server.manners["/api/v1/query"] = prometheus(HALF, HALF, vector((B, str(NOON))))
+    async with Reported(f"{{address: '{server.address}'}}") as reported:
+        assert await reported.look() == {"b": Usage(0.25, 0.25, NOON)}
+
+
+# -- through the API server -------------------------------------------------------------------------------------------
+
+
+async def test_metrics_server_is_asked_through_the_api_server(server: Stranger) -> None:
+    node = {"metadata": {"name": "a"}, "timestamp": "2026-03-01T12:00:00Z", "usage": {"cpu": "1500m", "memory": "2Gi"}}
+    fresh = {"metadata": {"name": "b"}, "timestamp": None, "usage": {}}
+    server.manners["/apis/metrics.k8s.io/v1beta1/nodes"] = says({"metadata": {}, "items": [node, fresh]})
+    async with Reported("{type: metrics-server}", server.address) as reported:
+        assert await reported.look() == {"a": Usage(1500, 2 << 30, NOON, in_parts=False)}
+
+
+async def test_the_adaptor_is_asked_for_what_volcano_asks_it_for(server: Stranger) -> None:
+    def values(part: str) -> Manner:
+        described = {"describedObject": {"kind": "Node", "name": "a"}, "timestamp": "2026-03-01T12:00:00Z"}
+        return says({"items": [{**described, "metricName": "x", "value": part}]})
+
+    path = "/apis/custom.metrics.k8s.io/v1beta1/nodes/*/"
+    server.manners = {f"{path}node_cpu_usage_avg": values("125m"), f"{path}node_memory_usage_avg": values("0.5")}
+    async with Reported("{type: prometheus_adaptor}", server.address) as reported:
+        assert await reported.look() == {"a": Usage(0.125, 0.5, NOON)}
+
+
+# -- Elasticsearch ----------------------------------------------------------------------------------------------------
+
+
+async def test_elasticsearch_is_searched_once(server: Stranger, tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("open sesame\n")
+    bucket = {"key": "a", "cpu": {"value": 0.5}, "memory": {"value": 0.25}, "seen": {"value": NOON * 1000}}
+    empty = {"key": "b", "cpu": {"value": None}, "memory": {"value": 0.25}, "seen": {"value": NOON * 1000}}
+    server.manners["/mine/_search"] = says({"aggregations": {"nodes": {"buckets": [bucket, empty]}}})
+    conf = (f"{{type: elasticsearch, address: '{server.address}', elasticsearch: "
+            f"{{index: mine, username: me, passwordFile: '{secret}', hostnameFieldName: host.name}}}}")  # fmt: skip
+    async with Reported(conf) as reported:
+        assert await reported.look() == {"a": Usage(0.5, 0.25, NOON)}
+    [asked] = server.heard
+    assert asked.headers["Authorization"] == "Basic bWU6b3BlbiBzZXNhbWU="
+    assert asked.body["aggs"]["nodes"]["terms"]["field"] == "host.name"
+    assert asked.body["query"] == {"range": {"@timestamp": {"gte": "now-600s"}}}
+
+
+# -- trouble ----------------------------------------------------------------------------------------------------------
+
+TROUBLE: list[tuple[str, Manner, str]] = [
+    ("an error of the server", says({"error": "no"}, 500), "500"),
+    ("a refusal", says({}, 403), "403"),
+    ("no JSON", says_text(b"<html>"), "the answer of Prometheus cannot be read"),
+    ("other JSON", says([1, 2]), "the answer of Prometheus cannot be read"),
+    ("a failure in words", says({"status": "error", "error": "parse error"}), "did not answer: parse error"),
+    ("no number", says(vector((A, "much"))), "the answer of Prometheus cannot be read"),
+    ("somebody who hangs up", hangs_up, ""),
+    ("a larger answer than fits", endless, "larger than 32 MiB"),
+    ("nobody there", says_text(b"", 302, Location="http://127.0.0.1:1/"), "302"),
+]
+
+
+@pytest.mark.parametrize(("manner", "words"), [row[1:] for row in TROUBLE], ids=[row[0] for row in TROUBLE])
+async def test_trouble_is_told_and_figures_stay(server: Stranger, manner: Manner, words: str) -> None:
+    good = prometheus(HALF, HALF, SEEN)
+    server.manners["/api/v1/query"] = good
+    async with Reported(f"{{address: '{server.address}', interval: 10s}}") as reported:
+        await reported.look()
+        server.manners["/api/v1/query"], reported.now = manner, 20.0
+        await reported.look()
+        assert len(reported.figures) == 1
+        assert reported.feed.problem
+        assert words in reported.feed.problem
+        server.manners["/api/v1/query"], reported.now = good, 40.0
+        await reported.look()
+        assert (len(reported.figures), reported.feed.problem) == (2, "")
+
+
+@pytest.mark.parametrize("manner", [silent, dripping])
+async def test_who_takes_too_long_is_left(server: Stranger, manner: Manner) -> None:
+    server.manners["/api/v1/query"] = manner
+    began = time.monotonic()
+    async with Reported(f"{{address: '{server.address}'}}", patience=0.3) as reported:
+        assert await reported.look() is None
+        assert "0.3 s" in reported.feed.problem or "in time" in reported.feed.problem
+    assert time.monotonic() - began < 25
+
+
+async def test_trouble_is_logged_once(server: Stranger, caplog: pytest.LogCaptureFixture) -> None:
+    server.manners["/api/v1/query"] = says({}, 500)
+    async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
+        with caplog.at_level(logging.INFO, "stromboli.usage"):
+            for reported.now in (0.0, 2.0, 4.0):
+                await reported.look()
+            server.manners["/api/v1/query"], reported.now = prometheus(HALF, HALF, SEEN), 6.0
+            await reported.look()
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert told[0].startswith("nobody says what nodes use: 500")
+    assert told[1] == "measurements of nodes are there again"
+
+
+async def test_a_redirect_is_not_followed(server: Stranger) -> None:
+    with stranger() as other:
+        other.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+        server.manners["/api/v1/query"] = says_text(b"", 307, Location=f"{other.address}/api/v1/query")
+        async with Reported(f"{{address: '{server.address}'}}") as reported:
+            assert await reported.look() is None
+        assert other.heard == []
+
+
+# -- when it asks -----------------------------------------------------------------------------------------------------
+
+
+async def test_it_asks_once_in_an_interval(server: Stranger) -> None:
+    server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+    async with Reported(f"{{address: '{server.address}', interval: 10s}}") as reported:
+        for reported.now in (0.0, 5.0, 9.9, 10.0, 15.0):
+            await reported.look()
+        assert len(reported.figures) == 2
+
+
+@pytest.mark.parametrize(
+    ("metrics", "plugins"),
+    [("", "[{name: usage}]"), ("{address: 'ADDRESS'}", "[{name: gang}]")],
+    ids=["no source", "no reader"],
+)
+async def test_nobody_is_asked_in_vain(server: Stranger, metrics: str, plugins: str) -> None:
+    async with Reported(metrics.replace("ADDRESS", server.address), plugins=plugins) as reported:
+        assert await reported.look() is None
+    assert server.heard == []
+
+
+async def test_a_plugin_that_reads_what_nobody_measures_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    async with Reported("") as reported:
+        with caplog.at_level(logging.INFO, "stromboli.usage"):
+            await reported.look()
+            await reported.look()
+            assert reported.feed.problem == "the configuration has no metrics"
+            reported.program = program("", "[{name: gang}]")
+            await reported.look()
+    assert reported.feed.problem == ""
+    assert [record.getMessage() for record in caplog.records] == [
+        "nobody says what nodes use: the configuration has no metrics"
+    ]
+
+
+async def test_another_configuration_counts_at_once(server: Stranger) -> None:
+    server.manners["/api/v1/query"] = says({}, 500)
+    async with Reported(f"{{address: '{server.address}/old', interval: 1h}}") as reported:
+        await reported.look()
+        server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+        reported.program = program(f"{{address: '{server.address}/new', interval: 1h}}")
+        assert await reported.look()
+    assert server.asked()[-1].path == "/new/api/v1/query"
+
+
+# -- encryption -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.mark.parametrize(
+    ("tls", "works"), [("caFile: CA", True), ("caFile: ''", False), ("insecureSkipVerify: true", True)],
+    ids=["the authority is known", "it is not", "anybody is believed"],
+)  # fmt: skip
+async def test_a_server_must_be_known(authority: Authority, tmp_path: Path, tls: str, works: bool) -> None:
+    bundle = tmp_path / "ca.pem"
+    bundle.write_bytes(authority.certificate)
+    context = authority.server_context(authority.issue("localhost", "127.0.0.1"), str(tmp_path))
+    with stranger(context) as person:
+        person.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+        conf = f"{{address: '{person.address}', tls: {{{tls.replace('CA', repr(str(bundle)))}}}}}"
+        async with Reported(conf) as reported:
+            assert bool(await reported.look()) is works
+            assert bool(reported.feed.problem) is not works
+
+
+async def test_a_file_that_is_not_there_is_named(server: Stranger) -> None:
+    conf = "{address: 'https://127.0.0.1:1', tls: {caFile: /nowhere/ca.pem}}"
+    async with Reported(conf) as reported:
+        assert await reported.look() is None
+        assert reported.feed.problem == "/nowhere/ca.pem: No such file or directory"

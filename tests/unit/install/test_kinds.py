@@ -1,0 +1,61 @@
+"""The definitions of kinds explain themselves: kubectl explain, and tables that say something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from stromboli.kube.crds.install import crd_documents
+
+KINDS = {document["spec"]["names"]["kind"]: document["spec"] for document in crd_documents()}
+
+
+def unexplained(schema: dict[str, Any], path: str) -> Iterator[str]:
+    for name, field in schema.get("properties", {}).items():
+        place = f"{path}.{name}"
+        if "description" not in field and place != ".metadata":
+            yield place
+        for part in (field, field.get("items"), field.get("additionalProperties")):
+            if isinstance(part, dict):
+                yield from unexplained(part, place)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_is_explained(kind: str) -> None:
+    (version,) = KINDS[kind]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    assert schema["description"]
+    assert list(unexplained(schema, "")) == []
+
+
+COLUMNS = {
+    "PodGroup": ["STATUS", "minMember", "RUNNINGS", "AGE", "QUEUE"],
+    "Queue": ["PARENT", "STATE", "WEIGHT", "PENDING", "INQUEUE", "RUNNING", "AGE"],
+    "HyperNode": ["Tier", "TierName", "NodeCount", "Age"],
+    "Numatopology": ["Policy", "Age"],
+    "NodeShard": ["Nodes", "Waits for", "Gives up", "In use", "Desired", "Updated", "Age"],
+    "BindRequest": ["Pod group", "Pods", "Phase", "Attempts", "Reason", "Age"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_say_something(kind: str) -> None:
+    (version,) = KINDS[kind]["versions"]
+    assert [column["name"] for column in version["additionalPrinterColumns"]] == COLUMNS[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rules_say_what_to_do(kind: str) -> None:
+    """A rule without a message would show people its formula."""
+    (version,) = KINDS[kind]["versions"]
+    for rule in rules(version["schema"]["openAPIV3Schema"]):
+        assert "; " in rule["message"], rule["rule"]
+
+
+def rules(schema: Any) -> Iterator[dict[str, str]]:
+    if isinstance(schema, dict):
+        yield from schema.get("x-kubernetes-validations", ())
+        for part in schema.values():
+            yield from rules(part)

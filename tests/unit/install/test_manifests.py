@@ -1,0 +1,252 @@
+"""`stromboli manifests` prints an installation that fits together, and every option changes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stromboli import __version__
+from stromboli.cli import COMMANDS
+from stromboli.cli.commands.manifests import PARTS
+from stromboli.core.config.configuration import DEFAULT_TEXT
+from stromboli.install import documents
+from stromboli.install.roles import LEASES, PROCESSES
+from stromboli.kube.crds.install import crd_documents
+from tests.unit.install.printing import printed, run
+
+SCHEDULER, CONTROLLER = "Deployment stromboli-scheduler", "Deployment stromboli-controller"
+CONFIGURATION = "ConfigMap stromboli-scheduler-configmap"
+
+
+def pod(deployment: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    return found
+
+
+def container(deployment: dict[str, Any]) -> dict[str, Any]:
+    (found,) = pod(deployment)["containers"]
+    return dict(found)
+
+
+def flags(deployment: dict[str, Any], name: str) -> list[str]:
+    return [each.partition("=")[2] for each in container(deployment)["args"] if each.partition("=")[0] == name]
+
+
+# -- what is printed --------------------------------------------------------------------------------------------------
+
+
+def test_everything_that_a_cluster_needs_is_there() -> None:
+    found = [kind.split()[0] for kind in printed()]
+    assert found[0] == "Namespace"
+    assert {kind: found.count(kind) for kind in sorted(set(found))} == {
+        "ClusterRole": 5,
+        "ClusterRoleBinding": 2,
+        "ConfigMap": 1,
+        "CustomResourceDefinition": 6,
+        "Deployment": 2,
+        "Namespace": 1,
+        "PodDisruptionBudget": 2,
+        "Role": 2,
+        "RoleBinding": 2,
+        "Service": 1,
+        "ServiceAccount": 2,
+    }
+
+
+def test_the_kinds_are_those_of_the_package() -> None:
+    found = [each for kind, each in printed().items() if kind.startswith("CustomResourceDefinition")]
+    assert found == crd_documents()
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_containers_are_called_with_options_that_exist(process: str) -> None:
+    chosen = printed("--evict-by-delete", "--discover-hypernodes=rack")
+    command, *arguments = container(chosen[f"Deployment stromboli-{process}"])["args"]
+    assert command == process
+    context = COMMANDS[command].load().make_context(command, arguments)
+    assert context.params["scheduler_names"] == ("stromboli", "volcano")
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_probes_and_ports_meet_the_addresses_that_are_listened_on(process: str) -> None:
+    deployment = printed()[f"Deployment stromboli-{process}"]
+    ports = {each["name"]: each["containerPort"] for each in container(deployment)["ports"]}
+    assert flags(deployment, "--healthz-address") == [f":{ports['health']}"]
+    assert flags(deployment, "--listen-address") == ([f":{ports['metrics']}"] if "metrics" in ports else [])
+    probes = {name: container(deployment)[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
+    assert {name: (probe["path"], probe["port"]) for name, probe in probes.items()} == {
+        "startup": ("/livez", "health"),
+        "liveness": ("/livez", "health"),
+        "readiness": ("/readyz", "health"),
+    }
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_a_process_may_hold_the_lease_that_it_is_told_to_hold(process: str) -> None:
+    found = printed()
+    lease = LEASES[process]
+    assert flags(found[f"Deployment stromboli-{process}"], "--leader-elect-resource-name") == [lease]
+    assert [lease] in [rule.get("resourceNames") for rule in found[f"Role stromboli-{process}"]["rules"]]
+    assert COMMANDS[process].load().make_context(process, []).params["leader_elect_resource_name"] == lease
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_objects_of_a_process_select_its_pods(process: str) -> None:
+    found = printed()
+    template = found[f"Deployment stromboli-{process}"]["spec"]["template"]
+    marks = template["metadata"]["labels"]
+    (apart,) = pod(found[f"Deployment stromboli-{process}"])["affinity"]["podAntiAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert found[f"Deployment stromboli-{process}"]["spec"]["selector"]["matchLabels"] == marks
+    assert found[f"PodDisruptionBudget stromboli-{process}"]["spec"]["selector"]["matchLabels"] == marks
+    assert apart["podAffinityTerm"]["labelSelector"]["matchLabels"] == marks
+    assert f"ServiceAccount {template['spec']['serviceAccountName']}" in found
+
+
+def test_the_service_finds_the_metrics() -> None:
+    found = printed()
+    service = found["Service stromboli-scheduler"]
+    (port,) = service["spec"]["ports"]
+    assert service["spec"]["selector"] == found[SCHEDULER]["spec"]["template"]["metadata"]["labels"]
+    assert {"name": port["targetPort"], "containerPort": port["port"]} in container(found[SCHEDULER])["ports"]
+    assert service["metadata"]["annotations"]["prometheus.io/port"] == str(port["port"])
+
+
+def test_the_scheduler_reads_the_file_of_the_config_map() -> None:
+    found = printed()
+    (path,) = flags(found[SCHEDULER], "--scheduler-conf")
+    folder, _, key = path.rpartition("/")
+    (mount,) = [each for each in container(found[SCHEDULER])["volumeMounts"] if each["mountPath"] == folder]
+    (volume,) = [each for each in pod(found[SCHEDULER])["volumes"] if each["name"] == mount["name"]]
+    assert found[f"ConfigMap {volume['configMap']['name']}"]["data"] == {key: DEFAULT_TEXT}
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_pods_can_do_no_harm(process: str) -> None:
+    deployment = printed()[f"Deployment stromboli-{process}"]
+    assert pod(deployment)["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "fsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert container(deployment)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+# -- what can be chosen -----------------------------------------------------------------------------------------------
+
+
+def test_the_namespace_is_that_of_everything_that_has_one() -> None:
+    found = printed("--namespace", "batch")
+    homes = {kind: each["metadata"].get("namespace") for kind, each in found.items()}
+    assert {home for kind, home in homes.items() if kind.split()[0] in documents_with_a_home()} == {"batch"}
+    subjects = [subject for each in found.values() for subject in each.get("subjects", ())]
+    assert {subject["namespace"] for subject in subjects} == {"batch"}
+    assert "Namespace batch" in found
+
+
+def documents_with_a_home() -> set[str]:
+    return {"ConfigMap", "Deployment", "PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount"}
+
+
+@pytest.mark.parametrize("deployment", [SCHEDULER, CONTROLLER])
+def test_choices_reach_both_processes(deployment: str) -> None:
+    chosen = ("--image", "registry.example.com/stromboli@sha256:1234", "--replicas", "3")
+    names = ("--scheduler-name", "night", "--scheduler-name", "day", "--scheduler-name", "night")
+    found = printed(*chosen, *names)[deployment]
+    assert container(found)["image"] == "registry.example.com/stromboli@sha256:1234"
+    assert found["spec"]["replicas"] == 3
+    assert flags(found, "--scheduler-name") == ["night", "day"]
+
+
+def test_without_choices_the_image_is_of_this_version() -> None:
+    assert container(printed()[SCHEDULER])["image"] == f"stromboli:{__version__}"
+
+
+POLICY = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
+
+
+def test_a_policy_is_taken_from_a_file_or_the_input(tmp_path: Path) -> None:
+    (tmp_path / "policy.conf").write_text(POLICY)
+    for found in printed("--conf", str(tmp_path / "policy.conf")), printed("--conf", "-", given=POLICY):
+        assert found[CONFIGURATION]["data"] == {"volcano-scheduler.conf": POLICY}
+
+
+def test_evicting_by_delete_changes_the_process_and_its_role() -> None:
+    usual, chosen = printed(), printed("--evict-by-delete")
+    changed = {kind for kind in usual if usual[kind] != chosen[kind]}
+    assert changed == {SCHEDULER, "ClusterRole stromboli-scheduler"}
+    assert "--evict-by-delete=true" in container(chosen[SCHEDULER])["args"]
+
+
+def test_discovering_hypernodes_changes_the_process_and_its_role() -> None:
+    usual, chosen = printed(), printed("--discover-hypernodes", "zone,rack")
+    changed = {kind for kind in usual if usual[kind] != chosen[kind]}
+    assert changed == {"Deployment stromboli-controller", "ClusterRole stromboli-controller"}
+    assert "--discover-hypernodes=zone,rack" in container(chosen["Deployment stromboli-controller"])["args"]
+
+
+KINDS_OF_PARTS = {
+    "namespace": {"Namespace"},
+    "crds": {"CustomResourceDefinition"},
+    "roles": {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+    "configuration": {"ConfigMap"},
+    "workloads": {"Deployment", "PodDisruptionBudget", "Service"},
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_can_be_had_alone(part: str) -> None:
+    assert {kind.split()[0] for kind in printed("--only", part)} == KINDS_OF_PARTS[part]
+
+
+def test_parts_make_the_whole() -> None:
+    assert tuple(documents.PARTS) == PARTS
+    assert [kind for part in PARTS for kind in printed("--only", part)] == list(printed())
+    assert list(printed("--only", "workloads", "--only", "crds")) == [
+        *printed("--only", "crds"),
+        *printed("--only", "workloads"),
+    ]
+
+
+def test_kinds_can_be_left_out() -> None:
+    assert printed("--without-crds") == {
+        kind: each for kind, each in printed().items() if not kind.startswith("CustomResourceDefinition")
+    }
+
+
+def test_programs_get_one_list() -> None:
+    answer = json.loads(run("-o", "json").stdout)
+    assert (answer["apiVersion"], answer["kind"]) == ("v1", "List")
+    assert answer["items"] == list(printed().values())
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+BAD = [
+    ("a namespace in capitals", ["--namespace", "Batch"], 2, "--namespace: 'Batch' is no name for a namespace; use"),
+    ("a namespace that is too long", ["-n", "a" * 64], 2, "use at most 63 small letters"),
+    ("an image with blanks", ["--image", "my image"], 2, "--image: 'my image' is no image; write one like"),
+    ("a scheduler that nobody can name", ["--scheduler-name", "a_b"], 2, "--scheduler-name: 'a_b' is nothing that"),
+    ("no replicas", ["--replicas", "0"], 2, "0 is not in the range 1<=x<=9"),
+    ("a part that does not exist", ["--only", "webhooks"], 2, "'webhooks' is not one of 'namespace', 'crds'"),
+    ("kinds with and without", ["--only", "crds", "--without-crds"], 2, "drop one of them"),
+    ("a file that is not there", ["--conf", "nowhere.conf"], 1, "cannot read nowhere.conf: No such file"),
+    ("a policy with a mistake", ["--conf", "-"], 1, "standard input:4: unknown plugin 'gangg'; did you mean 'gang'?"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_bad_choices_are_named_with_the_remedy(arguments: list[str], code: int, words: str) -> None:
+    result = run(*arguments, given=POLICY.replace("gang", "gangg"))
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert words in " ".join(result.stderr.split())

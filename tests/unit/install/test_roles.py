@@ -1,0 +1,175 @@
+"""Roles allow what is called and nothing else: every change of a right shows in a file that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from charts.refresh import CHART, copies
+from stromboli.install.rights import (
+    DISCOVERS,
+    EVICTS_BY_DELETE,
+    USER_RIGHTS,
+    WRITES_REQUESTS,
+    Right,
+    admission_rights,
+    binder_rights,
+    controller_rights,
+    lease_rights,
+    scheduler_rights,
+)
+from stromboli.install.roles import OPTIONAL, PROCESSES, role_documents, user_role_documents
+from stromboli.kube.objects.catalogue import WATCHED
+
+RULES = sorted(path for path in copies() if path.startswith("files/rules/"))
+
+
+@pytest.mark.parametrize("path", RULES)
+def test_rules_are_those_of_the_file(path: str) -> None:
+    """A right that is added or taken away must be seen in a review: python charts/refresh.py writes the files anew."""
+    assert (CHART / path).read_text() == copies()[path]
+
+
+def allowed(documents: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """Kind of role, resource and verb."""
+    for document in documents:
+        for rule in document.get("rules", ()):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        yield document["kind"], f"{resource}.{group}".rstrip("."), verb
+
+
+#: What a stolen token must not be good for.
+NEVER = [
+    ("nodes", "patch"), ("nodes", "update"), ("nodes", "delete"), ("secrets", "get"), ("secrets", "list"),
+    ("configmaps", "get"), ("configmaps", "update"), ("pods", "create"), ("pods", "update"), ("pods/exec", "create"),
+    ("customresourcedefinitions.apiextensions.k8s.io", "create"), ("queues.scheduling.volcano.sh", "delete"),
+    ("podgroups.scheduling.volcano.sh", "delete"), ("clusterroles.rbac.authorization.k8s.io", "update"),
+    ("serviceaccounts/token", "create"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("process", [*PROCESSES, *OPTIONAL])
+@pytest.mark.parametrize("most", [False, True], ids=["as usual", "with everything that can be chosen"])
+def test_no_process_may_do_harm(process: str, most: bool) -> None:
+    granted = set(allowed(role_documents(process, "batch", evict_by_delete=most, discover=most)))
+    assert granted
+    assert not [
+        (resource, verb) for _, resource, verb in granted if (resource, verb) in NEVER or "*" in resource + verb
+    ]
+
+
+def test_only_leases_are_a_matter_of_the_own_namespace() -> None:
+    for process in (*PROCESSES, *OPTIONAL):
+        for kind, resource, verb in allowed(role_documents(process, "batch")):
+            assert (kind == "Role") == (resource == "leases.coordination.k8s.io"), f"{kind} with {verb} {resource}"
+
+
+def test_what_is_watched_may_be_watched() -> None:
+    granted = {(resource, verb) for _, resource, verb in allowed(role_documents("scheduler", "batch"))}
+    assert {(each.name, verb) for each in WATCHED for verb in ("list", "watch")} <= granted
+
+
+EVICTING = {"pods/eviction create": False, "pods delete": True}
+
+
+@pytest.mark.parametrize("right", EVICTING)
+@pytest.mark.parametrize("by_delete", [False, True])
+def test_pods_are_evicted_in_one_way_only(right: str, by_delete: bool) -> None:
+    granted = {
+        f"{resource} {verb}"
+        for _, resource, verb in allowed(role_documents("scheduler", "batch", evict_by_delete=by_delete))
+    }
+    assert (right in granted) is (EVICTING[right] is by_delete)
+
+
+BINDING = {
+    "pods/binding create": False,
+    "persistentvolumes patch": False,
+    "bindrequests.scheduling.stromboli.dev create": True,
+}
+
+
+@pytest.mark.parametrize("right", BINDING)
+@pytest.mark.parametrize("requests", [False, True])
+def test_who_leaves_binding_to_a_binder_may_not_bind(right: str, requests: bool) -> None:
+    granted = {
+        f"{resource} {verb}" for _, resource, verb in allowed(role_documents("scheduler", "batch", requests=requests))
+    }
+    assert (right in granted) is (BINDING[right] is requests)
+    assert {"persistentvolumes watch", "bindrequests.scheduling.stromboli.dev delete"} <= granted
+
+
+def test_bindings_lead_from_the_account_to_its_roles() -> None:
+    documents = role_documents("scheduler", "batch", account="night-shift", lease="night")
+    roles = {(each["kind"], each["metadata"]["name"]) for each in documents if "rules" in each}
+    bindings = [each for each in documents if "roleRef" in each]
+    assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in bindings} == roles
+    for each in bindings:
+        assert each["subjects"] == [{"kind": "ServiceAccount", "name": "night-shift", "namespace": "batch"}]
+    assert [rule.get("resourceNames") for each in documents if each["kind"] == "Role" for rule in each["rules"]] == [
+        None,
+        ["night"],
+    ]
+
+
+def test_without_an_election_there_is_no_lease() -> None:
+    documents = role_documents("controller", "batch", lease="")
+    assert {each["kind"] for each in documents} == {"ClusterRole", "ClusterRoleBinding"}
+
+
+def test_a_process_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="no process 'baker'; there are scheduler, controller, binder, admission"):
+        role_documents("baker", "batch")
+
+
+PART_OF: dict[str, set[str]] = {
+    "stromboli-view": {"view", "edit", "admin"},
+    "stromboli-edit": {"edit", "admin"},
+    "stromboli-queues": set(),
+}
+
+
+@pytest.mark.parametrize("role", user_role_documents(), ids=lambda role: role["metadata"]["name"])
+def test_roles_of_people_join_those_they_have(role: dict[str, Any]) -> None:
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    joined = {label.removeprefix(prefix) for label in role["metadata"]["labels"] if label.startswith(prefix)}
+    assert joined == PART_OF[role["metadata"]["name"]]
+
+
+# -- the page about them ----------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[3] / "docs" / "install.md").read_text(encoding="utf-8")
+
+
+def rows(rights: Sequence[Right]) -> list[str]:
+    """As the page has them: what is allowed for the same reason stands together."""
+    together: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for right in rights:
+        together.setdefault((right.verbs, right.why), []).append(f"`{right.resource}.{right.group}".rstrip(".") + "`")
+    return [f"| {', '.join(names)} | {', '.join(verbs)} | {why} |" for (verbs, why), names in together.items()]
+
+
+def told(section: str) -> list[str]:
+    """The rows of the tables below a heading."""
+    text = PAGE.partition(f"\n### {section}\n")[2].partition("\n### ")[0]
+    return [line for line in text.splitlines() if line.startswith("| ") and "| Verbs |" not in line]
+
+
+def test_the_page_tells_every_right_with_its_reason() -> None:
+    assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE, WRITES_REQUESTS))
+    assert told("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
+    assert told("Both") == rows(lease_rights("any"))
+    assert told("Binder") == rows(binder_rights())
+    assert told("Webhook") == rows(admission_rights())
+
+
+def test_the_page_tells_the_roles_of_people() -> None:
+    for user, rights in USER_RIGHTS.items():
+        joins = [part for part in ("view", "edit", "admin") if part in PART_OF[f"stromboli-{user}"]]
+        row = f"| `stromboli-{user}` | {', '.join(f'`{part}`' for part in joins) or 'none'} |"
+        assert f"{row} {'; '.join(right.why for right in rights)} |" in PAGE

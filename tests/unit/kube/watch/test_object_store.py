@@ -1,0 +1,159 @@
+"""A sink hears every change once, and never of the past."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.kube.client.decoding import Unreadable
+from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.pod import Pod
+from stromboli.kube.watch.object_store import MOST_GRAVES, Mirror
+from tests.testing.kube.sinks import Notebook
+
+
+def pod(name: str, version: int | str, uid: str = "u") -> Pod:
+    return Pod(metadata=ObjectMeta(name, "d", f"{uid}-{name}", resource_version=str(version)))
+
+
+def bad(name: str, version: int, uid: str = "u") -> Unreadable:
+    return Unreadable(f"d/{name}", f"{uid}-{name}", "cannot be read", str(version))
+
+
+@dataclass
+class Story:
+    """`+a5` is version 5 of a, `-a6` its deletion at 6, `?a7` a version nobody can read; `'` is another of the name."""
+
+    title: str
+    happens: str
+    heard: str
+    stumbles: str = ""
+
+    def __str__(self) -> str:
+        return self.title
+
+
+def tell(mirror: Mirror[Pod], word: str) -> None:
+    uid = "v" if "'" in word else "u"
+    kind, name, version = word[0], word[1], word[2:].strip("'")
+    if kind == "?":
+        mirror.refuse(bad(name, int(version), uid))
+    elif kind == "!":
+        mirror.remove_refused(bad(name, int(version), uid))
+    elif kind == "+":
+        mirror.apply(pod(name, version, uid))
+    else:
+        mirror.remove(pod(name, version, uid))
+
+
+STORIES = [
+    Story("comes, changes, goes", "+a1 +a2 -a3", "+a +a -a"),
+    Story("said twice", "+a1 +a1 -a2 -a2", "+a -a"),
+    Story("an older version later", "+a2 +a1", "+a"),
+    Story("others do not matter", "+a5 +b3 +a4 +b4", "+a +b +b"),
+    Story("an echo of the dead", "+a1 -a3 +a2 +a3", "+a -a"),
+    Story("back in the selection", "+a1 -a3 +a4", "+a -a +a"),
+    Story("an old deletion of what came back", "+a1 -a3 +a4 -a3", "+a -a +a"),
+    Story("gone without having been there", "-a1 +a1", ""),
+    Story("another takes the name", "+a1 +a5'", "+a -a +a"),
+    Story("the old one's end is told late", "+a1 +a5' -a4 +a3", "+a -a +a"),
+    Story("the old one once more, when the new one is gone", "+a1 +a5' -a4 -a6' +a4 +a5'", "+a -a +a -a"),
+    Story("versions that are no numbers", "+ax +ax +ay +ax", "+a +a +a"),
+    Story("unreadable, then good again", "+a1 ?a2 +a3", "+a ?a +a"),
+    Story("unreadable from the start", "?a1 ?a1 -a2", "?a -a"),
+    Story("the readable past of what is unreadable", "?a2 +a1", "?a"),
+    Story("unreadable to the end", "+a1 ?a2 !a3 +a2", "+a ?a -a"),
+    Story("unreadable under a name of another", "+a1 ?a2' !a3'", "+a -a ?a -a"),
+    Story("the reader stumbles", "+a1 +b2 +a3 -a4", "+a ?a +b +a ?a -a", stumbles="a"),
+    Story("a stumble is tried again", "+a1 +a1", "+a ?a +a ?a", stumbles="a"),
+]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_what_is_heard(story: Story) -> None:
+    sink = Notebook()
+    sink.stumbles = set(story.stumbles)
+    mirror = Mirror(PODS, sink)
+    for word in story.happens.split():
+        tell(mirror, word)
+    assert sink.story == story.heard
+
+
+def test_a_list_is_stale_before_anything_that_is_known() -> None:
+    mirror = Mirror(PODS, Notebook())
+    mirror.apply(pod("a", 7))
+    assert mirror.is_stale("6")
+    assert not mirror.is_stale("7")
+    mirror.advance("9")
+    assert mirror.is_stale("8")
+    assert not any(map(mirror.is_stale, ("", "0", "x")))
+    mirror.forget_history()
+    assert not mirror.is_stale("6")
+
+
+def test_what_a_list_lacks_is_gone_for_its_time() -> None:
+    sink = Notebook()
+    mirror = Mirror(PODS, sink)
+    mirror.apply(pod("a", 1))
+    mirror.apply(pod("b", 2))
+    for entry in mirror.missing({"d/b"}):
+        mirror.lose(entry, "5")
+    mirror.apply(pod("a", 4))
+    mirror.apply(pod("a", 6))
+    assert sink.story == "+a +b -a +a"
+
+
+def test_the_last_that_was_seen_is_told_when_it_is_gone() -> None:
+    removed: list[Pod] = []
+    sink = Notebook()
+    sink.remove = removed.append  # type: ignore[assignment,method-assign]
+    mirror = Mirror(PODS, sink)
+    entry = pod("a", 1)
+    entry.spec.node_name = "n1"
+    mirror.apply(entry)
+    mirror.refuse(bad("a", 2))
+    mirror.remove_refused(bad("a", 3))
+    assert removed[0].spec.node_name == "n1"
+    assert entry.metadata.resource_version == "1"
+
+
+def test_the_dead_are_not_remembered_for_ever() -> None:
+    mirror = Mirror(PODS, Notebook())
+    for number in range(MOST_GRAVES + 10):
+        mirror.remove(Pod(metadata=ObjectMeta(f"p{number}", resource_version=str(number))))
+    assert len(mirror._graves) == MOST_GRAVES
+
+
+def test_a_sink_that_cannot_even_hear_of_trouble_hurts_nobody() -> None:
+    class Deaf(Notebook):
+        def unreadable(self, *words: object) -> None:
+            raise RuntimeError
+
+    sink = Deaf()
+    sink.stumbles = {"a"}
+    mirror = Mirror(PODS, sink)
+    mirror.apply(pod("a", 1))
+    mirror.apply(pod("b", 2))
+    assert list(sink.entries) == ["d/b"]
+    assert mirror.failures == 2
+
+
+EVENTS = st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12)
+
+
+@given(EVENTS, st.data())
+def test_echoes_and_old_news_change_nothing(events: list[tuple[str, bool]], data: st.DataObject) -> None:
+    """After every event any earlier ones may be told again; the end is the same."""
+    plain, echoed = Notebook(), Notebook()
+    first, second = Mirror(PODS, plain), Mirror(PODS, echoed)
+    words: list[str] = []
+    for version, (name, deleted) in enumerate(events, start=1):
+        words.append(f"{'-' if deleted else '+'}{name}{version}")
+        tell(first, words[-1])
+        tell(second, words[-1])
+        for earlier in data.draw(st.lists(st.sampled_from(words), max_size=3)):
+            tell(second, earlier)
+    assert plain.versions == echoed.versions
+    assert plain.story == echoed.story

@@ -1,0 +1,28 @@
+"""An API server in memory and a client of it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from stromboli.kube.client.backoff import Backoff
+from stromboli.kube.client.client import Client
+from stromboli.local.api_server.server import ApiServer
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pauses of production are too long for a story."""
+    monkeypatch.setattr(Backoff, "next", lambda self, asked=None: 0.02)
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[ApiServer]:
+    async with ApiServer() as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def client(server: ApiServer) -> AsyncIterator[Client]:
+    async with Client(server.connection) as client:
+        yield client

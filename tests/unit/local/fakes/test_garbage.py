@@ -1,0 +1,140 @@
+"""What nobody owns goes; what somebody owns stays."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from stromboli.kube.client.client import Client
+from stromboli.kube.crds.install import install_crds
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, POD_GROUPS
+from stromboli.kube.objects.cluster import ConfigMap
+from stromboli.local.fakes.garbage_collector import GarbageCollector
+from tests.unit.local.fakes.running import running, until
+
+
+@pytest_asyncio.fixture
+async def collector(client: Client) -> AsyncIterator[GarbageCollector]:
+    collector = GarbageCollector(client)
+    async with running(collector):
+        yield collector
+
+
+def owned_by(*owners: ConfigMap, blocking: bool = False) -> list[dict[str, Any]]:
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": owner.metadata.name,
+            "uid": owner.metadata.uid,
+            "blockOwnerDeletion": blocking,
+        }
+        for owner in owners
+    ]
+
+
+async def create(client: Client, name: str, *owners: ConfigMap, **metadata: Any) -> ConfigMap:
+    blocking = metadata.pop("blocking", False)
+    body = {"metadata": {"name": name, "ownerReferences": owned_by(*owners, blocking=blocking), **metadata}}
+    return await client.create(CONFIG_MAPS, body, namespace="default")
+
+
+async def delete(client: Client, name: str, propagation: str = "Background") -> None:
+    await client.delete(CONFIG_MAPS, name, namespace="default", propagation=propagation)
+
+
+def left(client: Client, *names: str) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        found = (await client.list(CONFIG_MAPS, namespace="default")).items
+        return sorted(entry.metadata.name for entry in found) == sorted(names)
+
+    return look
+
+
+@pytest.mark.usefixtures("collector")
+async def test_dependents_go_with_their_owner_and_theirs_with_them(client: Client) -> None:
+    top = await create(client, "top")
+    middle = await create(client, "middle", top)
+    await create(client, "bottom", middle)
+    await create(client, "stranger")
+    await delete(client, "top")
+    await until(left(client, "stranger"))
+
+
+@pytest.mark.usefixtures("collector")
+async def test_one_owner_is_enough_to_stay(client: Client) -> None:
+    first, second = await create(client, "first"), await create(client, "second")
+    await create(client, "child", first, second)
+    await delete(client, "first")
+
+    async def disowned() -> bool:
+        child = await client.get(CONFIG_MAPS, "child", namespace="default")
+        return [owner.name for owner in child.metadata.owner_references or ()] == ["second"]
+
+    await until(disowned)
+    await delete(client, "second")
+    await until(left(client))
+
+
+@pytest.mark.usefixtures("collector")
+async def test_in_the_foreground_the_owner_goes_last(client: Client) -> None:
+    top = await create(client, "top")
+    child = await create(client, "child", top, blocking=True, finalizers=["example.com/wait"])
+    await create(client, "grandchild", child, blocking=True)
+    await delete(client, "top", "Foreground")
+    await until(left(client, "child", "top"))
+    await client.patch(CONFIG_MAPS, "child", {"metadata": {"finalizers": None}}, namespace="default")
+    await until(left(client))
+
+
+@pytest.mark.usefixtures("collector")
+async def test_orphans_stay(client: Client) -> None:
+    top = await create(client, "top")
+    await create(client, "child", top)
+    await delete(client, "top", "Orphan")
+    await until(left(client, "child"))
+    child = await client.get(CONFIG_MAPS, "child", namespace="default")
+    assert not child.metadata.owner_references
+
+
+@pytest.mark.usefixtures("collector")
+async def test_a_namesake_of_the_owner_is_not_the_owner(client: Client) -> None:
+    owner = await create(client, "owner")
+    await delete(client, "owner")
+    await create(client, "owner")
+    await create(client, "child", owner)
+    await until(left(client, "owner"))
+
+
+async def test_what_happened_before_is_found(client: Client) -> None:
+    owner = await create(client, "owner")
+    await create(client, "child", owner)
+    await delete(client, "owner")
+    async with running(GarbageCollector(client)):
+        await until(left(client))
+
+
+async def test_kinds_that_the_server_learns_later_are_seen(client: Client, collector: GarbageCollector) -> None:
+    await install_crds(client)
+    owner = await create(client, "owner")
+    body = {"metadata": {"name": "group", "ownerReferences": owned_by(owner)}, "spec": {}}
+    await client.create(POD_GROUPS, body, namespace="default")
+    await delete(client, "owner")
+
+    async def gone() -> bool:
+        return not (await client.list(POD_GROUPS)).items
+
+    await until(gone)
+    assert collector.collected == 1
+
+
+@pytest.mark.usefixtures("collector")
+async def test_an_owner_of_an_unknown_kind_is_taken_to_exist(client: Client) -> None:
+    stranger = {"apiVersion": "example.com/v1", "kind": "Stranger", "name": "s", "uid": "u"}
+    body = {"metadata": {"name": "child", "ownerReferences": [stranger]}}
+    await client.create(CONFIG_MAPS, body, namespace="default")
+    owner = await create(client, "owner")
+    await create(client, "other", owner)
+    await delete(client, "owner")
+    await until(left(client, "child"))

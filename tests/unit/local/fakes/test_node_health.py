@@ -1,0 +1,76 @@
+"""Taints, conditions and how long pods may stay, as tables."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.constraints import Toleration
+from stromboli.local.fakes.kubelet.node_health import conditions, staying_time, wanted_taints
+from stromboli.local.fakes.kubelet.simulated_nodes import RACK, ZONE, Pool, is_simulated, node_documents
+
+NOW = "2027-01-15T08:00:00Z"
+NOT_READY = "node.kubernetes.io/not-ready"
+
+
+def node(ready: str = "", **spec: Any) -> Node:
+    annotations = {"stromboli.dev/ready": ready} if ready else {}
+    return msgspec.convert({"metadata": {"name": "n", "annotations": annotations}, "spec": spec}, Node)
+
+
+OTHER = {"key": "dedicated", "effect": "NoSchedule"}
+LEFT_OVER = {"key": NOT_READY, "effect": "NoSchedule"}
+TAINTS = [
+    ("well, nothing to do", node(taints=[OTHER]), None),
+    ("not ready", node("false", taints=[OTHER]), ["dedicated", NOT_READY, NOT_READY]),
+    ("silent", node("unknown"), ["node.kubernetes.io/unreachable"] * 2),
+    ("ready again", node(taints=[OTHER, LEFT_OVER]), ["dedicated"]),
+    ("cordoned", node(unschedulable=True), ["node.kubernetes.io/unschedulable"]),
+]
+
+
+@pytest.mark.parametrize(("one", "keys"), [case[1:] for case in TAINTS], ids=[case[0] for case in TAINTS])
+def test_taints(one: Node, keys: list[str] | None) -> None:
+    taints = wanted_taints(one, NOW)
+    assert (None if taints is None else [taint.key for taint in taints]) == keys
+
+
+def test_a_condition_that_stays_the_same_keeps_its_time() -> None:
+    old = [{"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}]
+    well = msgspec.convert({"metadata": {"name": "n"}, "status": {"conditions": old}}, Node)
+    said = {entry["type"]: entry for entry in conditions(well, NOW)}
+    assert said["Ready"]["lastTransitionTime"] == "2020-01-01T00:00:00Z"
+    assert said["Ready"]["lastHeartbeatTime"] == NOW
+    assert said["DiskPressure"]["lastTransitionTime"] == NOW
+    well.metadata.annotations = {"stromboli.dev/ready": "false"}
+    assert conditions(well, NOW)[0]["lastTransitionTime"] == NOW
+    well.metadata.annotations = {"stromboli.dev/ready": "unknown"}
+    assert {entry["status"] for entry in conditions(well, NOW)} == {"Unknown"}
+
+
+TOLERATIONS: list[tuple[str, list[Toleration], float | None]] = [
+    ("none", [], 5.0),
+    ("of something else", [Toleration(key="gpu", operator="Exists")], 5.0),
+    ("of another effect", [Toleration(key=NOT_READY, operator="Exists", effect="NoSchedule")], 5.0),
+    ("of everything", [Toleration(operator="Exists")], None),
+    ("for ever", [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute")], None),
+    ("for a while", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=200)], 200.0),
+    ("for as long as everybody", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=300)], 5.0),
+    ("the shortest counts", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=9),
+                             Toleration(operator="Exists", toleration_seconds=3)], 3.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tolerations", "seconds"), [c[1:] for c in TOLERATIONS], ids=[c[0] for c in TOLERATIONS])
+def test_staying_time(tolerations: list[Toleration], seconds: float | None) -> None:
+    assert staying_time(tolerations, NOT_READY, 5.0) == seconds
+
+
+def test_a_pool_is_spread_over_racks_and_zones() -> None:
+    documents = node_documents(Pool(8, racks=4, zones=2, labels={"gpu": "none"}))
+    nodes = [msgspec.convert(document, Node) for document in documents]
+    assert all(is_simulated(one) for one in nodes)
+    assert nodes[0].metadata.name == "node-00"
+    assert [(one.metadata.labels or {})[RACK] for one in nodes[::2]] == ["rack-0", "rack-1", "rack-2", "rack-3"]
+    assert [(one.metadata.labels or {})[ZONE] for one in nodes[::2]] == ["zone-0", "zone-0", "zone-1", "zone-1"]

@@ -1,0 +1,43 @@
+"""Who belongs to whom, against a version of the same that is too simple to be wrong."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stromboli.kube.objects.catalogue import CONFIG_MAPS
+from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
+from stromboli.local.fakes.ownership import FOREGROUND, ORPHAN, Owned, Ownership
+
+UIDS = st.sampled_from("abcdef")
+CHANGES = st.lists(st.tuples(UIDS, st.none() | st.sets(UIDS, max_size=3)), max_size=30)
+
+
+def owned(uid: str, owners: set[str], **metadata: Any) -> Owned:
+    references = [OwnerReference(uid=owner) for owner in sorted(owners)]
+    return Owned(CONFIG_MAPS, ObjectMeta(name=uid, uid=uid, owner_references=references, **metadata))
+
+
+@given(CHANGES)
+def test_dependents_are_those_that_name_an_owner_now(changes: list[tuple[str, set[str] | None]]) -> None:
+    ownership, simple = Ownership(), dict[str, set[str]]()
+    for uid, owners in changes:
+        if owners is None:
+            ownership.remove(uid)
+            simple.pop(uid, None)
+        else:
+            ownership.apply(owned(uid, owners))
+            simple[uid] = owners
+    for owner in "abcdef":
+        found = {entry.metadata.uid for entry in ownership.dependents(owner)}
+        assert found == {uid for uid, owners in simple.items() if owner in owners}
+        assert (ownership.get(owner) is not None) == (owner in simple)
+    assert {entry.metadata.uid for entry in ownership.of_kind("", "ConfigMap")} == set(simple)
+
+
+def test_what_an_owner_that_is_deleted_waits_for() -> None:
+    deleting = {"deletion_timestamp": "2027-01-15T08:00:00Z"}
+    assert owned("a", set(), finalizers=[FOREGROUND], **deleting).waits_for_dependents
+    assert owned("a", set(), finalizers=[ORPHAN], **deleting).lets_dependents_go
+    assert not owned("a", set(), finalizers=[FOREGROUND, ORPHAN]).waits_for_dependents
+    assert not owned("a", {"b"}).is_blocking("b")

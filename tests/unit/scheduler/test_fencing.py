@@ -1,0 +1,83 @@
+"""A mark of a later term on a pod makes a leader ask whether it still leads, before it writes anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from stromboli.kube.client.client import Client
+from stromboli.kube.election.leadership import Election, Leadership
+from stromboli.kube.objects.catalogue import LEASES
+from stromboli.local.api_server.server import ApiServer
+from stromboli.scheduler.fencing import Succession
+from tests.testing.kube.waiting import until
+
+#: Renewed so rarely that no renewal comes by itself.
+ELECTION = Election("lease", "default", "me", lease_duration=600.0, renew_deadline=500.0, retry_period=400.0)
+
+
+class Reign:
+    def __init__(self, server: ApiServer) -> None:
+        self.told: list[str] = []
+        self.client = Client(server.connection)
+        self.leadership = Leadership(
+            server.connection, ELECTION, won=lambda: self.told.append("won"), lost=lambda: self.told.append("lost")
+        )
+        self.succession = Succession(self.leadership, time.monotonic)
+
+    async def usurp(self) -> None:
+        """Somebody takes the lease while we believe that it is ours."""
+        spec = {"holderIdentity": "another", "leaseTransitions": 7}
+        await self.client.patch(LEASES, "lease", {"spec": spec})
+
+    @contextlib.asynccontextmanager
+    async def lasting(self) -> AsyncIterator[None]:
+        self.leadership.start()
+        try:
+            async with self.client:
+                await until(self.succession.is_in_charge)
+                yield
+        finally:
+            await asyncio.to_thread(self.leadership.stop)
+
+
+@pytest.fixture
+async def reign() -> AsyncIterator[Reign]:
+    async with ApiServer() as server:
+        reign = Reign(server)
+        async with reign.lasting():
+            yield reign
+
+
+@pytest.mark.parametrize("term", [0, 7])
+async def test_who_still_leads_goes_on(reign: Reign, term: int) -> None:
+    before = reign.leadership.renewed_at
+    reign.succession.saw(term)
+    assert reign.succession.is_in_charge() == (term == 0), "only a later term is worth a question"
+    await until(reign.succession.is_in_charge)
+    assert (reign.leadership.renewed_at > before) == (term == 7)
+    reign.succession.saw(term)
+    assert reign.succession.is_in_charge(), "the same mark is asked about once"
+
+
+async def test_who_has_a_successor_writes_no_more(reign: Reign) -> None:
+    await reign.usurp()
+    assert reign.succession.is_in_charge(), "nobody has told it"
+    reign.succession.saw(7)
+    assert not reign.succession.is_in_charge()
+    await until(lambda: reign.told == ["won", "lost"])
+    assert not reign.succession.is_in_charge()
+
+
+async def test_marks_from_before_our_time_are_no_successors() -> None:
+    """Somebody has deleted the lease: terms are counted from the beginning again."""
+    async with ApiServer() as server:
+        reign = Reign(server)
+        reign.succession.saw(8)
+        async with reign.lasting():
+            reign.succession.saw(8)
+            assert reign.succession.is_in_charge()

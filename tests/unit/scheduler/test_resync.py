@@ -1,0 +1,75 @@
+"""Whoever wants to know what became of a pod is told, and told what is true of this very pod."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from stromboli.binding.retry import Patience
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.objects.pod import Pod
+from stromboli.scheduler.resync import Resync
+from tests.testing.kube.waiting import running, until
+from tests.unit.binding.scripted_client import BROKEN, LOST, MISSING, Scripted, found
+
+IMPATIENT = Patience(shortest=0.0, longest=0.0)
+THERE = found("node-a")
+
+#: The answers to the question, and what is learned.
+ANSWERS: dict[str, tuple[list[Any], Pod | None]] = {
+    "there": ([THERE], THERE),
+    "gone": ([MISSING], None),
+    "another pod of that name": ([found("node-a", "uid-2")], None),
+    "silent, then there": ([LOST, BROKEN, THERE], THERE),
+    "busy for an hour, then there": ([ApiError(429, "TooManyRequests", "later", retry_after=3600.0), THERE], THERE),
+}
+
+
+@pytest.mark.parametrize(("answers", "expected"), ANSWERS.values(), ids=ANSWERS)
+async def test_a_pod_is_asked_about_until_it_is_known_to_be(answers: list[Any], expected: Pod | None) -> None:
+    client, learned = Scripted(get=[*answers]), list[Pod | None]()
+    resync = Resync(client, patience=IMPATIENT)  # type: ignore[arg-type]
+    resync.ask("default", "pod", "uid-1", learned.append)
+    async with running(resync.run()):
+        await until(lambda: learned)
+    assert (learned, resync.waiting, resync.asked) == ([expected], 0, len(answers))
+
+
+async def test_all_who_ask_about_one_pod_are_answered_by_one_question() -> None:
+    client, story = Scripted(get=[THERE]), list[str]()
+    resync = Resync(client, patience=IMPATIENT)  # type: ignore[arg-type]
+    resync.ask("default", "pod", "uid-1", lambda pod: story.append("the bind"))
+    resync.ask("default", "pod", "uid-1", lambda pod: story.append("the eviction"))
+    assert resync.waiting == 1
+    async with running(resync.run()):
+        assert await resync.settle(5.0) == 0
+    assert (story, client.asked) == (["the bind", "the eviction"], ["get"])
+
+
+async def test_who_asks_while_the_question_is_open_is_answered_as_well() -> None:
+    story, go = list[str](), asyncio.Event()
+
+    class Slow:
+        async def get(self, *arguments: Any, **facts: Any) -> Pod:
+            story.append("asked")
+            await go.wait()
+            return THERE
+
+    resync = Resync(Slow(), patience=IMPATIENT)  # type: ignore[arg-type]
+    resync.ask("default", "pod", "uid-1", lambda pod: story.append("the bind"))
+    async with running(resync.run()):
+        await until(lambda: story)
+        resync.ask("default", "pod", "uid-1", lambda pod: story.append("the eviction"))
+        go.set()
+        assert await resync.settle(5.0) == 0
+    assert story == ["asked", "the bind", "the eviction"]
+
+
+async def test_what_is_not_known_in_time_is_counted() -> None:
+    resync = Resync(Scripted(get=[LOST]), patience=IMPATIENT)  # type: ignore[arg-type]
+    resync.ask("default", "pod", "uid-1", lambda pod: None)
+    resync.ask("default", "other", "uid-2", lambda pod: None)
+    async with running(resync.run()):
+        assert await resync.settle(0.01) == 2

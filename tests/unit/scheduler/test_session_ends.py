@@ -1,0 +1,32 @@
+"""A cycle that evicted somebody leaves nothing of itself behind: what people are told is in plain words by then."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import cast
+
+from stromboli.kube.client.client import Client
+from stromboli.scheduler.loop import Scheduler
+from tests.testing.cases.case import configuration, flattened, objects, plugin
+from tests.testing.manifests.builders import gang, nodes, priority_class, queue, running
+from tests.testing.world import policy_of
+
+PREEMPT = configuration("priority", plugin("gang", enablePreemptable=False), "predicates", actions="allocate, preempt")
+FULL = [
+    queue("default"), nodes(1, 1), priority_class("high", 9), running("a", name="old"),
+    gang(1, name="new", priority="high", phase="Inqueue"), gang(1, 5, name="huge", priority="high", phase="Inqueue"),
+]  # fmt: skip
+
+
+async def test_the_next_cycle_is_all_that_is_kept() -> None:
+    scheduler = Scheduler(cast(Client, None), policy_of(PREEMPT))
+    for entry in objects(flattened(FULL)):
+        scheduler.mirror.apply(entry)
+    first = scheduler.cycles.run(scheduler.policy.program)
+    assert (first.evictions, first.session.accounts, first.session.eviction_notes) == (1, None, {})
+    session = weakref.ref(first.session)
+    del first
+    scheduler.cycles.run(scheduler.policy.program)
+    gc.collect()
+    assert session() is None

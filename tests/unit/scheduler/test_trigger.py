@@ -1,0 +1,87 @@
+"""When the next cycle begins, by a clock that is moved by hand."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stromboli.scheduler.trigger import Alarm
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Whoever sleeps moves the clock."""
+    clock = Clock()
+    pause = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        clock.now += seconds
+        await pause(0)
+
+    monkeypatch.setattr("stromboli.scheduler.trigger.asyncio.sleep", sleep)
+    return clock
+
+
+async def test_without_a_ring_time_passes(clock: Clock) -> None:
+    assert await Alarm(clock, debounce=0.02).wait(0.001) is False
+
+
+async def test_a_ring_is_heard_after_a_moment_of_silence(clock: Clock) -> None:
+    alarm = Alarm(clock, debounce=0.02)
+    alarm.ring()
+    assert await alarm.wait(1.0) is True
+    assert clock.now == pytest.approx(0.02)
+    assert await alarm.wait(0.001) is False, "it rings once"
+
+
+async def test_rings_in_a_row_are_one_and_cannot_put_it_off_for_ever(clock: Clock) -> None:
+    alarm = Alarm(clock, debounce=0.02, patience=0.25)
+
+    def ring_again() -> None:
+        alarm.ring()
+        if clock.now < 10:
+            asyncio.get_running_loop().call_soon(ring_again)
+
+    ring_again()
+    assert await alarm.wait(1.0) is True
+    assert 0.25 <= clock.now < 0.3
+    clock.now = 10.0
+    await asyncio.sleep(0)
+
+
+async def test_who_is_cancelled_while_it_rings_is_cancelled() -> None:
+    alarm = Alarm(Clock(), debounce=0.0)
+
+    async def listen() -> None:
+        while True:
+            await alarm.wait(10.0)
+
+    for _ in range(20):
+        task = asyncio.create_task(listen())
+        await asyncio.sleep(0)
+        alarm.ring()
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=30.0)
+        assert done
+        assert task.cancelled()
+
+
+async def test_after_a_long_cycle_it_is_silent_for_a_while_but_not_for_long(clock: Clock) -> None:
+    alarm = Alarm(clock, debounce=0.02, patience=0.25)
+    alarm.rest(0.1)
+    alarm.ring()
+    assert await alarm.wait(1.0) is True
+    assert clock.now == pytest.approx(0.1)
+    alarm.rest(60.0)
+    alarm.ring()
+    assert await alarm.wait(1.0) is True
+    assert clock.now == pytest.approx(0.35), "nobody waits longer than anybody has patience"
