@@ -21,7 +21,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import NAMESPACES, NODES, POD_GROUPS, PODS, QUEUES
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from testbed.assets import assets, find
 from testbed.plane import ControlPlane
 from testbed.real import real_plane
@@ -63,7 +63,7 @@ async def prepare(client: Client, nodes: int) -> list[str]:
     await install_crds(client)
     for queue in standard_queues():
         await client.create(QUEUES, {"metadata": {"name": queue.key}, "spec": {"weight": 1}})
-    documents = node_documents(Pool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"}))
+    documents = node_documents(NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"}))
     for document in documents:
         document["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     await create_nodes(client, documents)

@@ -10,15 +10,15 @@ from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
-from stromboli.kube.objects.cluster import NodeSpec, NodeStatus, Taint
+from stromboli.kube.objects.cluster import KubeTaint, NodeSpec, NodeStatus
 from stromboli.kube.objects.constraints import (
     Affinity,
-    NodeAffinity,
+    KubeNodeAffinity,
+    KubeToleration,
     NodeSelector,
     NodeSelectorTerm,
-    Toleration,
 )
-from stromboli.kube.objects.meta import ObjectMeta, Requirement, Resources
+from stromboli.kube.objects.meta import KubeRequirement, ObjectMeta, Resources
 from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
 from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSpec
 
@@ -26,23 +26,23 @@ TEMPLATES = 50
 _SHAPES = ((32, 128, 8), (64, 256, 8), (96, 384, 8), (16, 64, 0))
 
 
-def node(number: int) -> kube.Node:
+def node(number: int) -> kube.KubeNode:
     cpu, memory, gpus = _SHAPES[number % len(_SHAPES)]
     offered: Resources = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": "110", "ephemeral-storage": "500Gi"}
     if gpus:
         offered["nvidia.com/gpu"] = str(gpus)
     labels = {"pool": f"pool-{number % 10}", "zone": f"zone-{number % 3}", "disk": "ssd" if number % 2 else "hdd"}
-    taints = [Taint(key="dedicated", value="batch", effect="NoSchedule")] if number % 10 == 9 else None
-    return kube.Node(
+    taints = [KubeTaint(key="dedicated", value="batch", effect="NoSchedule")] if number % 10 == 9 else None
+    return kube.KubeNode(
         metadata=ObjectMeta(name=f"node-{number:06}", uid=f"node-{number}", labels=labels),
         spec=NodeSpec(taints=taints),
         status=NodeStatus(allocatable=offered),
     )
 
 
-def plain_node(number: int, cpu: int) -> kube.Node:
+def plain_node(number: int, cpu: int) -> kube.KubeNode:
     offered: Resources = {"cpu": str(cpu), "memory": f"{cpu * 4}Gi", "pods": "1000"}
-    return kube.Node(
+    return kube.KubeNode(
         metadata=ObjectMeta(name=f"node-{number:06}", uid=f"n{number}"), status=NodeStatus(allocatable=offered)
     )
 
@@ -54,14 +54,14 @@ def template(number: int, *, impossible: bool = False) -> PodSpec:
         request["nvidia.com/gpu"] = "1"
     if impossible:
         request["cpu"] = str(1000 + number)
-    avoided = Requirement(key="pool", operator="NotIn", values=[f"pool-{number % 10}"])
+    avoided = KubeRequirement(key="pool", operator="NotIn", values=[f"pool-{number % 10}"])
     terms = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_expressions=[avoided])])
-    tolerated = [Toleration(key="dedicated", operator="Equal", value="batch", effect="NoSchedule")]
+    tolerated = [KubeToleration(key="dedicated", operator="Equal", value="batch", effect="NoSchedule")]
     return PodSpec(
         scheduler_name="stromboli",
         containers=[Container(name="main", resources=ResourceRequirements(requests=dict(request)))],
         node_selector={"disk": "ssd"} if number % 5 == 4 else None,
-        affinity=Affinity(node_affinity=NodeAffinity(required=terms)),
+        affinity=Affinity(node_affinity=KubeNodeAffinity(required=terms)),
         tolerations=tolerated if number % 3 == 0 else None,
     )
 
@@ -113,8 +113,8 @@ def _on(spec: PodSpec, name: str) -> PodSpec:
     return PodSpec(scheduler_name=spec.scheduler_name, containers=spec.containers, node_name=name)
 
 
-def queue(number: int) -> kube.Queue:
-    return kube.Queue(
+def queue(number: int) -> kube.KubeQueue:
+    return kube.KubeQueue(
         metadata=ObjectMeta(name=f"queue-{number:04}", uid=f"queue-{number}"), spec=QueueSpec(weight=1 + number % 4)
     )
 

@@ -76,7 +76,7 @@ def _measured(
 def _owed(nodes: int) -> Iterator[kube.KubeObject]:
     yield from standard_queues()
     for name in ("full", "owed"):
-        yield kube.Queue(metadata=ObjectMeta(name=name, uid=name), spec=QueueSpec(weight=1))
+        yield kube.KubeQueue(metadata=ObjectMeta(name=name, uid=name), spec=QueueSpec(weight=1))
     for number in range(nodes):
         yield _node(number, {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"})
     small: Resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
@@ -108,8 +108,8 @@ def _urgent(nodes: int) -> Iterator[kube.KubeObject]:
         yield from job(f"high-{number:06}", 1, {"cpu": "3", "memory": "500Mi"}, priority="high")
 
 
-def _node(number: int, offered: Resources) -> kube.Node:
-    return kube.Node(
+def _node(number: int, offered: Resources) -> kube.KubeNode:
+    return kube.KubeNode(
         metadata=ObjectMeta(name=f"node-{number:06}", uid=f"node-{number}"), status=NodeStatus(allocatable=offered)
     )
 

@@ -22,7 +22,7 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
 from stromboli.kube.watch.reflector import Reflector
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.local.up.local_cluster import Playground, playground
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
@@ -64,7 +64,7 @@ async def _embedded(parameters: Parameters) -> Result:
 
 @asynccontextmanager
 async def _cluster_of(nodes: int) -> AsyncIterator[Playground]:
-    pool = Pool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
+    pool = NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
     async with playground(Policy(built_in_registry()), pools=[pool]) as running:
         await _until(lambda: len(running.scheduler.cluster.structure.nodes) == nodes)
         yield running
@@ -149,7 +149,7 @@ async def _start(parameters: Parameters) -> Result:
     with embedded_plane() as plane:
         connection = load_kubeconfig(str(plane.kubeconfig))
         async with Client(connection) as client:
-            pool = Pool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
+            pool = NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
             await create_nodes(client, node_documents(pool))
             names = [document["metadata"]["name"] for document in node_documents(pool)]
             await at_once(client.patch(NODES, name, {"spec": {"taints": None}}) for name in names)

@@ -16,7 +16,7 @@ from stromboli.kube.objects.meta import ObjectMeta, Resources
 Parameters = dict[str, int]
 Objects = Iterator[kube.KubeObject]
 #: Puts nodes into so many racks; makes a job wish for a rack of its own.
-Network = Callable[[list[kube.Node], list[int]], Objects]
+Network = Callable[[list[kube.KubeNode], list[int]], Objects]
 Wishing = Callable[[Objects], Objects]
 
 _HALF: Resources = {"cpu": "4"}

@@ -18,15 +18,15 @@ from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.config.configuration import DEFAULT_TEXT, parse_configuration
 from stromboli.core.session.program import Program
 from stromboli.kube.objects.meta import ObjectMeta
-from stromboli.kube.objects.topology import ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
-from stromboli.kube.objects.volcano import NetworkTopology, SubGroupPolicy
+from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, HyperNodeSpec, KubeHyperNode, MemberSelector
+from stromboli.kube.objects.volcano import KubeNetworkTopology, KubeSubGroupPolicy
 
 Parameters = dict[str, int]
 Objects = Iterator[kube.KubeObject]
 
 _PART = "bench/part"
-HARD_RACK = NetworkTopology(mode="hard", highest_tier_allowed=1)
-_SOFT = NetworkTopology(mode="soft")
+HARD_RACK = KubeNetworkTopology(mode="hard", highest_tier_allowed=1)
+_SOFT = KubeNetworkTopology(mode="soft")
 
 
 def topology(parameters: Parameters, runs: int) -> list[Result]:
@@ -93,7 +93,7 @@ def _parts(parameters: Parameters) -> Objects:
     yield from standard_queues()
     parts, size = parameters["parts"], parameters["size"]
     yield from network([clusters.plain_node(number, 2) for number in range(parameters["nodes"])], [parts])
-    policy = SubGroupPolicy(
+    policy = KubeSubGroupPolicy(
         name="part", sub_group_size=size, min_sub_groups=parts, match_label_keys=[_PART], network_topology=HARD_RACK
     )
     for place, entry in enumerate(clusters.job("job", parts * size, clusters.cpu_template())):
@@ -105,14 +105,14 @@ def _parts(parameters: Parameters) -> Objects:
             yield msgspec.structs.replace(entry, metadata=msgspec.structs.replace(entry.metadata, labels=labels))
 
 
-def wishing(wish: NetworkTopology, objects: Objects) -> Objects:
+def wishing(wish: KubeNetworkTopology, objects: Objects) -> Objects:
     for entry in objects:
         if isinstance(entry, kube.PodGroup):
             entry = msgspec.structs.replace(entry, spec=msgspec.structs.replace(entry.spec, network_topology=wish))
         yield entry
 
 
-def network(nodes: list[kube.Node], domains: list[int]) -> Objects:
+def network(nodes: list[kube.KubeNode], domains: list[int]) -> Objects:
     """The nodes, and as many domains of each tier as said: the first number is that of racks."""
     yield from nodes
     kind, members = "Node", [node.metadata.name for node in nodes]
@@ -124,8 +124,8 @@ def network(nodes: list[kube.Node], domains: list[int]) -> Objects:
         kind, members = "HyperNode", names
 
 
-def _domain(name: str, tier: int, kind: str, members: list[str]) -> HyperNode:
+def _domain(name: str, tier: int, kind: str, members: list[str]) -> KubeHyperNode:
     chosen = [
         HyperNodeMember(type=kind, selector=MemberSelector(exact_match=ExactMatch(name=member))) for member in members
     ]
-    return HyperNode(metadata=ObjectMeta(name=name, uid=name), spec=HyperNodeSpec(tier=tier, members=chosen))
+    return KubeHyperNode(metadata=ObjectMeta(name=name, uid=name), spec=HyperNodeSpec(tier=tier, members=chosen))

@@ -19,11 +19,11 @@ from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.pod import PodStatus
-from stromboli.kube.objects.volcano import NetworkTopology
+from stromboli.kube.objects.volcano import KubeNetworkTopology
 
 Parameters = dict[str, int]
 #: Puts nodes into so many racks.
-Network = Callable[[list[kube.Node], list[int]], Iterator[kube.KubeObject]]
+Network = Callable[[list[kube.KubeNode], list[int]], Iterator[kube.KubeObject]]
 
 #: Virtual seconds between two cycles.
 _PACE = 0.05
@@ -32,7 +32,7 @@ _DEMAND = 0.92
 _LARGEST = 20
 _SHORTEST, _LONGEST = 0.2, 1.0
 _CPU = 8
-_WISHES = (NetworkTopology(mode="hard", highest_tier_allowed=1), NetworkTopology(mode="soft"))
+_WISHES = (KubeNetworkTopology(mode="hard", highest_tier_allowed=1), KubeNetworkTopology(mode="soft"))
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.credentials import static_token
 from stromboli.local.api_server.api import Api, Asked
 from stromboli.local.api_server.control_plane import ControlPlane
-from stromboli.local.api_server.errors import Refused
+from stromboli.local.api_server.errors import StatusError
 from stromboli.local.api_server.watches import Watch
 from stromboli.local.http.calls import parse_call
 
@@ -97,7 +97,7 @@ class InMemoryClient(Client):
             raise ApiError(409, "Conflict", "injected")
         try:
             answer = self._api.answer(asked()).body
-        except Refused as refused:
+        except StatusError as refused:
             raise _error(refused) from None
         if write:
             weather.writes.append((write, path))
@@ -122,7 +122,7 @@ class InMemoryClient(Client):
         assert call is not None
         try:
             resource = self._api.resource(call)
-        except Refused as refused:
+        except StatusError as refused:
             raise _error(refused) from None
         return Asked(call, resource, accept, content_type if body else "", body or b"", "stromboli")
 
@@ -133,7 +133,7 @@ class InMemoryClient(Client):
         asked = self._asked("GET", path, params, None, "", "application/json")
         try:
             watch = self._api.watch(asked)
-        except Refused as refused:
+        except StatusError as refused:
             raise _error(refused) from None
         with watch:
             yield self._lines(watch)
@@ -146,7 +146,7 @@ class InMemoryClient(Client):
             watch.wake.clear()
             try:
                 changes = watch.news()
-            except Refused as refused:
+            except StatusError as refused:
                 raise _error(refused) from None
             for change in changes:
                 if (line := watch.line(change)) is not None:
@@ -169,6 +169,6 @@ class SimulatedClient(MarkedClient, InMemoryClient):
         self._point = point
 
 
-def _error(refused: Refused) -> ApiError:
+def _error(refused: StatusError) -> ApiError:
     status = refused.status()
     return ApiError(refused.code, str(status.get("reason", "")), str(status.get("message", "")))

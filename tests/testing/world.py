@@ -33,13 +33,13 @@ from stromboli.kube.client.apply import Applier
 from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.objects.catalogue import EVENTS, NODES, POD_GROUPS, PODS, QUEUES
-from stromboli.kube.objects.event import Event
+from stromboli.kube.objects.event import KubeEvent
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.volcano import PodGroup, Queue
+from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 from stromboli.local.api_server.faults import Faults
 from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.controllers import StandIns
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
@@ -157,7 +157,7 @@ class World:
         if manifest["kind"] == "PriorityClass" and not manifest.get("globalDefault"):
             await until_usable(self.client, metadata["name"])
 
-    async def add_nodes(self, pool: Pool) -> None:
+    async def add_nodes(self, pool: NodePool) -> None:
         for document in node_documents(pool):
             document["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
             created = await self.client.create(NODES, document)
@@ -181,10 +181,10 @@ class World:
     async def group(self, name: str) -> PodGroup | None:
         return await found(self.client.get(POD_GROUPS, name))
 
-    async def queue(self, name: str) -> Queue | None:
+    async def queue(self, name: str) -> KubeQueue | None:
         return await found(self.client.get(QUEUES, name))
 
-    async def events(self, name: str, reason: str = "") -> list[Event]:
+    async def events(self, name: str, reason: str = "") -> list[KubeEvent]:
         listing = await self.client.list(EVENTS)
         about = [event for event in listing.items if event.regarding and event.regarding.name == name]
         return [event for event in about if not reason or event.reason == reason]
@@ -244,10 +244,10 @@ class World:
 
         return await self.until(said, f"PodGroup {name} says {words!r}")
 
-    async def until_told(self, name: str, words: str, reason: str = "") -> Event:
+    async def until_told(self, name: str, words: str, reason: str = "") -> KubeEvent:
         """Wait for an event about an object."""
 
-        async def told() -> Event | None:
+        async def told() -> KubeEvent | None:
             return next((event for event in await self.events(name, reason) if words in (event.note or "")), None)
 
         event = await self.until(told, f"an event about {name} says {words!r}")
@@ -312,7 +312,7 @@ def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> Policy:
 
 @contextlib.asynccontextmanager
 async def living(
-    *pools: Pool,
+    *pools: NodePool,
     policy: Policy | None = None,
     bare: bool = False,
     starts: bool = True,
@@ -351,6 +351,6 @@ async def _running(parts: Sequence[Awaitable[None]]) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def cpus(count: int, cpu: int = 4, **facts: Any) -> Pool:
+def cpus(count: int, cpu: int = 4, **facts: Any) -> NodePool:
     """Equal nodes node-00, node-01, ... with so many cpus each."""
-    return Pool(count, resources={"cpu": str(cpu), "memory": "64Gi", "pods": "110"}, **facts)
+    return NodePool(count, resources={"cpu": str(cpu), "memory": "64Gi", "pods": "110"}, **facts)

@@ -34,7 +34,7 @@ class Unanswered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AccessQuestion:
     """Who wants to use what. Groups and the like have a say in what people may do."""
 
     user: bytes
@@ -56,12 +56,12 @@ class Authorisation:
         self._ttl = ttl
         self._clock = clock
         self._told = told
-        self._answers: OrderedDict[_Asked, tuple[float, bool]] = OrderedDict()
-        self._pending: dict[_Asked, asyncio.Task[bool]] = {}
+        self._answers: OrderedDict[_AccessQuestion, tuple[float, bool]] = OrderedDict()
+        self._pending: dict[_AccessQuestion, asyncio.Task[bool]] = {}
 
     async def may_use(self, user: User, queue: str) -> bool:
         """Raises Unanswered."""
-        asked = _Asked(msgspec.json.encode(user, order="sorted"), queue)
+        asked = _AccessQuestion(msgspec.json.encode(user, order="sorted"), queue)
         until, answer = self._answers.get(asked, (0.0, False))
         if self._clock() < until:
             return answer
@@ -71,17 +71,17 @@ class Authorisation:
             task.add_done_callback(lambda done: self._done(asked, done))
         return await asyncio.shield(task)
 
-    def _done(self, asked: _Asked, task: asyncio.Task[bool]) -> None:
+    def _done(self, asked: _AccessQuestion, task: asyncio.Task[bool]) -> None:
         """Whoever asked may be gone by now, so that what went wrong is looked at here as well."""
         self._pending.pop(asked, None)
         if not task.cancelled():
             task.exception()
 
-    async def _ask(self, asked: _Asked, user: User, queue: str) -> bool:
+    async def _ask(self, asked: _AccessQuestion, user: User, queue: str) -> bool:
         body = msgspec.json.encode(access_review(user, queue))
         try:
             answer = await self._client.request("POST", _PATH, body=body, timeout=_SECONDS_TO_ANSWER)
-            allowed = msgspec.json.decode(answer, type=_Answer).status.allowed
+            allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
         except (RequestFailed, msgspec.DecodeError) as error:
             self._told("unanswered")
             _log.warning("nobody says whether %s may use queue %s: %s", user.username, queue, error)
@@ -90,19 +90,19 @@ class Authorisation:
         self._remember(asked, allowed)
         return allowed
 
-    def _remember(self, asked: _Asked, allowed: bool) -> None:
+    def _remember(self, asked: _AccessQuestion, allowed: bool) -> None:
         self._answers[asked] = (self._clock() + self._ttl, allowed)
         self._answers.move_to_end(asked)
         while len(self._answers) > _MOST_REMEMBERED:
             self._answers.popitem(last=False)
 
 
-class _Status(msgspec.Struct):
+class _AccessReviewStatus(msgspec.Struct):
     allowed: bool = False
 
 
-class _Answer(msgspec.Struct):
-    status: _Status = msgspec.field(default_factory=_Status)
+class _AccessReview(msgspec.Struct):
+    status: _AccessReviewStatus = msgspec.field(default_factory=_AccessReviewStatus)
 
 
 def access_review(user: User, queue: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from stromboli.admission.server import MUTATE, VALIDATE
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, QUEUE_NAMES
 from stromboli.kube.objects import native, volcano
-from stromboli.kube.objects.topology import HyperNode, Topology
+from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
 
 Document = dict[str, Any]
 
@@ -139,8 +139,8 @@ _PODS = (_resources("", "v1", "pods"),)
 _POD_GROUPS = (_resources(volcano.GROUP, "v1beta1", "podgroups"), _resources(native.GROUP, "*", "podgroups"))
 _QUEUES = (_resources(volcano.GROUP, "v1beta1", "queues"),)
 _NETWORKS = (
-    _resources(HyperNode.group, "v1alpha1", "hypernodes"),
-    _resources(Topology.group, "v1alpha1", "topologies"),
+    _resources(KubeHyperNode.group, "v1alpha1", "hypernodes"),
+    _resources(KubeTopology.group, "v1alpha1", "topologies"),
 )
 _WORKLOADS = (
     _resources("apps", "v1", "deployments", "replicasets", "statefulsets", "daemonsets"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stromboli import kube
-from stromboli.admission.facts import NAMESPACE_QUEUE, Facts, Terms
+from stromboli.admission.facts import NAMESPACE_QUEUE, AdmissionPolicy, Facts
 from stromboli.admission.json_patch import Operation, patch_between
 from stromboli.admission.pods import is_meant_for_us
 from stromboli.admission.requests import Document, Request
@@ -20,7 +20,7 @@ from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 
 
-def patch_for(request: Request, facts: Facts, terms: Terms) -> list[Operation]:
+def patch_for(request: Request, facts: Facts, terms: AdmissionPolicy) -> list[Operation]:
     """What is to be changed about an object that is created; nothing about one that makes no sense."""
     document = request.object
     if document is None or request.operation != "CREATE" or request.sub_resource:
@@ -33,7 +33,7 @@ def patch_for(request: Request, facts: Facts, terms: Terms) -> list[Operation]:
     return patch_between(document, changed)
 
 
-def _fill_in(request: Request, document: Document, facts: Facts, terms: Terms) -> None:
+def _fill_in(request: Request, document: Document, facts: Facts, terms: AdmissionPolicy) -> None:
     match request.kind.group, request.kind.kind:
         case ("", "Pod"):
             _fill_pod(typed(request, document, kube.Pod), document, terms)
@@ -42,13 +42,13 @@ def _fill_in(request: Request, document: Document, facts: Facts, terms: Terms) -
             if queue := _queue_for(group.spec.queue, group.metadata, facts, terms):
                 _map(document, "spec")["queue"] = queue
         case (native.GROUP, "PodGroup"):
-            metadata = typed(request, document, native.PodGroup).metadata
+            metadata = typed(request, document, native.NativePodGroup).metadata
             queue = facts.queue_of_namespace(metadata.namespace)
             if queue and not _told(metadata):
                 _map(_map(document, "metadata"), "annotations")[NAMESPACE_QUEUE] = queue
 
 
-def _queue_for(given: str | None, metadata: kube.ObjectMeta, facts: Facts, terms: Terms) -> str:
+def _queue_for(given: str | None, metadata: kube.ObjectMeta, facts: Facts, terms: AdmissionPolicy) -> str:
     """The queue of a group that names none; empty for one that does. The definition of the kind has written `default`
     into those that say nothing, so that nobody can tell them from those that say so.
     """
@@ -61,7 +61,7 @@ def _told(metadata: kube.ObjectMeta) -> str:
     return queue_told(metadata.annotations or {}, metadata.labels or {})
 
 
-def _fill_pod(pod: kube.Pod, document: Document, terms: Terms) -> None:
+def _fill_pod(pod: kube.Pod, document: Document, terms: AdmissionPolicy) -> None:
     if is_meant_for_us(pod, terms):
         _map(document, "spec")["schedulerName"] = terms.scheduler_names[0]
     elif pod.spec.scheduler_name not in terms.scheduler_names:

@@ -27,13 +27,13 @@ TRUSTED_GROUPS = ("system:masters", "system:serviceaccounts:kube-system")
 class Facts:
     """The objects of the cluster by name, or by namespace and name, as far as they are known."""
 
-    queues: Mapping[str, kube.Queue] = field(default_factory=dict)
+    queues: Mapping[str, kube.KubeQueue] = field(default_factory=dict)
     #: Both kinds, by the keys of their jobs.
     groups: Mapping[str, kube.PodGroup] = field(default_factory=dict)
     namespaces: Mapping[str, kube.Namespace] = field(default_factory=dict)
     priority_classes: Mapping[str, kube.PriorityClass] = field(default_factory=dict)
 
-    def with_queues(self, found: Mapping[str, kube.Queue | None]) -> Facts:
+    def with_queues(self, found: Mapping[str, kube.KubeQueue | None]) -> Facts:
         """With queues as they have just been read; None for one that is not there."""
         known = {**self.queues, **found}
         return replace(self, queues={name: queue for name, queue in known.items() if queue is not None})
@@ -45,7 +45,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class AdmissionPolicy:
     """What the administrator has chosen."""
 
     #: Who reads pods with these names schedules them here; the first is given to pods that are meant for us.

@@ -22,7 +22,7 @@ from stromboli.kube.objects.catalogue import (
 from stromboli.kube.watch.informer import Informer
 
 
-class Sight:
+class AdmissionLister:
     """One watch per kind that a rule asks about."""
 
     def __init__(self, client: Client) -> None:
@@ -68,8 +68,8 @@ class Sight:
             priority_classes=self._classes.objects,
         )
 
-    def _native_changed(self, old: native.PodGroup | None, new: native.PodGroup | None) -> None:
-        group = new or old or native.PodGroup()
+    def _native_changed(self, old: native.NativePodGroup | None, new: native.NativePodGroup | None) -> None:
+        group = new or old or native.NativePodGroup()
         key = native_key(group.metadata.namespace, group.metadata.name)
         if new is None:
             self._native_groups.pop(key, None)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stromboli import kube
-from stromboli.admission.facts import FROZEN_FIELDS, Facts, Terms
+from stromboli.admission.facts import FROZEN_FIELDS, AdmissionPolicy, Facts
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import entering, prioritised, using
-from stromboli.admission.verdict import GOOD, Fault, Verdict, forbidden, invalid, refused, warned
+from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, forbidden, invalid, refused, warned
 from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, Priorities, job_spec, queue_name_of
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.kube.objects import volcano
@@ -18,13 +18,15 @@ _CLASS = "spec.priorityClassName"
 _STANDARD_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
-def group_sense(group: kube.PodGroup, facts: Facts, terms: Terms) -> Verdict:
+def group_sense(group: kube.PodGroup, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     """What is wrong with a group, whoever asks for it."""
     wishes = (_topology(place, wish) for place, wish in _wishes(group.spec))
     return _readable(group, terms).plus(*wishes, _sums(group.spec), _class(group, facts))
 
 
-def group_step(before: kube.PodGroup | None, group: kube.PodGroup, user: User, facts: Facts, terms: Terms) -> Verdict:
+def group_step(
+    before: kube.PodGroup | None, group: kube.PodGroup, user: User, facts: Facts, terms: AdmissionPolicy
+) -> AdmissionVerdict:
     """Whether this user may make the group, or what it is out of what it was."""
     queue, verdict = queue_name_of(group, terms.default_queue), GOOD
     if before is None or queue_name_of(before, terms.default_queue) != queue:
@@ -37,13 +39,13 @@ def group_step(before: kube.PodGroup | None, group: kube.PodGroup, user: User, f
     return verdict
 
 
-def _readable(group: kube.PodGroup, terms: Terms) -> Verdict:
+def _readable(group: kube.PodGroup, terms: AdmissionPolicy) -> AdmissionVerdict:
     """As the scheduler reads it."""
     fault = job_spec(group, ResourceAxis(), Priorities({}), terms.default_queue).fault
-    return refused(Fault(fault.removeprefix(f"PodGroup {group.key}: "))) if fault else GOOD
+    return refused(Violation(fault.removeprefix(f"PodGroup {group.key}: "))) if fault else GOOD
 
 
-def _wishes(spec: volcano.PodGroupSpec) -> Iterator[tuple[str, volcano.NetworkTopology]]:
+def _wishes(spec: volcano.PodGroupSpec) -> Iterator[tuple[str, volcano.KubeNetworkTopology]]:
     if spec.network_topology is not None:
         yield "spec.networkTopology", spec.network_topology
     for place, policy in enumerate(spec.sub_group_policy or ()):
@@ -51,14 +53,14 @@ def _wishes(spec: volcano.PodGroupSpec) -> Iterator[tuple[str, volcano.NetworkTo
             yield f"spec.subGroupPolicy[{place}].networkTopology", policy.network_topology
 
 
-def _topology(field: str, wish: volcano.NetworkTopology) -> Verdict:
+def _topology(field: str, wish: volcano.KubeNetworkTopology) -> AdmissionVerdict:
     """Definitions of the kind refuse this, too, where they are ours; Volcano's older ones do not."""
     if wish.highest_tier_allowed is not None and wish.highest_tier_name:
         return invalid(field, "a tier has a number or a name", "keep highestTierAllowed or highestTierName, not both")
     return GOOD
 
 
-def _sums(spec: volcano.PodGroupSpec) -> Verdict:
+def _sums(spec: volcano.PodGroupSpec) -> AdmissionVerdict:
     """A group that is content with fewer members than its parts need says two different things."""
     minimum, verdict = spec.min_member or 0, GOOD
     needed = sum((policy.min_sub_groups or 0) * (policy.sub_group_size or 1) for policy in spec.sub_group_policy or ())
@@ -80,14 +82,14 @@ def _sums(spec: volcano.PodGroupSpec) -> Verdict:
     return verdict
 
 
-def _class(group: kube.PodGroup, facts: Facts) -> Verdict:
+def _class(group: kube.PodGroup, facts: Facts) -> AdmissionVerdict:
     name = group.spec.priority_class_name
     if not name or name in facts.priority_classes or name in _STANDARD_CLASSES:
         return GOOD
     return warned(f"{_CLASS}: priority class {name!r} does not exist yet; the default priority holds")
 
 
-def _changed(before: kube.PodGroup, after: kube.PodGroup, terms: Terms) -> Iterator[Verdict]:
+def _changed(before: kube.PodGroup, after: kube.PodGroup, terms: AdmissionPolicy) -> Iterator[AdmissionVerdict]:
     """What decided about the place of a group in line, and who may take its place, is not turned round afterwards."""
     for field, one, other in (
         ("spec.queue", queue_name_of(before, terms.default_queue), queue_name_of(after, terms.default_queue)),

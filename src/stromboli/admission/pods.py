@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stromboli import kube
-from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, Facts, Terms
+from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, AdmissionPolicy, Facts
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import entering, prioritised, using
-from stromboli.admission.verdict import GOOD, Fault, Verdict, forbidden, invalid, refused
+from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, forbidden, invalid, refused
 from stromboli.cluster.objects.pod_groups.pod_groups import (
     GROUP_NAME,
     PREEMPTABLE,
@@ -30,11 +30,11 @@ NAMESPACE_FIELD = "metadata.namespace"
 _CLASS = "spec.priorityClassName"
 
 
-def is_ours(pod: kube.Pod, terms: Terms) -> bool:
+def is_ours(pod: kube.Pod, terms: AdmissionPolicy) -> bool:
     return pod.spec.scheduler_name in terms.scheduler_names or is_meant_for_us(pod, terms)
 
 
-def is_meant_for_us(pod: kube.Pod, terms: Terms) -> bool:
+def is_meant_for_us(pod: kube.Pod, terms: AdmissionPolicy) -> bool:
     """Whether a pod names a group or a queue, and no scheduler that would read it."""
     if not terms.assigns_scheduler or pod.spec.scheduler_name not in NOBODY:
         return False
@@ -42,15 +42,17 @@ def is_meant_for_us(pod: kube.Pod, terms: Terms) -> bool:
     return bool(annotations.get(GROUP_NAME) or queue_told(annotations, labels))
 
 
-def pod_sense(pod: kube.Pod, document: Mapping[str, Any], terms: Terms) -> Verdict:
+def pod_sense(pod: kube.Pod, document: Mapping[str, Any], terms: AdmissionPolicy) -> AdmissionVerdict:
     """What is wrong with a pod, whoever asks for it; what plugins of the binder look at is the manifest."""
     if not is_ours(pod, terms):
         return GOOD
     plugins = (problem for plugin in terms.plugins for problem in plugin.validate(document))
-    return _group(pod).plus(_request(pod), *(refused(Fault(problem)) for problem in plugins))
+    return _group(pod).plus(_request(pod), *(refused(Violation(problem)) for problem in plugins))
 
 
-def pod_step(before: kube.Pod | None, pod: kube.Pod, user: User, facts: Facts, terms: Terms) -> Verdict:
+def pod_step(
+    before: kube.Pod | None, pod: kube.Pod, user: User, facts: Facts, terms: AdmissionPolicy
+) -> AdmissionVerdict:
     """Whether this user may make the pod, or what it is out of what it was."""
     if not is_ours(pod, terms):
         return GOOD
@@ -77,7 +79,7 @@ def place_told(pod: kube.Pod) -> tuple[str, str]:
     return next(told, ("", ""))
 
 
-def _group(pod: kube.Pod) -> Verdict:
+def _group(pod: kube.Pod) -> AdmissionVerdict:
     named = (pod.metadata.annotations or {}).get(GROUP_NAME, "")
     if "/" not in named:
         return GOOD
@@ -85,15 +87,15 @@ def _group(pod: kube.Pod) -> Verdict:
     return invalid(GROUP_FIELD, message, "name a group by its name alone")
 
 
-def _request(pod: kube.Pod) -> Verdict:
+def _request(pod: kube.Pod) -> AdmissionVerdict:
     try:
         pod_request(pod, ResourceAxis())
     except ValueError as error:
-        return refused(Fault(str(error)))
+        return refused(Violation(str(error)))
     return GOOD
 
 
-def _owner(pod: kube.Pod, user: User, terms: Terms) -> Verdict:
+def _owner(pod: kube.Pod, user: User, terms: AdmissionPolicy) -> AdmissionVerdict:
     """A pod is put into the queue of its owner, so that nobody but controllers makes pods for one."""
     owner = controlling_owner(pod)
     if owner is None or not terms.checks(AUTHORISATION, user) or not inherits_annotations(owner):
@@ -102,7 +104,7 @@ def _owner(pod: kube.Pod, user: User, terms: Terms) -> Verdict:
     return forbidden("metadata.ownerReferences", message, "leave the owner out, or let the controller make the pod")
 
 
-def _line(pod: kube.Pod, user: User, facts: Facts, terms: Terms) -> Verdict:
+def _line(pod: kube.Pod, user: User, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     """The queue that a new pod comes into: that of its group, or the one that it names itself."""
     key, owner = job_key_of(pod), controlling_owner(pod)
     group = facts.groups.get(key or f"{pod.metadata.namespace}/{group_name(pod)}") if key or owner else None
@@ -117,12 +119,12 @@ def _line(pod: kube.Pod, user: User, facts: Facts, terms: Terms) -> Verdict:
     return entering(queue, field, facts).plus(_use(queue, field, pod, user, facts, terms))
 
 
-def _use(queue: str, field: str, pod: kube.Pod, user: User, facts: Facts, terms: Terms) -> Verdict:
+def _use(queue: str, field: str, pod: kube.Pod, user: User, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     name = pod.spec.priority_class_name or ""
     return using(queue, field, user, terms).plus(prioritised(name, _CLASS, queue, user, facts, terms))
 
 
-def _changed(before: kube.Pod, after: kube.Pod) -> Iterator[Verdict]:
+def _changed(before: kube.Pod, after: kube.Pod) -> Iterator[AdmissionVerdict]:
     """A pod that has no group yet may be given one; nothing else about its place in line changes."""
     for part, keys in (
         ("annotations", (GROUP_NAME, *QUEUE_NAMES, PREEMPTABLE)),

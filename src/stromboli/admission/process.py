@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from stromboli.admission.authorisation import Authorisation
-from stromboli.admission.facts import Terms
-from stromboli.admission.lister import Sight
+from stromboli.admission.facts import AdmissionPolicy
+from stromboli.admission.lister import AdmissionLister
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.reviewer import Reviewer
 from stromboli.admission.server import Server
@@ -33,7 +33,7 @@ class AdmissionSettings:
     """What the process needs to know."""
 
     connect: Callable[[], Connection]
-    terms: Terms
+    terms: AdmissionPolicy
     address: Address
     certificate_file: str
     key_file: str
@@ -57,7 +57,7 @@ async def run_admission(settings: AdmissionSettings) -> None:
         metrics, health, metrics_address=settings.metrics_address, health_address=settings.health_address
     )
     async with Client(settings.connect()) as client:
-        sight = Sight(client)
+        sight = AdmissionLister(client)
         heartbeat, staying = Heartbeat("the loop that answers", STUCK, time.monotonic), Milestone("")
         health.check_alive("loop", heartbeat)
         health.check_ready("watches", sight.missing)
@@ -71,7 +71,11 @@ async def run_admission(settings: AdmissionSettings) -> None:
 
 
 async def _serve(
-    server: Server, certificate: Certificate, sight: Sight, wanted: Address, *beside: Coroutine[None, None, None]
+    server: Server,
+    certificate: Certificate,
+    sight: AdmissionLister,
+    wanted: Address,
+    *beside: Coroutine[None, None, None],
 ) -> None:
     """Until the first of those who work beside it is done; the watches go on until the last answer was given."""
     work = [asyncio.create_task(each) for each in (sight.run(), certificate.follow(), *beside)]
@@ -103,7 +107,7 @@ async def _beat(heartbeat: Heartbeat) -> None:
         await asyncio.sleep(1)
 
 
-async def _tell_when_ready(sight: Sight) -> None:
+async def _tell_when_ready(sight: AdmissionLister) -> None:
     """Before everything was listed, nobody is answered."""
     await sight.listed()
     log.info("ready")

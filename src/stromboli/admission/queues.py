@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 
 from stromboli import kube
-from stromboli.admission.facts import PRIORITY_CLASSES, Facts, Terms
+from stromboli.admission.facts import PRIORITY_CLASSES, AdmissionPolicy, Facts
 from stromboli.admission.tenancy import classes_of
-from stromboli.admission.verdict import GOOD, Fault, Verdict, invalid, refused
+from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, invalid, refused
 from stromboli.cluster.objects.queues import misplaced, queue_of
 from stromboli.core.model.queues.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
 from stromboli.core.model.resources.resources import Request, ResourceAxis
@@ -24,13 +24,13 @@ _BOUNDS = (
 )
 
 
-def review_queue(queue: kube.Queue, facts: Facts) -> Verdict:
+def review_queue(queue: kube.KubeQueue, facts: Facts) -> AdmissionVerdict:
     """A queue that is to be stored, among all the others."""
     axis = ResourceAxis()
     try:
         entry = queue_of(queue, axis)
     except ValueError as error:
-        return refused(Fault(str(error)))
+        return refused(Violation(str(error)))
     others = _readable(facts, axis) | {entry.name: entry}
     return GOOD.plus(
         _place(entry, others),
@@ -42,7 +42,7 @@ def review_queue(queue: kube.Queue, facts: Facts) -> Verdict:
     )
 
 
-def review_deletion(name: str, facts: Facts, terms: Terms) -> Verdict:
+def review_deletion(name: str, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     if name in (ROOT, terms.default_queue):
         return invalid(_NAME, f"queue {name!r} is needed by everybody", "close it if it shall take no work")
     children = sorted(other for other, queue in facts.queues.items() if queue.spec.parent == name and other != name)
@@ -50,7 +50,7 @@ def review_deletion(name: str, facts: Facts, terms: Terms) -> Verdict:
         shown = ", ".join(children[:3]) + (f" and {len(children) - 3} more" if len(children) > 3 else "")
         remedy = "delete them first, or give them another parent"
         return refused(
-            *(Fault(f"{_NAME}: queues lie below it: {shown}; {remedy}", queue=child) for child in children[:3])
+            *(Violation(f"{_NAME}: queues lie below it: {shown}; {remedy}", queue=child) for child in children[:3])
         )
     return GOOD
 
@@ -66,7 +66,7 @@ def _readable(facts: Facts, axis: ResourceAxis) -> dict[str, Queue]:
     return entries
 
 
-def _place(entry: Queue, queues: Mapping[str, Queue]) -> Verdict:
+def _place(entry: Queue, queues: Mapping[str, Queue]) -> AdmissionVerdict:
     if entry.name == ROOT:
         if entry.parent in ("", ROOT):
             return GOOD
@@ -76,10 +76,10 @@ def _place(entry: Queue, queues: Mapping[str, Queue]) -> Verdict:
     fault = misplaced(queues).get(entry.name)
     if fault is None:
         return _depth(entry, queues)
-    return refused(Fault(f"{fault}; name another, or leave it empty", queue=entry.parent))
+    return refused(Violation(f"{fault}; name another, or leave it empty", queue=entry.parent))
 
 
-def _depth(entry: Queue, queues: Mapping[str, Queue]) -> Verdict:
+def _depth(entry: Queue, queues: Mapping[str, Queue]) -> AdmissionVerdict:
     """Every cycle walks from each queue up to the root."""
     above, levels = queues.get(entry.parent), 1
     while above is not None and levels <= MOST_LEVELS:
@@ -89,7 +89,7 @@ def _depth(entry: Queue, queues: Mapping[str, Queue]) -> Verdict:
     return invalid(_PARENT, f"the queue would lie more than {MOST_LEVELS} levels deep", "name one nearer to the root")
 
 
-def _promises(entry: Queue, axis: ResourceAxis) -> Iterator[Verdict]:
+def _promises(entry: Queue, axis: ResourceAxis) -> Iterator[AdmissionVerdict]:
     for field, promise, bound_field, bound in _BOUNDS:
         promised, most = getattr(entry, promise), dict(getattr(entry, bound))
         for dimension, amount in promised:
@@ -100,7 +100,7 @@ def _promises(entry: Queue, axis: ResourceAxis) -> Iterator[Verdict]:
                 yield invalid(f"{field}.{name}", words, "lower it, or raise the other")
 
 
-def _below(parent: Queue | None, queues: Mapping[str, Queue], axis: ResourceAxis) -> Verdict:
+def _below(parent: Queue | None, queues: Mapping[str, Queue], axis: ResourceAxis) -> AdmissionVerdict:
     """Queues cannot all be guaranteed more than the queue above them may ever use."""
     if parent is None or not parent.capability:
         return GOOD
@@ -125,7 +125,7 @@ def _sum(amounts: Iterator[Request]) -> dict[int, int]:
     return sums
 
 
-def _hierarchy(queue: kube.Queue) -> Verdict:
+def _hierarchy(queue: kube.KubeQueue) -> AdmissionVerdict:
     """Where a queue stands for hierarchical shares, and what each level weighs, have one part per level."""
     annotations = queue.metadata.annotations or {}
     path, weights = annotations.get(HIERARCHY, ""), annotations.get(HIERARCHY_WEIGHTS, "")
@@ -149,7 +149,7 @@ def _is_weight(text: str) -> bool:
         return False
 
 
-def _classes(queue: kube.Queue) -> Verdict:
+def _classes(queue: kube.KubeQueue) -> AdmissionVerdict:
     if any(" " in name for name in classes_of(queue) or ()):
         field = f"metadata.annotations[{PRIORITY_CLASSES}]"
         return invalid(field, "names of priority classes have no blanks", "put commas between them")

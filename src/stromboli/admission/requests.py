@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from stromboli.admission.verdict import Verdict
+from stromboli.admission.verdict import AdmissionVerdict
 from stromboli.kube.manifests.errors import printable
 from stromboli.kube.objects.meta import Wire
 
@@ -79,7 +79,7 @@ def read_review(body: bytes) -> Request:
     return review.request
 
 
-def answer_verdict(request: Request, verdict: Verdict) -> bytes:
+def answer_verdict(request: Request, verdict: AdmissionVerdict) -> bytes:
     """What the API server is told about a request that was looked at."""
     response: Document = {"uid": request.uid, "allowed": verdict.is_allowed}
     if not verdict.is_allowed:

@@ -11,25 +11,25 @@ from dataclasses import replace
 from typing import TypeVar
 
 from stromboli import kube
-from stromboli.admission.facts import Facts, Terms
+from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.pod_groups import group_sense, group_step
 from stromboli.admission.pods import pod_sense, pod_step
 from stromboli.admission.queues import review_deletion, review_queue
 from stromboli.admission.requests import Document, Request
 from stromboli.admission.topology import review_hyper_node, review_topology
-from stromboli.admission.verdict import GOOD, Fault, Verdict, refused
+from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, refused
 from stromboli.admission.workloads import VOLCANO_JOB, WORKLOADS, templates_of, workload_sense, workload_step
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.kinds import as_type
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.kube.objects.topology import HyperNode, Topology
+from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
 
 T = TypeVar("T", bound=TopLevel)
 
 
-def review(request: Request, facts: Facts, terms: Terms) -> Verdict:
+def review(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     """What is wrong with a request. An object of a kind that nothing is known about is allowed."""
     rule = _RULES.get((request.kind.group, request.kind.kind))
     if rule is None or request.sub_resource or request.operation not in _OPERATIONS or _is_going(request):
@@ -38,7 +38,7 @@ def review(request: Request, facts: Facts, terms: Terms) -> Verdict:
         verdict = rule(request, facts, terms)
     except ObjectError as error:
         words = f"{error.field}: {error.message}; {error.remedy}" if error.field else f"{error.message}; {error.remedy}"
-        verdict = refused(Fault(words))
+        verdict = refused(Violation(words))
     return replace(verdict, subject=subject_of(request))
 
 
@@ -74,15 +74,17 @@ def _metadata(document: Document) -> Mapping[str, object]:
 # -- by kind ----------------------------------------------------------------------------------------------------------
 
 
-def _pod_group(request: Request, facts: Facts, terms: Terms) -> Verdict:
+def _pod_group(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     return _any_group(request, facts, terms, lambda document: typed(request, document, volcano.PodGroup))
 
 
-def _native_group(request: Request, facts: Facts, terms: Terms) -> Verdict:
-    return _any_group(request, facts, terms, lambda document: as_group(typed(request, document, native.PodGroup)))
+def _native_group(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+    return _any_group(request, facts, terms, lambda document: as_group(typed(request, document, native.NativePodGroup)))
 
 
-def _any_group(request: Request, facts: Facts, terms: Terms, read: Callable[[Document], kube.PodGroup]) -> Verdict:
+def _any_group(
+    request: Request, facts: Facts, terms: AdmissionPolicy, read: Callable[[Document], kube.PodGroup]
+) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return GOOD
     group, before = read(request.document), _known(_before(request), read)
@@ -92,23 +94,23 @@ def _any_group(request: Request, facts: Facts, terms: Terms, read: Callable[[Doc
     return sense.plus(group_step(before, group, request.user_info, facts, terms))
 
 
-def _queue(request: Request, facts: Facts, terms: Terms) -> Verdict:
+def _queue(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return review_deletion(request.name, facts, terms)
-    verdict = review_queue(typed(request, request.document, kube.Queue), facts)
-    before = _known(_before(request), lambda document: typed(request, document, kube.Queue))
+    verdict = review_queue(typed(request, request.document, kube.KubeQueue), facts)
+    before = _known(_before(request), lambda document: typed(request, document, kube.KubeQueue))
     return verdict if before is None else verdict.beyond(review_queue(before, facts))
 
 
-def _hyper_node(request: Request, facts: Facts, terms: Terms) -> Verdict:
-    return _alone(request, HyperNode, review_hyper_node)
+def _hyper_node(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+    return _alone(request, KubeHyperNode, review_hyper_node)
 
 
-def _topology(request: Request, facts: Facts, terms: Terms) -> Verdict:
-    return _alone(request, Topology, review_topology)
+def _topology(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+    return _alone(request, KubeTopology, review_topology)
 
 
-def _alone(request: Request, kind: type[T], rule: Callable[[T], Verdict]) -> Verdict:
+def _alone(request: Request, kind: type[T], rule: Callable[[T], AdmissionVerdict]) -> AdmissionVerdict:
     """Of an object that is judged by itself."""
     if request.operation == "DELETE":
         return GOOD
@@ -117,7 +119,7 @@ def _alone(request: Request, kind: type[T], rule: Callable[[T], Verdict]) -> Ver
     return verdict if before is None else verdict.beyond(rule(before))
 
 
-def _pod(request: Request, facts: Facts, terms: Terms) -> Verdict:
+def _pod(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return GOOD
     pod = typed(request, request.document, kube.Pod)
@@ -128,7 +130,7 @@ def _pod(request: Request, facts: Facts, terms: Terms) -> Verdict:
     return sense.plus(pod_step(before, pod, request.user_info, facts, terms))
 
 
-def _workload(request: Request, facts: Facts, terms: Terms) -> Verdict:
+def _workload(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return GOOD
     kind, old = (request.kind.group, request.kind.kind), _before(request)
@@ -160,12 +162,12 @@ def _known(document: Document | None, read: Callable[[Document], V]) -> V | None
 
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE")
-_RULES: dict[tuple[str, str], Callable[[Request, Facts, Terms], Verdict]] = {
+_RULES: dict[tuple[str, str], Callable[[Request, Facts, AdmissionPolicy], AdmissionVerdict]] = {
     (volcano.GROUP, "PodGroup"): _pod_group,
     (native.GROUP, "PodGroup"): _native_group,
     (volcano.GROUP, "Queue"): _queue,
-    (HyperNode.group, "HyperNode"): _hyper_node,
-    (Topology.group, "Topology"): _topology,
+    (KubeHyperNode.group, "HyperNode"): _hyper_node,
+    (KubeTopology.group, "Topology"): _topology,
     ("", "Pod"): _pod,
     VOLCANO_JOB: _workload,
     **dict.fromkeys(WORKLOADS, _workload),

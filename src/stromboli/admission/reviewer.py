@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from stromboli import kube
 from stromboli.admission.authorisation import Authorisation, Unanswered
 from stromboli.admission.defaults import patch_for
-from stromboli.admission.facts import Facts, Terms
+from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.json_patch import Operation
 from stromboli.admission.requests import Request
 from stromboli.admission.review import review
-from stromboli.admission.verdict import Fault, Use, Verdict
+from stromboli.admission.verdict import AdmissionVerdict, QueueUse, Violation
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import QUEUES
@@ -30,12 +30,12 @@ _log = logging.getLogger("stromboli.admission")
 class Reviewer:
     client: Client
     facts: Callable[[], Facts]
-    terms: Terms
+    terms: AdmissionPolicy
     authorisation: Authorisation
     #: What holds when nobody says whether a queue may be used.
     allows_unanswered: bool = False
 
-    async def review(self, request: Request) -> Verdict:
+    async def review(self, request: Request) -> AdmissionVerdict:
         facts = self.facts()
         verdict = review(request, facts, self.terms)
         if verdict.queues_in_doubt:
@@ -47,24 +47,26 @@ class Reviewer:
     def patch(self, request: Request) -> list[Operation]:
         return patch_for(request, self.facts(), self.terms)
 
-    async def _permission(self, request: Request, use: Use) -> Verdict:
+    async def _permission(self, request: Request, use: QueueUse) -> AdmissionVerdict:
         user, place = request.user_info, f"{use.field}: queue {use.queue!r}:"
         try:
             if await self.authorisation.may_use(user, use.queue):
-                return Verdict()
+                return AdmissionVerdict()
         except Unanswered as error:
             if self.allows_unanswered:
-                return Verdict(warnings=(f"{place} nobody says whether you may use it, so it was let pass",))
+                return AdmissionVerdict(warnings=(f"{place} nobody says whether you may use it, so it was let pass",))
             words = f"{place} nobody says whether {user.username!r} may use it ({error}); try again"
-            return Verdict(faults=(Fault(words, is_forbidden=True),))
+            return AdmissionVerdict(faults=(Violation(words, is_forbidden=True),))
         remedy = f"name another, or ask for the verb use on queues.{QUEUES.group} {use.queue}"
-        return Verdict(faults=(Fault(f"{place} {user.username!r} may not use it; {remedy}", is_forbidden=True),))
+        return AdmissionVerdict(
+            faults=(Violation(f"{place} {user.username!r} may not use it; {remedy}", is_forbidden=True),)
+        )
 
     async def _read_again(self, facts: Facts, names: frozenset[str]) -> Facts:
         found = await asyncio.gather(*(self._queue(name, facts) for name in names))
         return facts.with_queues(dict(zip(names, found, strict=True)))
 
-    async def _queue(self, name: str, facts: Facts) -> kube.Queue | None:
+    async def _queue(self, name: str, facts: Facts) -> kube.KubeQueue | None:
         """The queue as it is now. Where the server does not answer, what is remembered has to do."""
         try:
             return await self.client.get(QUEUES, name)

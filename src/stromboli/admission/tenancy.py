@@ -7,13 +7,13 @@ which is always allowed.
 from __future__ import annotations
 
 from stromboli import kube
-from stromboli.admission.facts import AUTHORISATION, PRIORITIES, PRIORITY_CLASSES, Facts, Terms
+from stromboli.admission.facts import AUTHORISATION, PRIORITIES, PRIORITY_CLASSES, AdmissionPolicy, Facts
 from stromboli.admission.requests import User
-from stromboli.admission.verdict import GOOD, Use, Verdict, forbidden, invalid
+from stromboli.admission.verdict import GOOD, AdmissionVerdict, QueueUse, forbidden, invalid
 from stromboli.controllers.queue_state import OPEN, standing_of
 
 
-def entering(queue: str, field: str, facts: Facts) -> Verdict:
+def entering(queue: str, field: str, facts: Facts) -> AdmissionVerdict:
     """New work goes into queues that exist and are open."""
     found = facts.queues.get(queue)
     if found is None:
@@ -26,14 +26,16 @@ def entering(queue: str, field: str, facts: Facts) -> Verdict:
     return GOOD
 
 
-def using(queue: str, field: str, user: User, terms: Terms) -> Verdict:
+def using(queue: str, field: str, user: User, terms: AdmissionPolicy) -> AdmissionVerdict:
     """Whether this tenant may use the queue has to be asked, unless everybody may."""
     if queue in terms.public_queues or not terms.checks(AUTHORISATION, user):
         return GOOD
-    return Verdict(uses=(Use(queue, field),))
+    return AdmissionVerdict(uses=(QueueUse(queue, field),))
 
 
-def prioritised(name: str, field: str, queue: str, user: User, facts: Facts, terms: Terms) -> Verdict:
+def prioritised(
+    name: str, field: str, queue: str, user: User, facts: Facts, terms: AdmissionPolicy
+) -> AdmissionVerdict:
     """Whether this class may be used in the queue."""
     if not name or not terms.checks(PRIORITIES, user) or _is_default(facts.priority_classes.get(name)):
         return GOOD
@@ -44,7 +46,7 @@ def prioritised(name: str, field: str, queue: str, user: User, facts: Facts, ter
     return forbidden(field, f"priority class {name!r} is not for queue {queue!r}", listed, queue=queue)
 
 
-def classes_of(queue: kube.Queue | None) -> list[str] | None:
+def classes_of(queue: kube.KubeQueue | None) -> list[str] | None:
     """The priority classes that a queue lists; None for one that lists none, and takes all."""
     listed = (queue.metadata.annotations or {}).get(PRIORITY_CLASSES) if queue else None
     return None if listed is None else [name for part in listed.split(",") if (name := part.strip())]

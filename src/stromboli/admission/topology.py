@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stromboli.admission.verdict import GOOD, Fault, Verdict, refused
+from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, refused
 from stromboli.cluster.objects.topology.hypernodes import chosen_by, fault_of
 from stromboli.cluster.objects.topology.topologies import levels_of
-from stromboli.kube.objects.topology import HyperNode, Topology
+from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
 
 
-def review_hyper_node(hyper_node: HyperNode) -> Verdict:
+def review_hyper_node(hyper_node: KubeHyperNode) -> AdmissionVerdict:
     faults = [fault for fault in (fault_of(hyper_node), *_member_faults(hyper_node)) if fault]
-    return refused(*(Fault(fault) for fault in faults)) if faults else GOOD
+    return refused(*(Violation(fault) for fault in faults)) if faults else GOOD
 
 
-def review_topology(topology: Topology) -> Verdict:
+def review_topology(topology: KubeTopology) -> AdmissionVerdict:
     try:
         levels_of(topology)
     except ValueError as error:
-        return refused(Fault(str(error)))
+        return refused(Violation(str(error)))
     return GOOD
 
 
-def _member_faults(hyper_node: HyperNode) -> Iterator[str]:
+def _member_faults(hyper_node: KubeHyperNode) -> Iterator[str]:
     for place, member in enumerate(hyper_node.spec.members or ()):
         try:
             chosen_by(member)

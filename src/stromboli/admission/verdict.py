@@ -7,7 +7,7 @@ from itertools import chain
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Violation:
     """Why an object is refused, in words that begin with the field and end with a remedy."""
 
     words: str
@@ -18,7 +18,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class QueueUse:
     """A queue that whoever asks must be allowed to use, and where it is named."""
 
     queue: str
@@ -26,13 +26,13 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AdmissionVerdict:
     """Of one object; `subject` is its kind and name."""
 
     subject: str = ""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
-    uses: tuple[Use, ...] = ()
+    uses: tuple[QueueUse, ...] = ()
 
     @property
     def is_allowed(self) -> bool:
@@ -50,36 +50,36 @@ class Verdict:
     def queues_in_doubt(self) -> frozenset[str]:
         return frozenset(fault.queue for fault in self.faults if fault.queue)
 
-    def plus(self, *others: Verdict) -> Verdict:
+    def plus(self, *others: AdmissionVerdict) -> AdmissionVerdict:
         """All of it together, in this order."""
         every = (self, *others)
-        return Verdict(
+        return AdmissionVerdict(
             self.subject,
             tuple(dict.fromkeys(chain.from_iterable(each.faults for each in every))),
             tuple(dict.fromkeys(chain.from_iterable(each.warnings for each in every))),
             tuple(dict.fromkeys(chain.from_iterable(each.uses for each in every))),
         )
 
-    def beyond(self, before: Verdict) -> Verdict:
+    def beyond(self, before: AdmissionVerdict) -> AdmissionVerdict:
         """Without what was wrong before: whoever changes something else is not asked to mend it."""
         known = {fault.words for fault in before.faults}
         return replace(self, faults=tuple(fault for fault in self.faults if fault.words not in known))
 
 
-GOOD = Verdict()
+GOOD = AdmissionVerdict()
 
 
-def refused(*faults: Fault) -> Verdict:
-    return Verdict(faults=faults)
+def refused(*faults: Violation) -> AdmissionVerdict:
+    return AdmissionVerdict(faults=faults)
 
 
-def warned(*warnings: str) -> Verdict:
-    return Verdict(warnings=warnings)
+def warned(*warnings: str) -> AdmissionVerdict:
+    return AdmissionVerdict(warnings=warnings)
 
 
-def invalid(field: str, message: str, remedy: str, *, queue: str = "") -> Verdict:
-    return refused(Fault(f"{field}: {message}; {remedy}", queue=queue))
+def invalid(field: str, message: str, remedy: str, *, queue: str = "") -> AdmissionVerdict:
+    return refused(Violation(f"{field}: {message}; {remedy}", queue=queue))
 
 
-def forbidden(field: str, message: str, remedy: str, *, queue: str = "") -> Verdict:
-    return refused(Fault(f"{field}: {message}; {remedy}", is_forbidden=True, queue=queue))
+def forbidden(field: str, message: str, remedy: str, *, queue: str = "") -> AdmissionVerdict:
+    return refused(Violation(f"{field}: {message}; {remedy}", is_forbidden=True, queue=queue))

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli import kube
-from stromboli.admission.facts import Facts, Terms
+from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.pods import GROUP_FIELD, NAMESPACE_FIELD, is_ours, place_told, pod_sense
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import entering, prioritised, using
-from stromboli.admission.verdict import GOOD, Fault, Verdict
+from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of, queue_name_of, queue_told
 from stromboli.kube.objects.kinds import as_type
 
@@ -31,7 +31,7 @@ VOLCANO_JOB = ("batch.volcano.sh", "Job")
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class WorkloadTemplate:
     """Pods that will be made: how they look, where that is said, and the queue that the workload names for them."""
 
     pod: kube.Pod
@@ -41,18 +41,20 @@ class Template:
     inherited_field: str
 
 
-def templates_of(kind: tuple[str, str], document: Mapping[str, Any]) -> list[Template]:
+def templates_of(kind: tuple[str, str], document: Mapping[str, Any]) -> list[WorkloadTemplate]:
     """Raises ObjectError for pods that cannot be read."""
     return list(_tasks(document) if kind == VOLCANO_JOB else _single(WORKLOADS[kind], document))
 
 
-def workload_sense(template: Template, terms: Terms) -> Verdict:
+def workload_sense(template: WorkloadTemplate, terms: AdmissionPolicy) -> AdmissionVerdict:
     found = pod_sense(template.pod, template.document, terms)
-    faults = (Fault(f"{template.field}.{fault.words}", fault.is_forbidden, fault.queue) for fault in found.faults)
-    return Verdict(faults=tuple(faults), warnings=found.warnings)
+    faults = (Violation(f"{template.field}.{fault.words}", fault.is_forbidden, fault.queue) for fault in found.faults)
+    return AdmissionVerdict(faults=tuple(faults), warnings=found.warnings)
 
 
-def workload_step(before: Template | None, after: Template, user: User, facts: Facts, terms: Terms) -> Verdict:
+def workload_step(
+    before: WorkloadTemplate | None, after: WorkloadTemplate, user: User, facts: Facts, terms: AdmissionPolicy
+) -> AdmissionVerdict:
     """Whether this user may have such pods made. Nothing is asked again of a workload that stays where it was."""
     place = _place(after, facts, terms)
     if place is None or (before is not None and _place(before, facts, terms) == place):
@@ -72,7 +74,7 @@ class _Place:
     priority_class: str
 
 
-def _place(template: Template, facts: Facts, terms: Terms) -> _Place | None:
+def _place(template: WorkloadTemplate, facts: Facts, terms: AdmissionPolicy) -> _Place | None:
     """None for pods of others, and of a group that is not there: who makes the group is asked then."""
     pod = template.pod
     if not is_ours(pod, terms):
@@ -81,7 +83,7 @@ def _place(template: Template, facts: Facts, terms: Terms) -> _Place | None:
     return _Place(queue, field, pod.spec.priority_class_name or "") if queue else None
 
 
-def _queue(template: Template, facts: Facts, terms: Terms) -> tuple[str, str]:
+def _queue(template: WorkloadTemplate, facts: Facts, terms: AdmissionPolicy) -> tuple[str, str]:
     pod = template.pod
     if (key := job_key_of(pod)) is not None:
         group = facts.groups.get(key)
@@ -94,7 +96,7 @@ def _queue(template: Template, facts: Facts, terms: Terms) -> tuple[str, str]:
     return facts.queue_of_namespace(pod.metadata.namespace) or terms.default_queue, NAMESPACE_FIELD
 
 
-def _single(path: str, document: Mapping[str, Any]) -> Iterator[Template]:
+def _single(path: str, document: Mapping[str, Any]) -> Iterator[WorkloadTemplate]:
     """What the owner of the pods says holds for them, too; the owner of a CronJob's pods is a Job of its template."""
     owner, place, found = document, "", document
     for step in path.split("."):
@@ -105,7 +107,7 @@ def _single(path: str, document: Mapping[str, Any]) -> Iterator[Template]:
     yield _template(found, path, document, told, f"{place}metadata.annotations")
 
 
-def _tasks(document: Mapping[str, Any]) -> Iterator[Template]:
+def _tasks(document: Mapping[str, Any]) -> Iterator[WorkloadTemplate]:
     """A Volcano Job says for all its tasks who schedules them, and in which queue they are."""
     spec = _map(document.get("spec"))
     tasks, scheduler = spec.get("tasks"), {"schedulerName": spec.get("schedulerName")}
@@ -118,11 +120,11 @@ def _tasks(document: Mapping[str, Any]) -> Iterator[Template]:
 
 def _template(
     found: Mapping[str, Any], field: str, document: Mapping[str, Any], inherited: str, inherited_field: str
-) -> Template:
+) -> WorkloadTemplate:
     metadata = _map(document.get("metadata"))
     namespace = {"namespace": metadata["namespace"]} if "namespace" in metadata else {}
     manifest = {**found, "metadata": {**_map(found.get("metadata")), **namespace}}
-    return Template(as_type(manifest, kube.Pod), manifest, field, inherited, inherited_field)
+    return WorkloadTemplate(as_type(manifest, kube.Pod), manifest, field, inherited, inherited_field)
 
 
 def _map(value: object) -> Mapping[str, Any]:

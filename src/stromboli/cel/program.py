@@ -12,7 +12,20 @@ from typing import Any
 
 from stromboli.cel.errors import CompileError, EvaluationError, TooCostly
 from stromboli.cel.functions import FUNCTIONS, METHOD_NAMES, called, method_of, unsigned, whole
-from stromboli.cel.syntax import Call, Chain, Condition, Index, ListOf, Literal, MapOf, Name, Node, Select, Unary, parse
+from stromboli.cel.syntax import (
+    CallExpression,
+    Chain,
+    Conditional,
+    Expression,
+    Index,
+    ListOf,
+    Literal,
+    MapOf,
+    Name,
+    Select,
+    Unary,
+    parse,
+)
 from stromboli.cel.values import Optional, Unsigned, word_of
 
 MOST_STEPS = 100_000
@@ -37,7 +50,7 @@ class Scope:
 Step = Callable[[Scope], Any]
 
 
-class Program:
+class CompiledExpression:
     """A compiled expression over some names."""
 
     def __init__(self, text: str, names: Iterable[str]) -> None:
@@ -59,7 +72,7 @@ class _Compiler:
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
 
-    def compiled(self, node: Node) -> Step:
+    def compiled(self, node: Expression) -> Step:
         if isinstance(node, Literal):
             return _constant(node.value)
         if isinstance(node, Name):
@@ -68,7 +81,7 @@ class _Compiler:
             return _selecting(self.compiled(node.operand), node.field, optional=node.optional)
         if isinstance(node, Index):
             return _indexing(self.compiled(node.operand), self.compiled(node.key), optional=node.optional)
-        if isinstance(node, Call):
+        if isinstance(node, CallExpression):
             return self._call(node)
         if isinstance(node, ListOf):
             return _listing([self.compiled(item) for item in node.items])
@@ -76,7 +89,7 @@ class _Compiler:
             return _mapping([(self.compiled(key), self.compiled(value)) for key, value in node.entries])
         if isinstance(node, Unary):
             return _negating(self.compiled(node.operand), node.operator)
-        if isinstance(node, Condition):
+        if isinstance(node, Conditional):
             return _choosing(*(self.compiled(part) for part in (node.test, node.then, node.otherwise)))
         return self._chain(node)
 
@@ -110,7 +123,7 @@ class _Compiler:
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    def _call(self, node: Call) -> Step:
+    def _call(self, node: CallExpression) -> Step:
         if node.target is None:
             if node.function == "has":
                 return self._has(node)
@@ -124,31 +137,31 @@ class _Compiler:
             return self._macro(node, node.target)
         return self._method(node, node.target)
 
-    def _has(self, node: Call) -> Step:
+    def _has(self, node: CallExpression) -> Step:
         asked = node.arguments[0] if len(node.arguments) == 1 else None
         if not isinstance(asked, Select) or asked.optional:
             raise CompileError("has() asks for one member, as in has(a.b)")
         return _testing(self.compiled(asked.operand), asked.field)
 
-    def _function(self, node: Call) -> Step:
+    def _function(self, node: CallExpression) -> Step:
         function = FUNCTIONS.get(node.function)
         if function is None:
             raise CompileError(f"undeclared reference to function {node.function!r}")
         return _calling(function, node.function, [self.compiled(each) for each in node.arguments])
 
-    def _method(self, node: Call, target: Node) -> Step:
+    def _method(self, node: CallExpression, target: Expression) -> Step:
         if node.function not in METHOD_NAMES:
             raise CompileError(f"undeclared reference to method {node.function!r}")
         return _asking(self.compiled(target), node.function, [self.compiled(each) for each in node.arguments])
 
-    def _bind(self, node: Call) -> Step:
+    def _bind(self, node: CallExpression) -> Step:
         if len(node.arguments) != 3 or not isinstance(node.arguments[0], Name):
             raise CompileError("cel.bind() takes a name, a value and an expression")
         name, value = node.arguments[0].name, self.compiled(node.arguments[1])
         body = _Compiler(self._names | {name}).compiled(node.arguments[2])
         return lambda scope: body(_with(scope, name, value(scope)))
 
-    def _optional(self, node: Call) -> Step:
+    def _optional(self, node: CallExpression) -> Step:
         arguments = [self.compiled(each) for each in node.arguments]
         if node.function == "none" and not arguments:
             return _constant(Optional())
@@ -156,7 +169,7 @@ class _Compiler:
             return lambda scope: Optional(arguments[0](scope), is_there=True)
         raise CompileError(f"undeclared reference to function 'optional.{node.function}'")
 
-    def _macro(self, node: Call, target: Node) -> Step:
+    def _macro(self, node: CallExpression, target: Expression) -> Step:
         variable = node.arguments[0]
         if not isinstance(variable, Name):
             raise CompileError(f"{node.function}() takes the name of a variable first")

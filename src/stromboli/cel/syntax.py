@@ -33,7 +33,7 @@ class Name:
 class Select:
     """`operand.field`, or `operand.?field`."""
 
-    operand: Node
+    operand: Expression
     field: str
     optional: bool = False
 
@@ -42,52 +42,52 @@ class Select:
 class Index:
     """`operand[key]`, or `operand[?key]`."""
 
-    operand: Node
-    key: Node
+    operand: Expression
+    key: Expression
     optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExpression:
     """A function, or a method of a target."""
 
     function: str
-    target: Node | None
-    arguments: tuple[Node, ...]
+    target: Expression | None
+    arguments: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    items: tuple[Node, ...]
+    items: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    entries: tuple[tuple[Node, Node], ...]
+    entries: tuple[tuple[Expression, Expression], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unary:
     operator: str
-    operand: Node
+    operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
     """Operators of the same rank, from left to right."""
 
-    first: Node
-    rest: tuple[tuple[str, Node], ...]
+    first: Expression
+    rest: tuple[tuple[str, Expression], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    test: Node
-    then: Node
-    otherwise: Node
+class Conditional:
+    test: Expression
+    then: Expression
+    otherwise: Expression
 
 
-Node = Literal | Name | Select | Index | Call | ListOf | MapOf | Unary | Chain | Condition
+Expression = Literal | Name | Select | Index | CallExpression | ListOf | MapOf | Unary | Chain | Conditional
 
 _RANKS = (("||",), ("&&",), ("<=", "<", ">=", ">", "==", "!=", "in"), ("+", "-"), ("*", "/", "%"))
 _TEXT = (
@@ -119,7 +119,7 @@ class _Token:
     place: int
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> Expression:
     """The tree of an expression. Raises CompileError with the place of the mistake."""
     if len(text) > LONGEST:
         raise CompileError(f"an expression has at most {LONGEST} characters, not {len(text)}")
@@ -179,7 +179,7 @@ class _Parser:
 
     # -- the grammar --------------------------------------------------------------------------------------------
 
-    def expression(self) -> Node:
+    def expression(self) -> Expression:
         self._depth += 1
         if self._depth > DEEPEST:
             raise CompileError(f"brackets nest deeper than {DEEPEST} at character {self._next.place}")
@@ -187,11 +187,11 @@ class _Parser:
         if self._took("?"):
             then = self._chain(0)
             self._demand(":")
-            tree = Condition(tree, then, self.expression())
+            tree = Conditional(tree, then, self.expression())
         self._depth -= 1
         return tree
 
-    def _chain(self, rank: int) -> Node:
+    def _chain(self, rank: int) -> Expression:
         if rank == len(_RANKS):
             return self._unary()
         first, rest = self._chain(rank + 1), []
@@ -199,7 +199,7 @@ class _Parser:
             rest.append((operator, self._chain(rank + 1)))
         return Chain(first, tuple(rest)) if rest else first
 
-    def _unary(self) -> Node:
+    def _unary(self) -> Expression:
         signs = []
         while sign := next((sign for sign in ("!", "-") if self._took(sign)), None):
             signs.append(sign)
@@ -208,19 +208,19 @@ class _Parser:
         token = self._next
         if signs and signs[-1] == "-" and token.kind in ("whole", "float"):
             signs.pop()
-            tree: Node = self._members(_number(self._take(), negative=True))
+            tree: Expression = self._members(_number(self._take(), negative=True))
         else:
             tree = self._members(self._primary())
         for sign in reversed(signs):
             tree = Unary(sign, tree)
         return tree
 
-    def _members(self, tree: Node) -> Node:
+    def _members(self, tree: Expression) -> Expression:
         steps = 0
         while True:
             if self._took("."):
                 name = self._name()
-                tree = Call(name, tree, self._arguments(")")) if self._took("(") else Select(tree, name)
+                tree = CallExpression(name, tree, self._arguments(")")) if self._took("(") else Select(tree, name)
             elif self._took(".?"):
                 tree = Select(tree, self._name(), optional=True)
             elif self._took("["):
@@ -240,13 +240,13 @@ class _Parser:
             raise self._unexpected("a name was expected")
         return token.text.strip("`")
 
-    def _until(self, sign: str) -> Node:
+    def _until(self, sign: str) -> Expression:
         tree = self.expression()
         self._demand(sign)
         return tree
 
-    def _arguments(self, end: str) -> tuple[Node, ...]:
-        found: list[Node] = []
+    def _arguments(self, end: str) -> tuple[Expression, ...]:
+        found: list[Expression] = []
         while not self._took(end):
             if found:
                 self._demand(",")
@@ -255,7 +255,7 @@ class _Parser:
             found.append(self.expression())
         return tuple(found)
 
-    def _primary(self) -> Node:
+    def _primary(self) -> Expression:
         token = self._next
         if self._took("("):
             return self._until(")")
@@ -271,16 +271,16 @@ class _Parser:
             return self._named()
         raise self._unexpected("a value was expected")
 
-    def _named(self) -> Node:
+    def _named(self) -> Expression:
         token = self._take()
         if token.text in _WORDS:
             return Literal(_WORDS[token.text])
         if token.text in _RESERVED or token.text == "in":
             raise CompileError(f"{token.text!r} at character {token.place} is a reserved word")
-        return Call(token.text, None, self._arguments(")")) if self._took("(") else Name(token.text)
+        return CallExpression(token.text, None, self._arguments(")")) if self._took("(") else Name(token.text)
 
-    def _map(self) -> Node:
-        entries: list[tuple[Node, Node]] = []
+    def _map(self) -> Expression:
+        entries: list[tuple[Expression, Expression]] = []
         while not self._took("}"):
             if entries:
                 self._demand(",")

@@ -91,7 +91,7 @@ class Optional:
     is_there: bool = False
 
 
-class Domains(dict[str, dict[str, object]]):
+class AttributeDomains(dict[str, dict[str, object]]):
     """Facts by domain and name; a domain that nobody speaks of has none."""
 
     def __missing__(self, key: str) -> dict[str, object]:
@@ -103,5 +103,5 @@ def word_of(value: object) -> str:
     if value is None:
         return "null"
     words = {bool: "bool", int: "int", Unsigned: "uint", float: "double", str: "string", list: "list", dict: "map",
-             Domains: "map", Quantity: "quantity", Version: "semver", Optional: "optional"}  # fmt: skip
+             AttributeDomains: "map", Quantity: "quantity", Version: "semver", Optional: "optional"}  # fmt: skip
     return words.get(type(value), type(value).__name__)

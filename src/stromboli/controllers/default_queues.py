@@ -6,8 +6,8 @@ from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.volcano import QueueSpec
 
 
-def standard_queues(default: str = "default") -> tuple[kube.Queue, ...]:
+def standard_queues(default: str = "default") -> tuple[kube.KubeQueue, ...]:
     return (
-        kube.Queue(metadata=ObjectMeta(name=ROOT, uid=ROOT), spec=QueueSpec(weight=1, reclaimable=False)),
-        kube.Queue(metadata=ObjectMeta(name=default, uid=default), spec=QueueSpec(weight=1, reclaimable=True)),
+        kube.KubeQueue(metadata=ObjectMeta(name=ROOT, uid=ROOT), spec=QueueSpec(weight=1, reclaimable=False)),
+        kube.KubeQueue(metadata=ObjectMeta(name=default, uid=default), spec=QueueSpec(weight=1, reclaimable=True)),
     )

@@ -15,8 +15,8 @@ import msgspec
 
 from stromboli.controllers.discovery_keys import Key
 from stromboli.kube.objects.catalogue import HYPER_NODES
-from stromboli.kube.objects.meta import LabelSelector, ObjectMeta, Requirement
-from stromboli.kube.objects.topology import ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
+from stromboli.kube.objects.meta import KubeLabelSelector, KubeRequirement, ObjectMeta
+from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, HyperNodeSpec, KubeHyperNode, MemberSelector
 
 #: The label of HyperNodes that were made by discovery; all others belong to people.
 DISCOVERED_BY = "scheduling.stromboli.dev/discovered-by"
@@ -32,18 +32,18 @@ _LONGEST_NAME = 63
 _DIGITS = 10
 
 
-def is_discovered(hyper_node: HyperNode) -> bool:
+def is_discovered(hyper_node: KubeHyperNode) -> bool:
     return DISCOVERED_BY in (hyper_node.metadata.labels or {})
 
 
-def as_manifest(hyper_node: HyperNode) -> dict[str, Any]:
+def as_manifest(hyper_node: KubeHyperNode) -> dict[str, Any]:
     """As people write it: the status is the business of others."""
     document: dict[str, Any] = msgspec.to_builtins(hyper_node)
     del document["status"]
     return document
 
 
-def hyper_nodes_of(labels_of_nodes: Iterable[Mapping[str, str]], keys: Sequence[Key]) -> list[HyperNode]:
+def hyper_nodes_of(labels_of_nodes: Iterable[Mapping[str, str]], keys: Sequence[Key]) -> list[KubeHyperNode]:
     """The domains of these nodes, outer ones first. An empty label says nothing, like one that is missing."""
     paths = {tuple(labels.get(key.label) for key in keys) for labels in labels_of_nodes}
     children: dict[Path, set[Path]] = {}
@@ -62,11 +62,11 @@ def hyper_nodes_of(labels_of_nodes: Iterable[Mapping[str, str]], keys: Sequence[
     return sorted(made, key=lambda each: (-(each.spec.tier or 0), each.key))
 
 
-def _hyper_node(path: Path, inside: Iterable[Path], keys: Sequence[Key], has_nodes: bool) -> HyperNode:
+def _hyper_node(path: Path, inside: Iterable[Path], keys: Sequence[Key], has_nodes: bool) -> KubeHyperNode:
     members = [_domain(name) for name in sorted(_name(each, keys) for each in inside)]
     if has_nodes:
         members.append(HyperNodeMember(type="Node", selector=MemberSelector(label_match=_selector(path, keys))))
-    return HyperNode(
+    return KubeHyperNode(
         api_version=HYPER_NODES.api_version,
         kind=HYPER_NODES.kind,
         metadata=ObjectMeta(name=_name(path, keys), labels={DISCOVERED_BY: DISCOVERER}),
@@ -80,12 +80,12 @@ def _domain(name: str) -> HyperNodeMember:
     return HyperNodeMember(type="HyperNode", selector=MemberSelector(exact_match=ExactMatch(name=name)))
 
 
-def _selector(path: Path, keys: Sequence[Key]) -> LabelSelector:
+def _selector(path: Path, keys: Sequence[Key]) -> KubeLabelSelector:
     """Exactly the nodes of this path: nodes without an outer label are not those that have it."""
     labels = {key.label: value for key, value in zip(keys, path, strict=False) if value is not None}
     missing = [key.label for key, value in zip(keys, path, strict=False) if value is None]
-    clauses = [Requirement(key=label, operator="DoesNotExist") for label in missing]
-    return LabelSelector(match_labels=labels, match_expressions=clauses or None)
+    clauses = [KubeRequirement(key=label, operator="DoesNotExist") for label in missing]
+    return KubeLabelSelector(match_labels=labels, match_expressions=clauses or None)
 
 
 def _name(path: Path, keys: Sequence[Key]) -> str:

@@ -10,7 +10,7 @@ from stromboli.controllers.discovered_hypernodes import as_manifest, is_discover
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.objects.catalogue import HYPER_NODES
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.topology import KubeHyperNode
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -21,17 +21,17 @@ class Changes:
     """What has to be done, and what is fine."""
 
     #: All that is to be there, but for what is taken.
-    wanted: tuple[HyperNode, ...]
-    made: tuple[HyperNode, ...]
+    wanted: tuple[KubeHyperNode, ...]
+    made: tuple[KubeHyperNode, ...]
     #: As they are in the cluster, like those that go.
-    changed: tuple[HyperNode, ...]
-    removed: tuple[HyperNode, ...]
-    same: tuple[HyperNode, ...]
+    changed: tuple[KubeHyperNode, ...]
+    removed: tuple[KubeHyperNode, ...]
+    same: tuple[KubeHyperNode, ...]
     #: Names that discovery would use, of HyperNodes that people wrote: theirs stand for these domains.
     taken: tuple[str, ...]
 
 
-def changes_to(existing: Iterable[HyperNode], discovered: Iterable[HyperNode]) -> Changes:
+def changes_to(existing: Iterable[KubeHyperNode], discovered: Iterable[KubeHyperNode]) -> Changes:
     there, found = {each.key: each for each in existing}, {each.key: each for each in discovered}
     taken = tuple(name for name in found if name in there and not is_discovered(there[name]))
     wanted = {name: each for name, each in found.items() if name not in taken}
@@ -56,7 +56,7 @@ async def write(client: Client, changes: Changes) -> None:
         await _remove(client, each)
 
 
-async def _apply(client: Client, wanted: HyperNode, known: HyperNode | None) -> None:
+async def _apply(client: Client, wanted: KubeHyperNode, known: KubeHyperNode | None) -> None:
     """Ours is written over what we read of it; where nothing was, nothing of anybody else is taken over."""
     body = as_manifest(wanted)
     if known is not None:
@@ -64,7 +64,7 @@ async def _apply(client: Client, wanted: HyperNode, known: HyperNode | None) -> 
     await client.patch(HYPER_NODES, wanted.key, body, kind=PatchKind.APPLY, force=known is not None)
 
 
-async def _remove(client: Client, hyper_node: HyperNode) -> None:
+async def _remove(client: Client, hyper_node: KubeHyperNode) -> None:
     """This very object as it was read: somebody may have taken the label off it."""
     metadata = hyper_node.metadata
     try:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from stromboli.controllers.discovered_hypernodes import hyper_nodes_of
 from stromboli.controllers.discovery_changes import changes_to, write
 from stromboli.controllers.discovery_keys import Key
-from stromboli.kube.objects.cluster import Node
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.cluster import KubeNode
+from stromboli.kube.objects.topology import KubeHyperNode
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 class DiscoveryController:
     def __init__(
-        self, client: Client, hyper_nodes: Informer[HyperNode], nodes: Informer[Node], keys: Sequence[Key]
+        self, client: Client, hyper_nodes: Informer[KubeHyperNode], nodes: Informer[KubeNode], keys: Sequence[Key]
     ) -> None:
         self._client = client
         self._hyper_nodes, self._nodes, self._keys = hyper_nodes, nodes, keys
@@ -44,11 +44,11 @@ class DiscoveryController:
         self.work.add(_NETWORK)
         await self.work.run()
 
-    def _hyper_node_changed(self, old: HyperNode | None, new: HyperNode | None) -> None:
+    def _hyper_node_changed(self, old: KubeHyperNode | None, new: KubeHyperNode | None) -> None:
         if old is None or new is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels:
             self.work.add_after(_NETWORK, LOOKED_AT_WITHIN)
 
-    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+    def _node_changed(self, old: KubeNode | None, new: KubeNode | None) -> None:
         if old is None or new is None or old.metadata.labels != new.metadata.labels:
             self.work.add_after(_NETWORK, LOOKED_AT_WITHIN)
 

@@ -17,9 +17,9 @@ from stromboli.kube.client.client import PatchKind
 from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import HYPER_NODES
-from stromboli.kube.objects.cluster import Node as WireNode
+from stromboli.kube.objects.cluster import KubeNode as WireNode
 from stromboli.kube.objects.event import ObjectReference
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.topology import KubeHyperNode
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 
@@ -36,7 +36,7 @@ _ALL = ""
 
 class HyperNodeController:
     def __init__(
-        self, client: Client, hyper_nodes: Informer[HyperNode], nodes: Informer[WireNode], recorder: EventRecorder
+        self, client: Client, hyper_nodes: Informer[KubeHyperNode], nodes: Informer[WireNode], recorder: EventRecorder
     ) -> None:
         self._client = client
         self._hyper_nodes, self._nodes, self._recorder = hyper_nodes, nodes, recorder
@@ -58,9 +58,9 @@ class HyperNodeController:
         self.work.add(_ALL)
         await self.work.run()
 
-    def _hyper_node_changed(self, old: HyperNode | None, new: HyperNode | None) -> None:
+    def _hyper_node_changed(self, old: KubeHyperNode | None, new: KubeHyperNode | None) -> None:
         if new is None:
-            self._book.remove((old or HyperNode()).key)
+            self._book.remove((old or KubeHyperNode()).key)
         else:
             self._book.apply(new)
         if old is None or new is None or old.spec != new.spec:
@@ -103,7 +103,7 @@ class HyperNodeController:
         nodes = 0 if place is None else len(self._tree.rows(place))
         return Verdict(nodes, self._book.faults.get(name, ()))
 
-    async def _tell(self, hyper_node: HyperNode, verdict: Verdict) -> None:
+    async def _tell(self, hyper_node: KubeHyperNode, verdict: Verdict) -> None:
         """Only what is ours of the status is written, and only to this very object."""
         body = {
             "apiVersion": HYPER_NODES.api_version,
@@ -124,7 +124,7 @@ class HyperNodeController:
         if verdict.is_news_for(hyper_node):
             self._announce(hyper_node, verdict)
 
-    def _announce(self, hyper_node: HyperNode, verdict: Verdict) -> None:
+    def _announce(self, hyper_node: KubeHyperNode, verdict: Verdict) -> None:
         """That something is wrong, and that it is right again."""
         regarding = ObjectReference(
             api_version=HYPER_NODES.api_version,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stromboli.kube.objects.meta import Condition
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.meta import KubeCondition
+from stromboli.kube.objects.topology import KubeHyperNode
 
 #: The condition that says whether everything in the description could be understood and found.
 VALID = "Valid"
@@ -30,16 +30,16 @@ class Verdict:
         told = [*self.faults[:_MOST_FAULTS], *([f"and {left} more"] if left > 0 else [])]
         return "; ".join(told)
 
-    def is_told_by(self, hyper_node: HyperNode) -> bool:
+    def is_told_by(self, hyper_node: KubeHyperNode) -> bool:
         """Whether the status says all this already."""
         return hyper_node.status.node_count == self.nodes and not self.is_news_for(hyper_node)
 
-    def is_news_for(self, hyper_node: HyperNode) -> bool:
+    def is_news_for(self, hyper_node: KubeHyperNode) -> bool:
         """Whether the condition says something else."""
         told = condition_of(hyper_node)
         return told is None or (told.status, told.message or "") != (self.status, self.message)
 
-    def as_status(self, hyper_node: HyperNode, now: str) -> dict[str, Any]:
+    def as_status(self, hyper_node: KubeHyperNode, now: str) -> dict[str, Any]:
         """The status to write. A condition that goes on has begun when it began."""
         told = condition_of(hyper_node)
         goes_on = told is not None and told.status == self.status
@@ -53,5 +53,5 @@ class Verdict:
         return {"nodeCount": self.nodes, "conditions": [condition]}
 
 
-def condition_of(hyper_node: HyperNode) -> Condition | None:
+def condition_of(hyper_node: KubeHyperNode) -> KubeCondition | None:
     return next((each for each in hyper_node.status.conditions or () if each.type == VALID), None)

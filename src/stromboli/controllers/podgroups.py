@@ -14,7 +14,7 @@ from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, job_key_
 from stromboli.cluster.objects.pods.requests import pod_request
 from stromboli.core.model.resources.resources import PODS, ResourceAxis
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
-from stromboli.kube.objects.volcano import NetworkTopology, PodGroupSpec
+from stromboli.kube.objects.volcano import KubeNetworkTopology, PodGroupSpec
 
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
@@ -87,11 +87,11 @@ def _count(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 9 else None
 
 
-def _topology(annotations: Mapping[str, str]) -> NetworkTopology | None:
+def _topology(annotations: Mapping[str, str]) -> KubeNetworkTopology | None:
     mode, tier = annotations.get(TOPOLOGY_MODE), _count(annotations.get(TOPOLOGY_TIER))
     if mode not in ("hard", "soft") and tier is None:
         return None
-    return NetworkTopology(mode=mode if mode in ("hard", "soft") else "hard", highest_tier_allowed=tier)
+    return KubeNetworkTopology(mode=mode if mode in ("hard", "soft") else "hard", highest_tier_allowed=tier)
 
 
 def _requests(pod: kube.Pod) -> Resources | None:

@@ -28,7 +28,7 @@ from stromboli.controllers.queue_state import (
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import QUEUES
-from stromboli.kube.objects.volcano import PodGroup, Queue
+from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 
@@ -43,10 +43,10 @@ class QueueController:
     def __init__(
         self,
         client: Client,
-        queues: Informer[Queue],
+        queues: Informer[KubeQueue],
         groups: Informer[PodGroup],
         default_queue: str,
-        native_groups: Sequence[Informer[native.PodGroup]] = (),
+        native_groups: Sequence[Informer[native.NativePodGroup]] = (),
     ) -> None:
         self._client = client
         self._queues, self._groups, self._native_groups = queues, groups, native_groups
@@ -74,7 +74,7 @@ class QueueController:
             self.work.add(name)
         await self.work.run()
 
-    def _queue_changed(self, old: Queue | None, new: Queue | None) -> None:
+    def _queue_changed(self, old: KubeQueue | None, new: KubeQueue | None) -> None:
         queue = new or old
         if queue is None:
             return
@@ -90,8 +90,8 @@ class QueueController:
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         self._move(self._place(old), self._place(new))
 
-    def _native_group_changed(self, old: native.PodGroup | None, new: native.PodGroup | None) -> None:
-        key = (new or old or native.PodGroup()).key
+    def _native_group_changed(self, old: native.NativePodGroup | None, new: native.NativePodGroup | None) -> None:
+        key = (new or old or native.NativePodGroup()).key
         before, after = self._native_places.pop(key, None), self._place(as_group(new) if new else None)
         if after is not None:
             self._native_places[key] = after
@@ -122,7 +122,7 @@ class QueueController:
         elif name in self._standard:
             await self._create(self._standard[name])
 
-    async def _create(self, queue: Queue) -> None:
+    async def _create(self, queue: KubeQueue) -> None:
         body = {"metadata": {"name": queue.metadata.name}, "spec": msgspec.to_builtins(queue.spec)}
         try:
             await self._client.create(QUEUES, body)
@@ -132,7 +132,7 @@ class QueueController:
         else:
             self.queues_created += 1
 
-    async def _bring_up_to_date(self, queue: Queue) -> None:
+    async def _bring_up_to_date(self, queue: KubeQueue) -> None:
         """A queue is marked before it is closed and opened before the mark goes: half done, it is still understood."""
         phases = self._phases.get(queue.metadata.name, Counter())
         now = standing_of(queue)
@@ -144,26 +144,26 @@ class QueueController:
         if now.with_parent and not wanted.with_parent:
             await self._mark(queue, None)
 
-    def _parent_standing(self, queue: Queue) -> Standing | None:
+    def _parent_standing(self, queue: KubeQueue) -> Standing | None:
         parent = self._queues.objects.get(parent_of(queue) or "")
         return None if parent is None else standing_of(parent)
 
-    async def _mark(self, queue: Queue, value: str | None) -> Queue:
+    async def _mark(self, queue: KubeQueue, value: str | None) -> KubeQueue:
         metadata = _this_version(queue) | {"annotations": {CLOSED_BY_PARENT: value}}
         return await self._client.patch(QUEUES, queue.metadata.name, {"metadata": metadata})
 
-    async def _write_status(self, queue: Queue, changes: dict[str, Any]) -> Queue:
+    async def _write_status(self, queue: KubeQueue, changes: dict[str, Any]) -> KubeQueue:
         body = {"metadata": _this_version(queue), "status": changes}
         answer = await self._client.patch(QUEUES, queue.metadata.name, body, subresource="status")
         self.status_writes += 1
         return answer
 
 
-def _this_version(queue: Queue) -> dict[str, Any]:
+def _this_version(queue: KubeQueue) -> dict[str, Any]:
     return {"resourceVersion": queue.metadata.resource_version}
 
 
-def _changes(queue: Queue, state: str, counts: dict[str, int]) -> dict[str, Any]:
+def _changes(queue: KubeQueue, state: str, counts: dict[str, int]) -> dict[str, Any]:
     """What the status has to be told; Volcano's own definition demands that `allocated` is never missing."""
     status = queue.status
     changes: dict[str, Any] = {phase: count for phase, count in counts.items() if getattr(status, phase) != count}

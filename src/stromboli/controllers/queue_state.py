@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stromboli.core.model.queues.queue import ROOT
-from stromboli.kube.objects.volcano import PodGroup, Queue
+from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 
 OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
@@ -31,7 +31,7 @@ class Standing:
         return self.state in (CLOSING, CLOSED)
 
 
-def standing_of(queue: Queue) -> Standing:
+def standing_of(queue: KubeQueue) -> Standing:
     """As the queue says of itself; a queue that says nothing is open."""
     marked = (queue.metadata.annotations or {}).get(CLOSED_BY_PARENT) == "true"
     return Standing(queue.status.state or OPEN, marked)
@@ -49,7 +49,7 @@ def next_standing(now: Standing, parent: Standing | None, *, is_empty: bool) -> 
     return Standing(now.state if now.state in (OPEN, UNKNOWN) else UNKNOWN)
 
 
-def parent_of(queue: Queue) -> str | None:
+def parent_of(queue: KubeQueue) -> str | None:
     """The queue above; a queue that names none lies directly under the root."""
     if queue.metadata.name == ROOT:
         return None

@@ -34,11 +34,11 @@ class _Aggregations(msgspec.Struct):
     nodes: _Nodes = msgspec.field(default_factory=_Nodes)
 
 
-class _Answer(msgspec.Struct):
+class _SearchResponse(msgspec.Struct):
     aggregations: _Aggregations = msgspec.field(default_factory=_Aggregations)
 
 
-_ANSWER = msgspec.json.Decoder(_Answer)
+_ANSWER = msgspec.json.Decoder(_SearchResponse)
 
 
 class Elasticsearch:

@@ -16,12 +16,12 @@ from stromboli.kube.client.transport import Transport
 _LARGEST_FILE = 1 << 20
 
 
-class CannotReach(ValueError):
+class EndpointError(ValueError):
     """Somebody cannot be asked at all; the message names the file or address and says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExternalEndpoint:
     """An address outside. Certificates, keys and passwords are named by their files."""
 
     address: str
@@ -34,7 +34,7 @@ class Place:
     password_file: str = ""
 
 
-def transport_to(place: Place, *, timeout: float, largest: int) -> Transport:
+def transport_to(place: ExternalEndpoint, *, timeout: float, largest: int) -> Transport:
     """Requests to a place. Raises CannotReach when what is needed for them cannot be read."""
     connection = Connection(
         server=place.address,
@@ -45,17 +45,17 @@ def transport_to(place: Place, *, timeout: float, largest: int) -> Transport:
     return Transport(connection, timeout=timeout, largest_answer=largest)
 
 
-def _context(place: Place) -> ssl.SSLContext:
+def _context(place: ExternalEndpoint) -> ssl.SSLContext:
     trust = Trust(_content(place.authorities) if place.authorities else b"", place.insecure)
     try:
         if place.certificate:
             return trust.with_certificate(_content(place.certificate), _content(place.key or place.certificate))
         return trust.context()
     except ValueError as error:
-        raise CannotReach(f"{place.certificate or place.authorities}: {error}") from None
+        raise EndpointError(f"{place.certificate or place.authorities}: {error}") from None
 
 
-def _credentials(place: Place) -> Credentials:
+def _credentials(place: ExternalEndpoint) -> Credentials:
     if not place.username:
         return Anonymous()
     password = _content(place.password_file).decode("utf-8", "replace").strip() if place.password_file else ""
@@ -67,4 +67,4 @@ def _content(path: str) -> bytes:
         with Path(path).open("rb") as file:
             return file.read(_LARGEST_FILE)
     except OSError as error:
-        raise CannotReach(f"{path}: {error.strerror or error}") from None
+        raise EndpointError(f"{path}: {error.strerror or error}") from None

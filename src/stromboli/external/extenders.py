@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from stromboli.core.config.external_services import Document, Endpoint, NoAnswer
-from stromboli.external.endpoints import CannotReach, Place, transport_to
+from stromboli.external.endpoints import EndpointError, ExternalEndpoint, transport_to
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.transport import Transport
 
@@ -38,8 +38,8 @@ class HttpExtenders:
         self._thread: threading.Thread | None = None
         self._transports: dict[Endpoint, Transport] = {}
 
-    def talk_to(self, endpoint: Endpoint) -> Talk:
-        return Talk(self, endpoint)
+    def talk_to(self, endpoint: Endpoint) -> ExtenderSession:
+        return ExtenderSession(self, endpoint)
 
     def post(self, endpoint: Endpoint, verb: str, body: bytes) -> bytes:
         """Raises RequestFailed, CannotReach or TimeoutError, the latter soon after the time of the endpoint is over."""
@@ -70,7 +70,7 @@ class HttpExtenders:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-class Talk:
+class ExtenderSession:
     """What is said to one extender during one cycle."""
 
     def __init__(self, extenders: HttpExtenders, endpoint: Endpoint) -> None:
@@ -88,7 +88,7 @@ class Talk:
             answer = self._extenders.post(self._endpoint, verb, msgspec.json.encode(question))
         except ApiError as error:
             raise NoAnswer(f"{self._endpoint.address}/{verb}: {error}") from None
-        except (RequestFailed, CannotReach, TimeoutError) as error:
+        except (RequestFailed, EndpointError, TimeoutError) as error:
             words = str(error) or f"no answer within {self._endpoint.seconds:g} s"
             raise self._give_up(f"{self._endpoint.address}: {words}") from None
         finally:
@@ -112,8 +112,10 @@ async def _close_all(transports: list[Transport]) -> None:
         await transport.close()
 
 
-def _place(endpoint: Endpoint) -> Place:
-    return Place(endpoint.address, authorities=endpoint.authorities, certificate=endpoint.certificate, key=endpoint.key)
+def _place(endpoint: Endpoint) -> ExternalEndpoint:
+    return ExternalEndpoint(
+        endpoint.address, authorities=endpoint.authorities, certificate=endpoint.certificate, key=endpoint.key
+    )
 
 
 def _understood(where: str, answer: bytes) -> Document:

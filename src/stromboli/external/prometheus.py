@@ -33,13 +33,13 @@ class _Data(msgspec.Struct, rename={"result_type": "resultType"}):
     result: list[_Sample] = []
 
 
-class _Answer(msgspec.Struct):
+class _PrometheusResponse(msgspec.Struct):
     status: str = ""
     error: str = ""
     data: _Data = msgspec.field(default_factory=_Data)
 
 
-_ANSWER = msgspec.json.Decoder(_Answer)
+_ANSWER = msgspec.json.Decoder(_PrometheusResponse)
 
 
 class Prometheus:

@@ -14,7 +14,7 @@ from stromboli.core.config.metrics_options import ADAPTOR, ELASTICSEARCH, METRIC
 from stromboli.core.model.nodes.usage import Usage
 from stromboli.core.session.program import Program
 from stromboli.external.elasticsearch import Elasticsearch
-from stromboli.external.endpoints import CannotReach, Place, transport_to
+from stromboli.external.endpoints import EndpointError, ExternalEndpoint, transport_to
 from stromboli.external.figures import Source, SourceProblem
 from stromboli.external.metrics_api import Adaptor, MetricsServer
 from stromboli.external.prometheus import Prometheus
@@ -82,7 +82,7 @@ class UsageFeed:
                 figures = await self._source.read()
         except TimeoutError:
             self._tell(f"no answer within {self._patience:g} s")
-        except (RequestFailed, CannotReach, SourceProblem) as error:
+        except (RequestFailed, EndpointError, SourceProblem) as error:
             self._tell(str(error))
         except Exception as error:
             log.exception("measurements of nodes cannot be read")
@@ -127,8 +127,8 @@ def _about_nobody(figures: Mapping[str, Usage]) -> str:
     return f"none of {len(figures)} names is that of a node, such as {min(figures)[:60]!r}; let the source name nodes"
 
 
-def _place(source: MetricsSource) -> Place:
-    return Place(
+def _place(source: MetricsSource) -> ExternalEndpoint:
+    return ExternalEndpoint(
         source.address,
         authorities=source.authorities,
         insecure=source.insecure,

@@ -18,7 +18,7 @@ _SCHEDULER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 _IMAGE = re.compile(r"[\w][\w./:@-]*")
 
 
-class UnusableChoice(ValueError):
+class InvalidChoice(ValueError):
     """Something that was chosen cannot be installed. `option` is where it was chosen."""
 
     def __init__(self, option: str, problem: str) -> None:
@@ -46,18 +46,18 @@ class Installation:
 
     def __post_init__(self) -> None:
         if not _NAMESPACE.fullmatch(self.namespace):
-            raise UnusableChoice(
+            raise InvalidChoice(
                 "--namespace",
                 f"{self.namespace!r} is no name for a namespace; use at most 63 small letters, digits and hyphens, "
                 "with a letter or digit at both ends",
             )
         if not _IMAGE.fullmatch(self.image):
-            raise UnusableChoice(
+            raise InvalidChoice(
                 "--image", f"{self.image!r} is no image; write one like registry/stromboli:{__version__}"
             )
         for name in self.scheduler_names:
             if not _SCHEDULER.fullmatch(name) or len(name) > 253:
-                raise UnusableChoice(
+                raise InvalidChoice(
                     "--scheduler-name",
                     f"{name!r} is nothing that a pod could name; use small letters, digits, hyphens and dots, "
                     "with a letter or digit at both ends",

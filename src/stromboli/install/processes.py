@@ -16,7 +16,7 @@ METRICS_PORT = 8080
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class InstalledProcess:
     """One process. Requests and limits are what it needs on a cluster of some hundreds of nodes."""
 
     component: str
@@ -37,13 +37,13 @@ def configuration_name() -> str:
     return f"{NAME}-scheduler-configmap"
 
 
-def processes(installation: Installation) -> tuple[Process, ...]:
+def processes(installation: Installation) -> tuple[InstalledProcess, ...]:
     optional = (binder(installation),) if installation.binder else ()
     return scheduler(installation), controller(installation), *optional
 
 
-def scheduler(installation: Installation) -> Process:
-    return Process(
+def scheduler(installation: Installation) -> InstalledProcess:
+    return InstalledProcess(
         component="scheduler",
         arguments=(
             *_names(installation),
@@ -66,8 +66,8 @@ def scheduler(installation: Installation) -> Process:
     )
 
 
-def controller(installation: Installation) -> Process:
-    return Process(
+def controller(installation: Installation) -> InstalledProcess:
+    return InstalledProcess(
         component="controller",
         arguments=(
             *_names(installation),
@@ -82,8 +82,8 @@ def controller(installation: Installation) -> Process:
     )
 
 
-def binder(installation: Installation) -> Process:
-    return Process(
+def binder(installation: Installation) -> InstalledProcess:
+    return InstalledProcess(
         component="binder",
         arguments=(
             f"--listen-address=:{METRICS_PORT}",

@@ -10,21 +10,21 @@ from typing import Any
 
 from stromboli.install.installation import Installation
 from stromboli.install.labels import labels, selected
-from stromboli.install.processes import Process
+from stromboli.install.processes import InstalledProcess
 
 USER = 65532
 """A user that exists nowhere else."""
 Document = dict[str, Any]
 
 
-def workload_documents(process: Process, installation: Installation) -> list[Document]:
+def workload_documents(process: InstalledProcess, installation: Installation) -> list[Document]:
     documents = [_deployment(process, installation), _disruption_budget(process, installation)]
     if process.metrics_port is not None:
         documents.append(_service(process, process.metrics_port, installation))
     return documents
 
 
-def _deployment(process: Process, installation: Installation) -> Document:
+def _deployment(process: InstalledProcess, installation: Installation) -> Document:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -37,7 +37,7 @@ def _deployment(process: Process, installation: Installation) -> Document:
     }
 
 
-def _pod(process: Process, installation: Installation) -> Document:
+def _pod(process: InstalledProcess, installation: Installation) -> Document:
     pod: Document = {
         "serviceAccountName": process.name,
         "automountServiceAccountToken": True,
@@ -58,7 +58,7 @@ def _pod(process: Process, installation: Installation) -> Document:
     return pod
 
 
-def _container(process: Process, installation: Installation) -> Document:
+def _container(process: InstalledProcess, installation: Installation) -> Document:
     ports = {"metrics": process.metrics_port, "health": process.health_port}
     container: Document = {
         "name": process.component,
@@ -87,7 +87,7 @@ def _probe(path: str, **numbers: int) -> Document:
     return {"httpGet": {"path": path, "port": "health"}, **numbers}
 
 
-def _apart(process: Process) -> Document:
+def _apart(process: InstalledProcess) -> Document:
     """One node less must not mean no scheduler; a cluster of one node gets both replicas all the same."""
     term = {"labelSelector": {"matchLabels": selected(process.component)}, "topologyKey": "kubernetes.io/hostname"}
     return {
@@ -97,7 +97,7 @@ def _apart(process: Process) -> Document:
     }
 
 
-def _disruption_budget(process: Process, installation: Installation) -> Document:
+def _disruption_budget(process: InstalledProcess, installation: Installation) -> Document:
     """Nodes can be drained one after the other, also where there is one replica only."""
     return {
         "apiVersion": "policy/v1",
@@ -111,7 +111,7 @@ def _disruption_budget(process: Process, installation: Installation) -> Document
     }
 
 
-def _service(process: Process, port: int, installation: Installation) -> Document:
+def _service(process: InstalledProcess, port: int, installation: Installation) -> Document:
     """Without an address of its own: whoever collects metrics wants every replica, not any."""
     metadata = _metadata(process, installation)
     metadata["annotations"] = {"prometheus.io/scrape": "true", "prometheus.io/port": str(port)}
@@ -127,5 +127,5 @@ def _service(process: Process, port: int, installation: Installation) -> Documen
     }
 
 
-def _metadata(process: Process, installation: Installation) -> Document:
+def _metadata(process: InstalledProcess, installation: Installation) -> Document:
     return {"name": process.name, "namespace": installation.namespace, "labels": labels(process.component)}

@@ -68,7 +68,7 @@ class Change:
         by_object: dict[tuple[str, str], list[Edit]] = {}
         for edit in self.edits:
             by_object.setdefault((edit.kind, edit.key), []).append(edit)
-        changed = [_edited(entry, by_object.pop((type(entry).__name__, entry.key), ())) for entry in objects]
+        changed = [_edited(entry, by_object.pop((type(entry).kind_name, entry.key), ())) for entry in objects]
         return changed + [_edited(None, edits) for edits in by_object.values()]
 
     def as_plain(self) -> dict[str, Any]:

@@ -40,13 +40,13 @@ class Situation:
     waiting: tuple[Member, ...]
     queue_name: str
     #: The object and what became of it; either may be missing.
-    queue_object: kube.Queue | None
+    queue_object: kube.KubeQueue | None
     queue: Queue | None
     queue_allocated: Amounts
     #: What it deserves, where a policy knows, and whether its weight decides that.
     queue_facts: QueueFacts | None
     priority_classes: tuple[kube.PriorityClass, ...]
-    nodes: tuple[kube.Node, ...]
+    nodes: tuple[kube.KubeNode, ...]
     node_facts: tuple[Node, ...]
     axis: ResourceAxis
 
@@ -87,9 +87,9 @@ class _Surroundings:
 
     def __init__(self, objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> None:
         self.groups = {entry.key: entry for entry in objects if isinstance(entry, kube.PodGroup)}
-        self.queues = {entry.key: entry for entry in objects if isinstance(entry, kube.Queue)}
+        self.queues = {entry.key: entry for entry in objects if isinstance(entry, kube.KubeQueue)}
         self.priority_classes = tuple(entry for entry in objects if isinstance(entry, kube.PriorityClass))
-        self.nodes = tuple(entry for entry in objects if isinstance(entry, kube.Node))
+        self.nodes = tuple(entry for entry in objects if isinstance(entry, kube.KubeNode))
         self.pods: dict[str, list[kube.Pod]] = {}
         for entry in objects:
             if isinstance(entry, kube.Pod):

@@ -18,7 +18,7 @@ def oversights(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str
 
 
 def _no_nodes(objects: Sequence[kube.KubeObject]) -> Iterator[str]:
-    if not any(isinstance(entry, kube.Node) for entry in objects):
+    if not any(isinstance(entry, kube.KubeNode) for entry in objects):
         yield "no Node is given, so nothing can be placed; add the nodes to the manifests"
 
 

@@ -129,11 +129,11 @@ class World:
         )
         self._cluster.apply(running)
 
-    def _conditions_of(self, pod: kube.Pod) -> list[kube.Condition]:
+    def _conditions_of(self, pod: kube.Pod) -> list[kube.KubeCondition]:
         """Those of a pod that gets its node now."""
         moment = date_of(self._now).isoformat()
         others = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
-        return [*others, kube.Condition(type="PodScheduled", status="True", last_transition_time=moment)]
+        return [*others, kube.KubeCondition(type="PodScheduled", status="True", last_transition_time=moment)]
 
     def snapshot(self) -> Snapshot:
         return self._cluster.snapshot(self._now)
@@ -157,4 +157,4 @@ def _place_in_line(entry: kube.KubeObject) -> tuple[str, float, str]:
     """Objects are taken by kind and age, so that nothing depends on the order in which they were written down: not the
     numbers of resources and classes, nor which pod of an owner its group is made from.
     """
-    return type(entry).__name__, seconds_of(entry.metadata.creation_timestamp), entry.key
+    return type(entry).kind_name, seconds_of(entry.metadata.creation_timestamp), entry.key

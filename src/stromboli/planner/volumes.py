@@ -10,7 +10,7 @@ from stromboli import kube
 from stromboli.cluster.objects.storage.volumes import VolumeBook
 from stromboli.core.session.session import Bind
 from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
-from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Requirement
+from stromboli.kube.objects.meta import KubeRequirement, ObjectMeta, OwnerReference
 from stromboli.kube.objects.storage import (
     ClaimReference,
     CsiVolume,
@@ -72,7 +72,7 @@ def _made(claim: PersistentVolumeClaim, node: str, book: VolumeBook, labels: Map
     storage_class, name = book.storage_class(claim), f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
     driver = storage_class.provisioner if storage_class is not None else None
     keys = [key for key in book.topology_keys(node, driver or "") if key in labels]
-    term = NodeSelectorTerm(match_expressions=[Requirement(key, "In", [labels[key]]) for key in keys])
+    term = NodeSelectorTerm(match_expressions=[KubeRequirement(key, "In", [labels[key]]) for key in keys])
     requests = claim.spec.resources.requests if claim.spec.resources else None
     book.spend(claim, labels)
     return PersistentVolume(

@@ -27,7 +27,7 @@ from stromboli.core.session.program import Program
 from stromboli.core.session.session import Bind, Session
 from stromboli.kube.objects.kinds import KINDS
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.local.api_server.store import DELETED, Collection, Entry, Object, Store
+from stromboli.local.api_server.store import DELETED, Collection, Object, Store, StoreEntry
 from stromboli.simulator.workload import arrival_told
 
 T = TypeVar("T", bound=TopLevel)
@@ -79,9 +79,9 @@ class VirtualCluster:
         self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
         self._mirror = Mirror(self.cluster)
         self._told = self._store.version
-        self._pods: dict[str, Entry] = {}
+        self._pods: dict[str, StoreEntry] = {}
         #: Pods that were bound here, as they were before.
-        self._waiting: dict[str, Entry] = {}
+        self._waiting: dict[str, StoreEntry] = {}
         #: By job, how many of its pods are there and how many are still to come.
         self._present: Counter[str] = Counter()
         self._awaited: Counter[str] = Counter()
@@ -153,7 +153,7 @@ class VirtualCluster:
             self._put(self._dated(group))
         return with_group(pod, group.metadata.name)
 
-    def _put(self, entry: TopLevel) -> Entry:
+    def _put(self, entry: TopLevel) -> StoreEntry:
         metadata = entry.metadata
         body: Object = msgspec.to_builtins(entry)
         body.setdefault("metadata", {})
@@ -278,7 +278,7 @@ def _like(pod: kube.Pod, now: float) -> kube.Pod:
     )
 
 
-def _copy(entry: Entry) -> Object:
+def _copy(entry: StoreEntry) -> Object:
     """The body with metadata of its own, into which the store writes the version."""
     return {**entry.body, "metadata": dict(entry.metadata)}
 

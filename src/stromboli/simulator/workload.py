@@ -45,7 +45,7 @@ def workload_of(objects: Iterable[kube.KubeObject], start: float | None = None) 
     moments = {id(entry): _moment(entry, workload) for entry in given}
     groups = {entry.key: moments[id(entry)] for entry in given if isinstance(entry, kube.PodGroup)}
     first = _first_pods(waiting, moments)
-    for entry in sorted(given, key=lambda entry: (type(entry).__name__, entry.key)):
+    for entry in sorted(given, key=lambda entry: (type(entry).kind_name, entry.key)):
         moment = moments[id(entry)]
         if moment is None and isinstance(entry, kube.PodGroup):
             moment = first.get(entry.key)
@@ -61,7 +61,7 @@ def workload_of(objects: Iterable[kube.KubeObject], start: float | None = None) 
 def _waits(entry: kube.KubeObject) -> bool:
     if isinstance(entry, kube.Pod):
         return not entry.spec.node_name
-    return isinstance(entry, kube.PodGroup | native.PodGroup)
+    return isinstance(entry, kube.PodGroup | native.NativePodGroup)
 
 
 def arrival_told(entry: kube.KubeObject) -> str | None:
@@ -76,7 +76,7 @@ def _moment(entry: kube.KubeObject, workload: Workload) -> float | None:
         try:
             return workload.start + parse_duration(told)
         except ValueError as error:
-            where = f"{type(entry).__name__} {entry.key}: metadata.annotations[{ARRIVES_AFTER}]"
+            where = f"{type(entry).kind_name} {entry.key}: metadata.annotations[{ARRIVES_AFTER}]"
             workload.warnings.append(f"{where}: {error}; it counts as not given")
     return (seconds_of(entry.metadata.creation_timestamp) or None) if _waits(entry) else None
 

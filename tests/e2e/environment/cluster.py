@@ -27,7 +27,7 @@ from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS
 from stromboli.local.fakes.controllers import StandIns
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
@@ -135,7 +135,7 @@ async def running_cluster(
         await stack.enter_async_context(
             _running(runs, StandIns(stand_ins).run(), Controllers(controllers, NAMES).run())
         )
-        await create_nodes(ours, node_documents(Pool(3, resources={"cpu": "4", "memory": "8Gi"})))
+        await create_nodes(ours, node_documents(NodePool(3, resources={"cpu": "4", "memory": "8Gi"})))
         yield Cluster(plane, ours, runs, namespace)
         assert not (found := audit(runs.cluster)), found
 

@@ -22,7 +22,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NAMESPACES, NODES, POD_GROUPS, PODS, QUEUES
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from testbed.fault_proxy import WRITES, FaultProxy
 from testbed.plane import NAMESPACE, ControlPlane
 from testbed.proxy_faults import Fault, Gate
@@ -100,7 +100,7 @@ class Ground:
 
     async def create_nodes(self, count: int, cpu: int) -> None:
         resources = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
-        pool = Pool(count, prefix=self.name, resources=resources, labels={POOL: self.name})
+        pool = NodePool(count, prefix=self.name, resources=resources, labels={POOL: self.name})
         documents = node_documents(pool)
         for document in documents:
             document["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
@@ -146,7 +146,7 @@ class Ground:
                 rooms[pod.spec.node_name] -= 1
         return rooms
 
-    async def _nodes(self) -> list[kube.Node]:
+    async def _nodes(self) -> list[kube.KubeNode]:
         return (await self.client.list(NODES, label_selector=f"{POOL}={self.name}")).items
 
     # -- waiting ------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Ground:
         await self.client.request("DELETE", NODES.path(), params=selected, body=at_once)
 
 
-def _cpus(node: kube.Node) -> int:
+def _cpus(node: kube.KubeNode) -> int:
     return parse_quantity(str((node.status.allocatable or {})["cpu"]), milli=False)
 
 

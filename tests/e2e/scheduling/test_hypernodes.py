@@ -16,7 +16,7 @@ from stromboli.kube.client.apply import Applier
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import EVENTS, HYPER_NODES, NODES
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.topology import KubeHyperNode
 from testbed.plane import ADMINISTRATOR, NAMESPACE
 from tests.e2e.environment.cluster import NAMES, Cluster
 from tests.unit.local.fakes.running import running
@@ -39,7 +39,7 @@ async def remove_all(cluster: Cluster) -> None:
         await cluster.client.delete(HYPER_NODES, each.key)
 
 
-async def hyper_nodes(cluster: Cluster) -> list[HyperNode]:
+async def hyper_nodes(cluster: Cluster) -> list[KubeHyperNode]:
     return (await cluster.client.list(HYPER_NODES)).items
 
 

@@ -52,7 +52,7 @@ async def cluster(plane: ControlPlane) -> AsyncIterator[Cluster]:
         yield running
 
 
-def groups_of(cluster: Cluster) -> Resource[native.PodGroup]:
+def groups_of(cluster: Cluster) -> Resource[native.NativePodGroup]:
     return EARLY_NATIVE_POD_GROUPS if cluster.plane.kind == "real" else NATIVE_POD_GROUPS
 
 
@@ -60,7 +60,7 @@ def condition_name(cluster: Cluster) -> str:
     return "PodGroupScheduled" if cluster.plane.kind == "real" else "PodGroupInitiallyScheduled"
 
 
-async def create_group(cluster: Cluster, name: str, policy: dict[str, Any], **further: Any) -> native.PodGroup:
+async def create_group(cluster: Cluster, name: str, policy: dict[str, Any], **further: Any) -> native.NativePodGroup:
     metadata = {"name": name, **further.pop("metadata", {})}
     body = {"metadata": metadata, "spec": {"schedulingPolicy": policy, **further}}
     return await cluster.client.create(groups_of(cluster), body, namespace=cluster.namespace)

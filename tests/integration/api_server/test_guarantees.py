@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stromboli.local.api_server.api import Api, Asked
 from stromboli.local.api_server.control_plane import ControlPlane
-from stromboli.local.api_server.errors import Refused
+from stromboli.local.api_server.errors import StatusError
 from stromboli.local.api_server.watches import Watch
 from stromboli.local.http.calls import parse_call
 from tests.integration.api_server.http_api import (
@@ -47,7 +47,7 @@ class DirectApi:
         content = b"" if body is None else json.dumps(body).encode()
         try:
             return self._api.answer(self._asked(method, path, content, media, query)).status
-        except Refused as refused:
+        except StatusError as refused:
             return refused.code
 
     def state(self, path: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from stromboli.core.actions import ACTIONS
 from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, NODES, PODS
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
 from stromboli.scheduler.policy import Policy
 from tests.testing.cases.case import configuration
 from tests.testing.invariants import check
@@ -22,9 +22,9 @@ LOCK = "volcano.sh/mutex.lock"
 NODE = "node-00"
 
 
-def one_node() -> Pool:
+def one_node() -> NodePool:
     resources = {"cpu": "32", "memory": "64Gi", "pods": "110", "volcano.sh/vgpu-number": "20"}
-    return Pool(1, resources=resources)
+    return NodePool(1, resources=resources)
 
 
 async def register(world: World, text: str) -> None:

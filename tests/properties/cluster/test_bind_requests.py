@@ -70,7 +70,7 @@ def in_phase(random: Random, request: BindRequest) -> BindRequest:
 
 def truly_held(objects: list[TopLevel]) -> dict[str, str]:
     """By uid, where pods stand, counted from nothing but the objects."""
-    nodes = {entry.metadata.name for entry in objects if isinstance(entry, kube.Node)}
+    nodes = {entry.metadata.name for entry in objects if isinstance(entry, kube.KubeNode)}
     held: dict[str, tuple[int, str, str]] = {}
     for request in (entry for entry in objects if isinstance(entry, BindRequest)):
         lost = {each.pod_uid for each in request.status.pods if each.phase in ("Failed", "Unwound")}

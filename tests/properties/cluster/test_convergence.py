@@ -68,7 +68,7 @@ def test_tallies_of_terms_end_with_the_truth(past: SmallWorld, present: SmallWor
 
 
 def in_halves(group: kube.PodGroup) -> kube.PodGroup:
-    policy = kube.SubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=1)
+    policy = kube.KubeSubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=1)
     return msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, sub_group_policy=[policy]))
 
 

@@ -46,7 +46,7 @@ def seconds(text: str | None) -> float:
 
 @dataclass(eq=False)
 class Node:
-    facts: kube.Node
+    facts: kube.KubeNode
     allocatable: Amounts
     used: Counter[str] = field(default_factory=Counter)
     releasing: Counter[str] = field(default_factory=Counter)
@@ -202,11 +202,11 @@ class Reference:
 
     def __init__(self, objects: Iterable[kube.KubeObject], scheduler_names: Sequence[str]) -> None:
         given = list(objects)
-        found = sorted((o for o in given if isinstance(o, kube.Node)), key=lambda node: node.metadata.name)
+        found = sorted((o for o in given if isinstance(o, kube.KubeNode)), key=lambda node: node.metadata.name)
         self.nodes = [Node(node, {"pods": MANY_PODS} | amounts_of(node.status.allocatable)) for node in found]
         self.priorities = {o.metadata.name: o.value or 0 for o in given if isinstance(o, kube.PriorityClass)}
-        queues = {"default": kube.Queue(metadata=kube.ObjectMeta(name="default", uid="default"))}
-        queues |= {o.metadata.name: o for o in given if isinstance(o, kube.Queue)}
+        queues = {"default": kube.KubeQueue(metadata=kube.ObjectMeta(name="default", uid="default"))}
+        queues |= {o.metadata.name: o for o in given if isinstance(o, kube.KubeQueue)}
         self.queues = dict(sorted(queues.items()))
         self.jobs: dict[str, Job] = {}
         for group in (o for o in given if isinstance(o, kube.PodGroup)):
@@ -606,9 +606,9 @@ def suits(node: Node, task: Task) -> bool:
     conditions = [c.status for c in node.facts.status.conditions or () if c.type == "Ready"]
     repelling = [t for t in node.facts.spec.taints or () if t.effect in ("NoSchedule", "NoExecute")]
     if node.facts.spec.unschedulable:
-        repelling.append(kube.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"))
+        repelling.append(kube.KubeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"))
     if conditions and conditions[-1] != "True":
-        repelling.append(kube.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule"))
+        repelling.append(kube.KubeTaint(key="node.kubernetes.io/not-ready", effect="NoSchedule"))
     return all(tolerates(task, taint) for taint in repelling)
 
 
@@ -616,7 +616,7 @@ def term_holds(term: kube.NodeSelectorTerm, node: Node) -> bool:
     return all(clause_holds(clause, node.labels.get(clause.key or "")) for clause in term.match_expressions or ())
 
 
-def clause_holds(clause: kube.Requirement, value: str | None) -> bool:
+def clause_holds(clause: kube.KubeRequirement, value: str | None) -> bool:
     match clause.operator:
         case "In":
             return value in (clause.values or ())
@@ -628,7 +628,7 @@ def clause_holds(clause: kube.Requirement, value: str | None) -> bool:
             return value is None
 
 
-def tolerates(task: Task, taint: kube.Taint) -> bool:
+def tolerates(task: Task, taint: kube.KubeTaint) -> bool:
     for toleration in task.pod.spec.tolerations or ():
         same_value = toleration.operator == "Exists" or (toleration.value or "") == (taint.value or "")
         if toleration.key in (None, taint.key) and toleration.effect in (None, taint.effect) and same_value:

@@ -162,13 +162,13 @@ FAT = kube.PodSpec(
 )
 FAR_AWAY = kube.WeightedPodAffinityTerm(
     weight=-(2**31),
-    pod_affinity_term=kube.PodAffinityTerm(label_selector=kube.LabelSelector(), topology_key="zone"),
+    pod_affinity_term=kube.PodAffinityTerm(label_selector=kube.KubeLabelSelector(), topology_key="zone"),
 )
-CLAUSES = [kube.Requirement(key=f"label-{n}", operator="Exists") for n in range(5000)]
-PICKY = kube.NodeAffinity(
+CLAUSES = [kube.KubeRequirement(key=f"label-{n}", operator="Exists") for n in range(5000)]
+PICKY = kube.KubeNodeAffinity(
     required=kube.NodeSelector(node_selector_terms=[kube.NodeSelectorTerm(match_expressions=CLAUSES)])
 )
-SHY = kube.PodAffinity(preferred=[FAR_AWAY])
+SHY = kube.KubePodAffinity(preferred=[FAR_AWAY])
 PLAIN = objects.template({"cpu": "1"})
 
 ODDITIES: dict[str, list[kube.KubeObject]] = {

@@ -32,7 +32,7 @@ shares = st.integers(0, (1 << 8) - 1)
 
 def with_shard(objects: Sequence[kube.KubeObject], share: int) -> tuple[list[kube.KubeObject], set[str]]:
     """The world with a shard of every node whose bit is set, and the names of these."""
-    names = sorted(each.metadata.name for each in objects if isinstance(each, kube.Node))
+    names = sorted(each.metadata.name for each in objects if isinstance(each, kube.KubeNode))
     inside = [name for place, name in enumerate(names) if share >> place % 8 & 1]
     shard = NodeShard(metadata=kube.ObjectMeta(OURS), spec=NodeShardSpec(inside))
     return [*objects, shard], set(inside)

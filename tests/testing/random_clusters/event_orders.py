@@ -81,11 +81,11 @@ def chronicle_of(past: SmallWorld, present: SmallWorld, random: Random) -> Chron
 
 def _extended(world: SmallWorld) -> list[KubeObject]:
     """The world with namespaces, and a pod that cares about those of others."""
-    elsewhere = kube.LabelSelector(match_labels={"tier": str(len(world.pods) % 2)})
+    elsewhere = kube.KubeLabelSelector(match_labels={"tier": str(len(world.pods) % 2)})
     term = kube.PodAffinityTerm(
-        label_selector=kube.LabelSelector(), namespace_selector=elsewhere, topology_key="kubernetes.io/hostname"
+        label_selector=kube.KubeLabelSelector(), namespace_selector=elsewhere, topology_key="kubernetes.io/hostname"
     )
-    affinity = kube.Affinity(pod_anti_affinity=kube.PodAffinity(required=[term]))
+    affinity = kube.Affinity(pod_anti_affinity=kube.KubePodAffinity(required=[term]))
     cautious = msgspec.structs.replace(
         world.pods[0], spec=msgspec.structs.replace(world.pods[0].spec, affinity=affinity)
     )
@@ -98,7 +98,7 @@ def delivery_of(chronicle: Chronicle) -> list[Report]:
     random = chronicle.random
     kinds: dict[str, list[Report]] = {}
     for change in chronicle.changes:
-        kinds.setdefault(type(change.entry).__name__, []).append(change)
+        kinds.setdefault(type(change.entry).kind_name, []).append(change)
     lines = [_watched(changes, random) for changes in kinds.values()]
     return _with_late_answers(_interleaved(lines, random), random)
 

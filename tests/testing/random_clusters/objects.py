@@ -24,23 +24,23 @@ def node(
     allocatable: Amounts,
     *,
     labels: Mapping[str, str] | None = None,
-    taints: Sequence[kube.Taint] = (),
+    taints: Sequence[kube.KubeTaint] = (),
     unschedulable: bool = False,
     ready: bool | None = None,
-) -> kube.Node:
-    conditions = None if ready is None else [kube.Condition(type="Ready", status=str(ready))]
-    return kube.Node(
+) -> kube.KubeNode:
+    conditions = None if ready is None else [kube.KubeCondition(type="Ready", status=str(ready))]
+    return kube.KubeNode(
         metadata=ObjectMeta(name=name, uid=f"Node/{name}", labels=dict(labels or {})),
         spec=kube.NodeSpec(taints=list(taints) or None, unschedulable=unschedulable or None),
         status=kube.NodeStatus(allocatable=dict(allocatable), conditions=conditions),
     )
 
 
-def taint(text: str) -> kube.Taint:
+def taint(text: str) -> kube.KubeTaint:
     """`key=value:effect`, as kubectl writes it."""
     pair, _, effect = text.partition(":")
     key, _, value = pair.partition("=")
-    return kube.Taint(key=key, value=value or None, effect=effect)
+    return kube.KubeTaint(key=key, value=value or None, effect=effect)
 
 
 def container(requests: Amounts, *, host_port: int | None = None, name: str = "main") -> kube.Container:
@@ -103,8 +103,8 @@ def gang(name: str, size: int, spec: kube.PodSpec, *, minimum: int | None = None
     return [group(name, min_member=size if minimum is None else minimum, **more), *members]
 
 
-def queue(name: str, *, state: str = "Open", created: str | None = None, **spec: Any) -> kube.Queue:
-    return kube.Queue(
+def queue(name: str, *, state: str = "Open", created: str | None = None, **spec: Any) -> kube.KubeQueue:
+    return kube.KubeQueue(
         metadata=ObjectMeta(name=name, uid=f"Queue/{name}", creation_timestamp=created),
         spec=QueueSpec(**spec),
         status=QueueStatus(state=state),

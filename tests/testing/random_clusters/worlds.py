@@ -49,8 +49,8 @@ class SmallWorld:
 
     def __init__(
         self,
-        nodes: list[kube.Node],
-        queues: list[kube.Queue],
+        nodes: list[kube.KubeNode],
+        queues: list[kube.KubeQueue],
         priorities: list[kube.PriorityClass],
         groups: list[kube.PodGroup],
         pods: list[kube.Pod],
@@ -68,7 +68,7 @@ class SmallWorld:
     def __repr__(self) -> str:
         """The objects as they would be on the wire, short enough to be read; pods that are alike name one spec."""
         specs: dict[str, str] = {}
-        lines = [f"{type(o).__name__} {o.key} {_wire(o, 'spec', 'status')}" for o in self.objects if not _is_pod(o)]
+        lines = [f"{type(o).kind_name} {o.key} {_wire(o, 'spec', 'status')}" for o in self.objects if not _is_pod(o)]
         for pod in self.pods:
             spec = _wire(msgspec.structs.replace(pod.spec, node_name=None))
             name = specs.setdefault(spec, f"spec-{len(specs)}")
@@ -102,7 +102,7 @@ pod_slots = st.sampled_from(["110", "110", "110", "3", None])
 devices = st.sampled_from([None, None, "1", "2", "4"])
 
 
-def draw_node(draw: st.DrawFn, traits: Traits, name: str) -> kube.Node:
+def draw_node(draw: st.DrawFn, traits: Traits, name: str) -> kube.KubeNode:
     if not traits.node_rules:
         return objects.node(name, {"cpu": draw(cpus), "memory": draw(memories)})
     offered = {"cpu": draw(cpus), "memory": draw(memories), "pods": draw(pod_slots), GPU: draw(devices)}
@@ -129,7 +129,7 @@ RESERVE = objects.node("reserve", {"cpu": "500", "memory": "1000Gi", GPU: "64", 
 limits = st.fixed_dictionaries({}, optional={"cpu": cpus, "memory": memories, GPU: st.sampled_from(["0", "1", "2"])})
 
 
-def draw_queue(draw: st.DrawFn, traits: Traits, name: str) -> kube.Queue:
+def draw_queue(draw: st.DrawFn, traits: Traits, name: str) -> kube.KubeQueue:
     guarantee = draw(limits) if chance(draw, traits.policies) else None
     return objects.queue(
         name,
@@ -161,17 +161,17 @@ ordinary_requests = st.fixed_dictionaries(
 tolerations = st.lists(
     st.sampled_from(
         [
-            kube.Toleration(key="team", operator="Exists"),
-            kube.Toleration(key="team", operator="Equal", value="red", effect="NoSchedule"),
-            kube.Toleration(key="dusty", operator="Exists", effect="PreferNoSchedule"),
-            kube.Toleration(operator="Exists", effect="NoExecute"),
-            kube.Toleration(operator="Exists"),
+            kube.KubeToleration(key="team", operator="Exists"),
+            kube.KubeToleration(key="team", operator="Equal", value="red", effect="NoSchedule"),
+            kube.KubeToleration(key="dusty", operator="Exists", effect="PreferNoSchedule"),
+            kube.KubeToleration(operator="Exists", effect="NoExecute"),
+            kube.KubeToleration(operator="Exists"),
         ]
     ),
     max_size=2,
 )
 node_clauses = st.builds(
-    lambda key, operator, values: kube.Requirement(
+    lambda key, operator, values: kube.KubeRequirement(
         key=key, operator=operator, values=values if operator in ("In", "NotIn") else None
     ),
     st.sampled_from([ZONE, DISK]),
@@ -183,8 +183,8 @@ node_terms = st.lists(
     min_size=1,
     max_size=2,
 )
-WEB = kube.LabelSelector(match_labels={APP: "web"})
-selectors = st.sampled_from(["web", "db"]).map(lambda app: kube.LabelSelector(match_labels={APP: app}))
+WEB = kube.KubeLabelSelector(match_labels={APP: "web"})
+selectors = st.sampled_from(["web", "db"]).map(lambda app: kube.KubeLabelSelector(match_labels={APP: app}))
 pod_terms = st.builds(
     kube.PodAffinityTerm, label_selector=selectors, topology_key=st.sampled_from([ZONE, objects.HOSTNAME])
 )
@@ -198,8 +198,8 @@ spreads = st.builds(
 )
 
 
-def draw_pod_rule(draw: st.DrawFn) -> kube.PodAffinity:
-    return kube.PodAffinity(
+def draw_pod_rule(draw: st.DrawFn) -> kube.KubePodAffinity:
+    return kube.KubePodAffinity(
         required=draw(st.lists(pod_terms, max_size=1)), preferred=draw(st.lists(weighted_terms, max_size=1))
     )
 
@@ -211,7 +211,7 @@ def draw_template(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
     wanted = draw(requests if draw(st.booleans()) else ordinary_requests)
     affinity = kube.Affinity()
     if chance(draw, 6):
-        affinity.node_affinity = kube.NodeAffinity(required=kube.NodeSelector(node_selector_terms=draw(node_terms)))
+        affinity.node_affinity = kube.KubeNodeAffinity(required=kube.NodeSelector(node_selector_terms=draw(node_terms)))
     if traits.pod_rules and chance(draw, traits.pod_rules):
         affinity.pod_affinity = draw_pod_rule(draw) if draw(st.booleans()) else None
         affinity.pod_anti_affinity = draw_pod_rule(draw) if affinity.pod_affinity is None else None
@@ -305,7 +305,9 @@ def draw_job(
     roles = {kind.role for kind in alike if kind.role}
     policies = None
     if traits.sub_groups and chance(draw, 6):
-        policies = [kube.SubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=draw(st.integers(1, 3)))]
+        policies = [
+            kube.KubeSubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=draw(st.integers(1, 3)))
+        ]
     minimums = {role: draw(st.integers(1, 3)) for role in sorted(roles)} if chance(draw, traits.policies) else None
     room = requests if traits.node_rules else ordinary_requests
     group = objects.group(
@@ -344,7 +346,7 @@ def worlds(draw: st.DrawFn, traits: Traits = EVERYTHING) -> SmallWorld:
 def draw_seeker(draw: st.DrawFn) -> Kind:
     """Pods that want to be near web servers, or where there are few of them."""
     term = kube.PodAffinityTerm(label_selector=WEB, topology_key=draw(st.sampled_from([ZONE, objects.HOSTNAME])))
-    affinity = kube.Affinity(pod_affinity=kube.PodAffinity(required=[term]))
+    affinity = kube.Affinity(pod_affinity=kube.KubePodAffinity(required=[term]))
     spread = kube.TopologySpreadConstraint(max_skew=1, topology_key=ZONE, label_selector=WEB)
     wishes = draw(st.sampled_from([{"affinity": affinity}, {"topology_spread_constraints": [spread]}]))
     return Kind(objects.template({"cpu": "1"}, **wishes), "", draw(st.sampled_from([{}, {}, {APP: "web"}])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stromboli import kube
-from stromboli.admission.facts import NAMESPACE_QUEUE, PRIORITY_CLASSES, Facts, Terms
+from stromboli.admission.facts import NAMESPACE_QUEUE, PRIORITY_CLASSES, AdmissionPolicy, Facts
 from stromboli.admission.requests import GroupKind, Request, User
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.objects.kinds import as_type
@@ -22,9 +22,9 @@ GROUPS |= {"Pod": "", "Job": "batch", "CronJob": "batch", "Deployment": "apps"}
 WIDE = ("Queue", "HyperNode", "Topology")
 
 
-def queue(name: str, *, state: str = "Open", annotations: dict[str, str] | None = None, **spec: Any) -> kube.Queue:
+def queue(name: str, *, state: str = "Open", annotations: dict[str, str] | None = None, **spec: Any) -> kube.KubeQueue:
     metadata = {"name": name, "annotations": annotations or {}}
-    return as_type({"metadata": metadata, "spec": spec, "status": {"state": state}}, kube.Queue)
+    return as_type({"metadata": metadata, "spec": spec, "status": {"state": state}}, kube.KubeQueue)
 
 
 def _namespace(name: str, annotations: dict[str, str]) -> kube.Namespace:
@@ -52,7 +52,7 @@ FACTS = Facts(
         name: as_type({"metadata": {"name": name}, **facts}, kube.PriorityClass) for name, facts in _CLASSES.items()
     },
 )
-TERMS = Terms()
+TERMS = AdmissionPolicy()
 
 
 def request(

@@ -25,7 +25,7 @@ from stromboli.admission.requests import (
 )
 from stromboli.admission.review import review
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
-from stromboli.kube import Queue
+from stromboli.kube import KubeQueue
 from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.kube.manifests.yaml import load_documents
 from stromboli.kube.objects.kinds import KINDS
@@ -148,7 +148,7 @@ def test_what_chance_begins_with_is_sound(group: str, kind: str, document: Any) 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_example_comes_in_as_it_is(path: Path) -> None:
-    queues = {each.key: each for each in read_manifests([str(path.parent)]).objects if isinstance(each, Queue)}
+    queues = {each.key: each for each in read_manifests([str(path.parent)]).objects if isinstance(each, KubeQueue)}
     facts = Facts(queues={**FACTS.queues, **queues})
     for document in load_documents(path.read_text(), path.name):
         for item in document.get("items", [document]):  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.admission.defaults import patch_for
-from stromboli.admission.facts import Terms
+from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.json_patch import patch_between
 from stromboli.admission.requests import Request
 from stromboli.admission.review import review
@@ -43,14 +43,14 @@ class Shares(BinderPlugin):
             environment.append(entry)
 
 
-SHARING = Terms(plugins=(Shares(),))
+SHARING = AdmissionPolicy(plugins=(Shares(),))
 
 
 def assign(name: str) -> Document:
     return {"op": "replace", "path": "/spec/schedulerName", "value": name}
 
 
-CASES: dict[str, tuple[Request, Terms, list[Document]]] = {
+CASES: dict[str, tuple[Request, AdmissionPolicy, list[Document]]] = {
     "a pod of ours": (request("Pod", pod()), TERMS, []),
     "a pod that names a group": (
         request("Pod", pod(scheduler="default-scheduler", group="g")), TERMS, [assign("stromboli")]),
@@ -60,9 +60,9 @@ CASES: dict[str, tuple[Request, Terms, list[Document]]] = {
     "a pod that names nothing": (request("Pod", pod(scheduler="default-scheduler")), TERMS, []),
     "a pod of somebody else": (request("Pod", pod(scheduler="other", group="g")), TERMS, []),
     "schedulers are not given": (
-        request("Pod", pod(scheduler="default-scheduler", group="g")), Terms(assigns_scheduler=False), []),
+        request("Pod", pod(scheduler="default-scheduler", group="g")), AdmissionPolicy(assigns_scheduler=False), []),
     "another name": (
-        request("Pod", pod(scheduler="default-scheduler", group="g")), Terms(scheduler_names=("night",)),
+        request("Pod", pod(scheduler="default-scheduler", group="g")), AdmissionPolicy(scheduler_names=("night",)),
         [assign("night")]),
     "a group that names a queue": (request("PodGroup", {"spec": {"queue": "physics"}}, namespace="lab"), TERMS, []),
     "a group in a namespace with a queue": (
@@ -140,7 +140,7 @@ def sorted_deep(value: Any) -> Any:
     return [sorted_deep(each) for each in value] if isinstance(value, list) else value
 
 
-GPU_TERMS = Terms(plugins=(GpuSharingPlugin(),))
+GPU_TERMS = AdmissionPolicy(plugins=(GpuSharingPlugin(),))
 
 
 def sharing(**annotations: str) -> Request:

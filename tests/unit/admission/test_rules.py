@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, PRIORITY_CLASSES, Terms
+from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, PRIORITY_CLASSES, AdmissionPolicy
 from stromboli.admission.requests import Request, User
 from stromboli.admission.review import review
 from tests.unit.admission.requests import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, TERMS, WIDE, Document, pod, request
@@ -17,13 +17,13 @@ QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 
 
-def told(asked: Request, terms: Terms = TERMS) -> str:
+def told(asked: Request, terms: AdmissionPolicy = TERMS) -> str:
     """The message of a refusal; empty for what comes in."""
     verdict = review(asked, FACTS, terms)
     return "" if verdict.is_allowed else verdict.message
 
 
-def used(asked: Request, terms: Terms = TERMS) -> set[str]:
+def used(asked: Request, terms: AdmissionPolicy = TERMS) -> set[str]:
     """The queues that whoever asks must be allowed to use."""
     return {use.queue for use in review(asked, FACTS, terms).uses}
 
@@ -281,7 +281,7 @@ def test_tenants_need_the_queue_that_they_use(case: Use) -> None:
     verdict = review(asked, FACTS, TERMS)
     assert verdict.is_allowed, verdict.message
     assert used(asked) == case.uses
-    assert not used(asked, Terms(without=frozenset((AUTHORISATION,))))
+    assert not used(asked, AdmissionPolicy(without=frozenset((AUTHORISATION,))))
 
 
 def test_nobody_but_controllers_makes_pods_for_an_owner() -> None:
@@ -321,7 +321,7 @@ def test_a_queue_says_which_priorities_it_takes(story: str) -> None:
     case = PRIORITY[story]
     asked = request(case.kind, case.document, user=case.user)
     assert told(asked).partition("story: ")[2] == case.refusal
-    assert told(asked, Terms(without=frozenset((PRIORITIES,)))) == ""
+    assert told(asked, AdmissionPolicy(without=frozenset((PRIORITIES,)))) == ""
 
 
 # -- what stays as it was ---------------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ def test_what_decides_about_the_place_in_line_stays(story: str) -> None:
     frozen = [fault.words for fault in verdict.faults if "cannot be changed" in fault.words]
     assert [words.partition(": ")[0] for words in frozen] == ([case.frozen] if case.frozen else [])
     assert verdict.is_forbidden is bool(case.frozen)
-    assert told(asked, Terms(without=frozenset((FROZEN_FIELDS,)))) == ""
+    assert told(asked, AdmissionPolicy(without=frozenset((FROZEN_FIELDS,)))) == ""
     assert told(request(case.kind, case.after, before=case.before, user=CONTROLLER)) == ""
 
 

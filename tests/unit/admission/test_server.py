@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from stromboli.admission.authorisation import Authorisation, Unanswered
-from stromboli.admission.facts import Terms
+from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import User
 from stromboli.admission.reviewer import Reviewer
@@ -146,7 +146,7 @@ FAILURES = {
 @pytest.mark.parametrize("story", FAILURES)
 async def test_a_queue_is_used_by_those_who_may(api: Api, client: Client, story: str) -> None:
     api.allows, api.status, lenient, words = FAILURES[story]
-    reviewer = Reviewer(client, lambda: FACTS, Terms(), Authorisation(client, 10), allows_unanswered=lenient)
+    reviewer = Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10), allows_unanswered=lenient)
     verdict = await reviewer.review(request("PodGroup", GROUP, user=ALICE))
     assert verdict.is_allowed is (not words)
     assert words in verdict.message
@@ -154,7 +154,7 @@ async def test_a_queue_is_used_by_those_who_may(api: Api, client: Client, story:
 
 
 async def test_a_queue_is_read_again_before_anything_is_refused_for_it(api: Api, client: Client) -> None:
-    reviewer = Reviewer(client, lambda: FACTS, Terms(), Authorisation(client, 10))
+    reviewer = Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10))
     asked = request("PodGroup", {"spec": {"queue": "fresh"}})
     assert "queue 'fresh' does not exist" in (await reviewer.review(asked)).message
     api.queues["fresh"] = {"metadata": {"name": "fresh"}}
@@ -184,7 +184,7 @@ class Broken(BinderPlugin):
         return []
 
 
-TERMS = Terms(plugins=(Broken(),))
+TERMS = AdmissionPolicy(plugins=(Broken(),))
 
 
 class Door:

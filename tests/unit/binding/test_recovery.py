@@ -13,7 +13,7 @@ from stromboli.binding.recovery import (
     term_of,
     with_followers,
 )
-from stromboli.kube.objects.meta import Condition, ObjectMeta
+from stromboli.kube.objects.meta import KubeCondition, ObjectMeta
 from stromboli.kube.objects.pod import Pod
 
 BEFORE, DECISION, AFTER = "2024-01-01T10:00:00Z", "2024-01-01T10:00:05.5Z", "2024-01-01T10:00:09Z"
@@ -26,7 +26,7 @@ def member(
     marks = {COMMIT: commit, DECIDED: decided} if commit else None
     pod = Pod(metadata=ObjectMeta(uid, "default", uid, annotations=marks, creation_timestamp=created))
     pod.spec.node_name = node or ("node-a" if commit else None)
-    pod.status.conditions = [Condition("PodScheduled", "True", last_transition_time=bound)] if bound else None
+    pod.status.conditions = [KubeCondition("PodScheduled", "True", last_transition_time=bound)] if bound else None
     return pod
 
 

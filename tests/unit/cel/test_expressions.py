@@ -8,25 +8,25 @@ import time
 import pytest
 
 from stromboli.cel.errors import CompileError, EvaluationError, TooCostly
-from stromboli.cel.program import Program
-from stromboli.cel.values import Domains, Quantity, Version
+from stromboli.cel.program import CompiledExpression
+from stromboli.cel.values import AttributeDomains, Quantity, Version
 
 DOMAIN = "gpu.example.com"
 DEVICE = {
     "driver": DOMAIN,
-    "attributes": Domains(
+    "attributes": AttributeDomains(
         {
             DOMAIN: {"model": "A100", "cores": 108, "healthy": True, "firmware": Version.parse("12.4.1-rc.1")},
             "topology.example.com": {"root": "pci0"},
         }
     ),
-    "capacity": Domains({DOMAIN: {"memory": Quantity.parse("40Gi"), "share": Quantity.parse("500m")}}),
+    "capacity": AttributeDomains({DOMAIN: {"memory": Quantity.parse("40Gi"), "share": Quantity.parse("500m")}}),
     "allowMultipleAllocations": False,
 }
 
 
 def ask(text: str) -> object:
-    return Program(text, ("device",)).evaluate({"device": DEVICE})
+    return CompiledExpression(text, ("device",)).evaluate({"device": DEVICE})
 
 
 def own(name: str) -> str:
@@ -133,7 +133,7 @@ def test_this_has_no_answer(text: str) -> None:
 
 def test_an_answer_is_true_or_false() -> None:
     with pytest.raises(EvaluationError, match="must be true or false, not string"):
-        Program("device.driver", ("device",)).holds({"device": DEVICE})
+        CompiledExpression("device.driver", ("device",)).holds({"device": DEVICE})
 
 
 MISTAKES = {
@@ -158,7 +158,7 @@ MISTAKES = {
 @pytest.mark.parametrize("text", MISTAKES, ids=lambda text: text[:30])
 def test_this_makes_no_sense(text: str) -> None:
     with pytest.raises(CompileError, match=re.escape(MISTAKES[text])):
-        Program(text, ("device",))
+        CompiledExpression(text, ("device",))
 
 
 def test_a_long_chain_is_no_deep_one() -> None:

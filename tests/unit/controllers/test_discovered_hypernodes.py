@@ -17,7 +17,7 @@ from stromboli.controllers.discovery_keys import DEFAULT_KEYS, Key, UnusableKeys
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.kube.objects.meta import ObjectMeta
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.topology import KubeHyperNode
 
 KEYS = (Key("zone", "zone"), Key("block", "block"), Key("rack", "rack"))
 
@@ -155,7 +155,7 @@ def test_what_is_there_is_compared_with_what_is_wanted() -> None:
     theirs = msgspec.structs.replace(mine, metadata=ObjectMeta(name=mine.key))
     outdated = msgspec.structs.replace(wrong, spec=msgspec.structs.replace(wrong.spec, tier=7))
     gone = msgspec.structs.replace(zone, metadata=msgspec.structs.replace(zone.metadata, name="zone.gone"))
-    unrelated = HyperNode(metadata=ObjectMeta(name="written"))
+    unrelated = KubeHyperNode(metadata=ObjectMeta(name="written"))
     changes = changes_to([theirs, outdated, gone, unrelated, racks[0]], found)
     assert changes.wanted == (zone, wrong, *racks)
     assert changes.made == (zone, *racks[1:])

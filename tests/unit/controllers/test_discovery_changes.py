@@ -14,7 +14,7 @@ from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import HYPER_NODES
-from stromboli.kube.objects.topology import HyperNode
+from stromboli.kube.objects.topology import KubeHyperNode
 
 KEYS = parse_keys("zone=zone,rack=rack")
 FIRST = [{"zone": "a", "rack": "r0"}, {"zone": "a", "rack": "r1"}]
@@ -26,7 +26,7 @@ async def _definitions(client: Client) -> None:
     await install_crds(client)
 
 
-async def objects(client: Client) -> dict[str, HyperNode]:
+async def objects(client: Client) -> dict[str, KubeHyperNode]:
     return {each.key: each for each in (await client.list(HYPER_NODES)).items}
 
 
@@ -40,7 +40,7 @@ async def discover(client: Client, labels: list[dict[str, str]]) -> Changes:
     return changes
 
 
-async def written(client: Client, name: str, tier: int = 1) -> HyperNode:
+async def written(client: Client, name: str, tier: int = 1) -> KubeHyperNode:
     """What somebody writes by hand."""
     member: dict[str, Any] = {"type": "Node", "selector": {"exactMatch": {"name": "n"}}}
     return await client.create(HYPER_NODES, {"metadata": {"name": name}, "spec": {"tier": tier, "members": [member]}})

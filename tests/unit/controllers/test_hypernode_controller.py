@@ -13,9 +13,9 @@ from stromboli.controllers.wiring import Controllers
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import EVENTS, HYPER_NODES, NODES
-from stromboli.kube.objects.event import Event
-from stromboli.kube.objects.meta import Condition
-from stromboli.kube.objects.topology import HyperNode, HyperNodeStatus
+from stromboli.kube.objects.event import KubeEvent
+from stromboli.kube.objects.meta import KubeCondition
+from stromboli.kube.objects.topology import HyperNodeStatus, KubeHyperNode
 from tests.unit.local.fakes.running import running, until
 
 SECONDS = 40.0
@@ -42,10 +42,10 @@ def labelled(**labels: str) -> dict[str, Any]:
     return {"type": "Node", "selector": {"labelMatch": {"matchLabels": labels}}}
 
 
-def says(client: Client, name: str, nodes: int, message: str = "") -> Callable[[], Awaitable[Condition | None]]:
+def says(client: Client, name: str, nodes: int, message: str = "") -> Callable[[], Awaitable[KubeCondition | None]]:
     """The condition of a HyperNode that has so many nodes, once its message holds these words."""
 
-    async def answer() -> Condition | None:
+    async def answer() -> KubeCondition | None:
         status = (await client.get(HYPER_NODES, name)).status
         told = next((each for each in status.conditions or () if each.type == VALID), None)
         if told is None or status.node_count != nodes or message not in (told.message or ""):
@@ -55,8 +55,8 @@ def says(client: Client, name: str, nodes: int, message: str = "") -> Callable[[
     return answer
 
 
-def events(client: Client, count: int) -> Callable[[], Awaitable[list[Event] | None]]:
-    async def answer() -> list[Event] | None:
+def events(client: Client, count: int) -> Callable[[], Awaitable[list[KubeEvent] | None]]:
+    async def answer() -> list[KubeEvent] | None:
         told = [each for each in (await client.list(EVENTS)).items if each.regarding.kind == "HyperNode"]
         return told if len(told) >= count else None
 
@@ -173,15 +173,15 @@ async def test_a_status_that_somebody_falsified_is_put_right(client: Client) -> 
 EARLIER, NOW = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"
 
 
-def with_condition(status: str, message: str = "") -> HyperNode:
-    told = Condition(type=VALID, status=status, message=message, last_transition_time=EARLIER)
-    return HyperNode(status=HyperNodeStatus(conditions=[told], node_count=1))
+def with_condition(status: str, message: str = "") -> KubeHyperNode:
+    told = KubeCondition(type=VALID, status=status, message=message, last_transition_time=EARLIER)
+    return KubeHyperNode(status=HyperNodeStatus(conditions=[told], node_count=1))
 
 
 @pytest.mark.parametrize(
     ("before", "verdict", "is_told", "since"),
     [
-        pytest.param(HyperNode(), Verdict(1), False, NOW, id="never told"),
+        pytest.param(KubeHyperNode(), Verdict(1), False, NOW, id="never told"),
         pytest.param(with_condition("True"), Verdict(1), True, EARLIER, id="nothing has changed"),
         pytest.param(with_condition("True"), Verdict(2), False, EARLIER, id="another count"),
         pytest.param(with_condition("True"), Verdict(1, ["x"]), False, NOW, id="something is wrong now"),
@@ -190,7 +190,7 @@ def with_condition(status: str, message: str = "") -> HyperNode:
         pytest.param(with_condition("False", "x"), Verdict(1), False, NOW, id="it is right again"),
     ],
 )
-def test_the_condition(before: HyperNode, verdict: Verdict, is_told: bool, since: str) -> None:
+def test_the_condition(before: KubeHyperNode, verdict: Verdict, is_told: bool, since: str) -> None:
     assert verdict.is_told_by(before) is is_told
     assert verdict.as_status(before, NOW)["conditions"][0]["lastTransitionTime"] == since
 

@@ -10,7 +10,7 @@ from stromboli.controllers.wiring import Controllers
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import POD_GROUPS, QUEUES
-from stromboli.kube.objects.volcano import Queue
+from stromboli.kube.objects.volcano import KubeQueue
 from tests.unit.local.fakes.running import running, until
 
 
@@ -35,8 +35,8 @@ async def ask(client: Client, name: str, state: str) -> None:
     await client.patch(QUEUES, name, {"status": {"state": state}}, subresource="status")
 
 
-def says(client: Client, name: str, **expected: Any) -> Callable[[], Awaitable[Queue | None]]:
-    async def answer() -> Queue | None:
+def says(client: Client, name: str, **expected: Any) -> Callable[[], Awaitable[KubeQueue | None]]:
+    async def answer() -> KubeQueue | None:
         queue = next((one for one in (await client.list(QUEUES)).items if one.metadata.name == name), None)
         if queue is None or any(getattr(queue.status, field) != value for field, value in expected.items()):
             return None

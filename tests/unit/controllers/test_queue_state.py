@@ -21,7 +21,7 @@ from stromboli.controllers.queue_state import (
     standing_of,
 )
 from stromboli.kube.objects.meta import ObjectMeta
-from stromboli.kube.objects.volcano import PodGroup, PodGroupStatus, Queue, QueueSpec, QueueStatus
+from stromboli.kube.objects.volcano import KubeQueue, PodGroup, PodGroupStatus, QueueSpec, QueueStatus
 
 
 class Case(NamedTuple):
@@ -74,15 +74,17 @@ def test_no_queue_is_open_below_a_closed_one(now: Standing, is_empty: bool) -> N
 
 
 def test_what_a_queue_says_of_itself() -> None:
-    marked = Queue(metadata=ObjectMeta(name="q", annotations={CLOSED_BY_PARENT: "true"}), status=QueueStatus(CLOSED))
-    assert standing_of(Queue()) == Standing(OPEN)
+    marked = KubeQueue(
+        metadata=ObjectMeta(name="q", annotations={CLOSED_BY_PARENT: "true"}), status=QueueStatus(CLOSED)
+    )
+    assert standing_of(KubeQueue()) == Standing(OPEN)
     assert standing_of(marked) == MARKED_CLOSED
 
 
 def test_the_tree() -> None:
-    assert parent_of(Queue(metadata=ObjectMeta(name="root"))) is None
-    assert parent_of(Queue(metadata=ObjectMeta(name="a"))) == "root"
-    assert parent_of(Queue(metadata=ObjectMeta(name="b"), spec=QueueSpec(parent="a"))) == "a"
+    assert parent_of(KubeQueue(metadata=ObjectMeta(name="root"))) is None
+    assert parent_of(KubeQueue(metadata=ObjectMeta(name="a"))) == "root"
+    assert parent_of(KubeQueue(metadata=ObjectMeta(name="b"), spec=QueueSpec(parent="a"))) == "a"
 
 
 def test_counts() -> None:

@@ -17,7 +17,7 @@ def read(text: str) -> Manifests:
 
 
 def named(manifests: Manifests) -> str:
-    return ", ".join(f"{type(item).__name__} {item.key}" for item in manifests.objects)
+    return ", ".join(f"{type(item).kind_name} {item.key}" for item in manifests.objects)
 
 
 def manifest(kind: str, name: str, rest: str = "", version: str = "v1") -> str:

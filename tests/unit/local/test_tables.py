@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.local.api_server.registry import Column, ServedResource
+from stromboli.local.api_server.registry import PrinterColumn, ServedResource
 from stromboli.local.discovery.printers.custom_columns import InvalidPath, compile_path, find
 from stromboli.local.discovery.printers.durations import age, human_duration
 from stromboli.local.discovery.tables import table, wants_table
@@ -282,10 +282,10 @@ def test_cells(name: str) -> None:
 
 def test_custom_columns() -> None:
     columns = (
-        Column("STATUS", "string", ".status.phase"),
-        Column("minMember", "integer", ".spec.minMember"),
-        Column("SINCE", "date", ".metadata.creationTimestamp"),
-        Column("QUEUE", "string", ".spec.queue", priority=1),
+        PrinterColumn("STATUS", "string", ".status.phase"),
+        PrinterColumn("minMember", "integer", ".spec.minMember"),
+        PrinterColumn("SINCE", "date", ".metadata.creationTimestamp"),
+        PrinterColumn("QUEUE", "string", ".spec.queue", priority=1),
     )
     groups = resource("scheduling.volcano.sh", "podgroups", is_custom=True, columns=columns)
     assert row(groups, {"spec": {"minMember": 3}, "status": {"phase": "Running"}}) == {

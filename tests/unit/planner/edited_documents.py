@@ -18,7 +18,7 @@ _STEP = re.compile(r"([A-Za-z_]\w*)|\[([^]]+)\]")
 
 def documents_of(objects: Iterable[KubeObject]) -> Documents:
     """The objects as plain documents by kind and name, without what a manifest may leave out."""
-    return {f"{type(entry).__name__} {entry.key}": _tidy(msgspec.to_builtins(entry)) for entry in objects}
+    return {f"{type(entry).kind_name} {entry.key}": _tidy(msgspec.to_builtins(entry)) for entry in objects}
 
 
 def apply_edits(documents: Documents, edits: Sequence[dict[str, Any]]) -> Documents:

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from stromboli.binding.steps.step import StepFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
@@ -49,7 +49,7 @@ class Bind:
     request: BindRequest
     member: BoundPod
     pod: Pod
-    node: Node
+    node: KubeNode
     #: What travels with the binding and then stands on the pod. `pre_bind` may add to both.
     annotations: MutableMapping[str, str] = field(default_factory=dict)
     labels: MutableMapping[str, str] = field(default_factory=dict)

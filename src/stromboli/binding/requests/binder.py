@@ -35,7 +35,7 @@ from stromboli.cluster.ingest.ingest import Quarantined
 from stromboli.cluster.state.nodes_and_queues import NodeEntry
 from stromboli.kube.client.client import Client
 from stromboli.kube.events.recorder import EventRecorder
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.work.work_queue import WorkQueue
@@ -198,7 +198,7 @@ class Binder:
         if isinstance(entry, Pod):
             if before is None or before is entry or not isinstance(before, Pod) or _differ(entry, before):
                 self._look_again(entry.metadata.uid)
-        elif isinstance(entry, Node) and self._is_other(entry):
+        elif isinstance(entry, KubeNode) and self._is_other(entry):
             for key in self.book.of_node(entry.metadata.name):
                 self._wake(key)
         for plugin in self.plugins:
@@ -207,7 +207,7 @@ class Binder:
             except Exception:
                 log.exception("plugin %s cannot take news of %s", plugin.name, entry.key)
 
-    def _is_other(self, node: Node) -> bool:
+    def _is_other(self, node: KubeNode) -> bool:
         """Whether a node says something else than before: most of its reports are mere signs of life."""
         name = node.metadata.name
         now, before = self.sight.cluster.structure.nodes.get(name), self._nodes.pop(name, None)

@@ -15,7 +15,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES, PODS
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
@@ -65,9 +65,9 @@ class BinderSight:
     def pod(self, uid: str) -> Pod | None:
         return self.cluster.find_pod(uid)
 
-    def node(self, name: str) -> Node | None:
-        found = self.mirror.get(Node, name)
-        return found if isinstance(found, Node) else None
+    def node(self, name: str) -> KubeNode | None:
+        found = self.mirror.get(KubeNode, name)
+        return found if isinstance(found, KubeNode) else None
 
     # -- as a sink ----------------------------------------------------------------------------------------------
 

@@ -75,6 +75,6 @@ def _reference(entry: TopLevel) -> ObjectReference:
     metadata, kind = entry.metadata, type(entry)
     version = entry.api_version or (f"{kind.group}/v1" if kind.group else "v1")
     return ObjectReference(
-        api_version=version, kind=kind.__name__, namespace=metadata.namespace or None, name=metadata.name,
+        api_version=version, kind=kind.kind_name, namespace=metadata.namespace or None, name=metadata.name,
         uid=metadata.uid or None,
     )  # fmt: skip

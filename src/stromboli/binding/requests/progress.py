@@ -13,7 +13,7 @@ from stromboli.kube.objects.bind_requests import (
     BindRequest,
     BoundPod,
 )
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 
@@ -77,7 +77,9 @@ def _place(
         progress.open[uid] = bind_of(request, member, pod, node)
 
 
-def _obstacle(request: BindRequest, member: BoundPod, pod: Pod | None, node: Node | None, sight: BinderSight) -> str:
+def _obstacle(
+    request: BindRequest, member: BoundPod, pod: Pod | None, node: KubeNode | None, sight: BinderSight
+) -> str:
     """What makes it impossible to bind a pod that has no node, in words; empty if nothing does."""
     if pod is None:
         other = sight.get(Pod, f"{request.metadata.namespace}/{member.pod_name}")
@@ -117,12 +119,12 @@ def is_ours(pod: Pod, request: BindRequest, member: BoundPod) -> bool:
     return mark == request.metadata.name and pod.spec.node_name == member.selected_node
 
 
-def bind_of(request: BindRequest, member: BoundPod, pod: Pod | None = None, node: Node | None = None) -> Bind:
+def bind_of(request: BindRequest, member: BoundPod, pod: Pod | None = None, node: KubeNode | None = None) -> Bind:
     """What plugins are given. Of who is gone there is only the name."""
     metadata = request.metadata
     annotations = {**member.annotations, BOUND_BY: metadata.name}
     if member.received_resource_type:
         annotations[RECEIVED_RESOURCE_TYPE] = member.received_resource_type
     gone = Pod(metadata=ObjectMeta(member.pod_name, metadata.namespace, member.pod_uid))
-    nowhere = Node(metadata=ObjectMeta(member.selected_node))
+    nowhere = KubeNode(metadata=ObjectMeta(member.selected_node))
     return Bind(request, member, pod or gone, node or nowhere, annotations, dict(member.labels))

@@ -32,7 +32,7 @@ from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 
@@ -268,7 +268,7 @@ class ReservationService:
     ) -> Repairs:
         namespace = self._options().namespace
         places = wanted(pods, self._requests.values(), self._under_way.values(), self._known, namespace)
-        living = {place: who for place, who in places.items() if self._get(Node, place.node) is not None}
+        living = {place: who for place, who in places.items() if self._get(KubeNode, place.node) is not None}
         if only:
             living = {place: who for place, who in living.items() if place.node == only}
         return repairs(living, [_held_by(pod) for pod in holders], set(seen))
@@ -289,7 +289,7 @@ class ReservationService:
 
     async def _delete(self, held: Held, options: HolderOptions) -> None:
         """This very pod, at once where there is no kubelet to wait for."""
-        grace = None if self._get(Node, held.place.node) is not None else 0
+        grace = None if self._get(KubeNode, held.place.node) is not None else 0
         try:
             await self._client.delete(HOLDERS, held.name, namespace=options.namespace, uid=held.uid, grace_period=grace)
             log.info("GPU group %s of node %s is given up", held.place.group, held.place.node)

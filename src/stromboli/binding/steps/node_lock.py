@@ -19,7 +19,7 @@ from stromboli.core.model.devices.shared_devices import NODE_LOCK
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import NODES
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 
 #: Seconds after which a lock that nobody removed is void, as device plugins see it.
 VOID_AFTER = 300.0
@@ -109,12 +109,12 @@ class NodeLock:
         taken = taken if taken.tzinfo else taken.replace(tzinfo=UTC)
         return self._wall_clock() - taken.timestamp() > VOID_AFTER
 
-    async def _write(self, node: Node, key: str, value: str | None) -> None:
+    async def _write(self, node: KubeNode, key: str, value: str | None) -> None:
         version = node.metadata.resource_version
         await self._client.patch(
             NODES, node.metadata.name, {"metadata": {"resourceVersion": version, "annotations": {key: value}}}
         )
 
 
-def _lock_of(node: Node, key: str) -> str:
+def _lock_of(node: KubeNode, key: str) -> str:
     return (node.metadata.annotations or {}).get(key, "")

@@ -15,7 +15,7 @@ from stromboli.cli.options.settings import setting, switch
 from stromboli.cli.output import Failure, echo_json
 
 if TYPE_CHECKING:
-    from stromboli.admission.facts import Terms
+    from stromboli.admission.facts import AdmissionPolicy
     from stromboli.admission.process import AdmissionSettings
 
 CHECKS = ("authorisation", "priority-classes", "frozen-fields")
@@ -163,8 +163,8 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
     )
 
 
-def _terms(options: dict[str, Any]) -> Terms:
-    from stromboli.admission.facts import TRUSTED_GROUPS, TRUSTED_USERS, Terms
+def _terms(options: dict[str, Any]) -> AdmissionPolicy:
+    from stromboli.admission.facts import TRUSTED_GROUPS, TRUSTED_USERS, AdmissionPolicy
     from stromboli.binding.plugins.built_in import BUILT_IN
     from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins, read_options
 
@@ -173,7 +173,7 @@ def _terms(options: dict[str, Any]) -> Terms:
         plugins = load_plugins(BUILT_IN, given[0], read_options(given[1]), without=options["left_out"])
     except UnusablePlugin as error:
         raise Failure(error) from error
-    return Terms(
+    return AdmissionPolicy(
         scheduler_names=tuple(options["scheduler_names"]),
         default_queue=options["default_queue"],
         public_queues=frozenset(options["public_queues"]),

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from stromboli.controllers.discovery_keys import Key
     from stromboli.kube.client.client import Client
     from stromboli.kube.client.config.connection import Connection
-    from stromboli.kube.objects.topology import HyperNode
+    from stromboli.kube.objects.topology import KubeHyperNode
 
-    Found: TypeAlias = tuple[list[kube.Node], list[HyperNode]]
+    Found: TypeAlias = tuple[list[kube.KubeNode], list[KubeHyperNode]]
 
 #: How often the cluster is looked at again when somebody else writes at the same time.
 _ATTEMPTS = 5
@@ -108,7 +108,7 @@ def read_keys(text: str, option: str) -> tuple[Key, ...]:
 def _read(paths: Sequence[str]) -> Found:
     from stromboli import kube
     from stromboli.kube.manifests.manifests import ManifestError, read_manifests
-    from stromboli.kube.objects.topology import HyperNode
+    from stromboli.kube.objects.topology import KubeHyperNode
 
     try:
         manifests = read_manifests(paths, sys.stdin)
@@ -117,8 +117,8 @@ def _read(paths: Sequence[str]) -> Found:
     warn([*map(str, manifests.problems), *manifests.notes])
     objects = manifests.objects
     return (
-        [each for each in objects if isinstance(each, kube.Node)],
-        [each for each in objects if isinstance(each, HyperNode)],
+        [each for each in objects if isinstance(each, kube.KubeNode)],
+        [each for each in objects if isinstance(each, KubeHyperNode)],
     )
 
 

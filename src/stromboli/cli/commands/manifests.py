@@ -89,7 +89,7 @@ def _parts(options: dict[str, Any]) -> list[str]:
 
 
 def _installation(options: dict[str, Any]) -> Installation:
-    from stromboli.install.installation import IMAGE, Installation, UnusableChoice
+    from stromboli.install.installation import IMAGE, Installation, InvalidChoice
 
     read_keys(options["discover_hypernodes"], "--discover-hypernodes")
     given = {"configuration": _configuration(options["conf"])} if options["conf"] else {}
@@ -105,7 +105,7 @@ def _installation(options: dict[str, Any]) -> Installation:
             share_gpus=options["share_gpus"],
             **given,
         )
-    except UnusableChoice as error:
+    except InvalidChoice as error:
         raise click.BadParameter(str(error), param_hint=error.option) from error
 
 

@@ -18,7 +18,7 @@ from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
 
 if TYPE_CHECKING:
-    from stromboli.local.fakes.kubelet.simulated_nodes import Pool
+    from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
     from stromboli.local.up.local_cluster import Playground
     from stromboli.scheduler.policy import Policy
 
@@ -100,9 +100,9 @@ def up(**options: Any) -> None:
         raise Failure(f"the API server cannot listen: {error.strerror or error}; choose another --port") from error
 
 
-def _pool(options: dict[str, Any]) -> Pool:
+def _pool(options: dict[str, Any]) -> NodePool:
     from stromboli.core.model.resources.quantity import parse_quantity
-    from stromboli.local.fakes.kubelet.simulated_nodes import Pool
+    from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
 
     resources = {"cpu": options["cpu"], "memory": options["memory"], "pods": str(options["pods"])}
     for name in ("cpu", "memory"):
@@ -112,7 +112,7 @@ def _pool(options: dict[str, Any]) -> Pool:
             raise click.BadParameter(str(error), param_hint=f"--{name}") from error
     if options["gpu"]:
         resources["nvidia.com/gpu"] = str(options["gpu"])
-    return Pool(options["nodes"], resources=resources, racks=options["racks"])
+    return NodePool(options["nodes"], resources=resources, racks=options["racks"])
 
 
 def _documents(paths: Sequence[str]) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ def _tell_of_policy(problem: str) -> None:
 
 
 async def _run(
-    policy: Policy, pool: Pool, documents: list[dict[str, Any]], path: Path, options: dict[str, Any]
+    policy: Policy, pool: NodePool, documents: list[dict[str, Any]], path: Path, options: dict[str, Any]
 ) -> None:
     from stromboli.local.api_server.server import ApiServer
     from stromboli.local.up.local_cluster import playground
@@ -185,7 +185,7 @@ async def _run(
             click.echo("Stopping.")
 
 
-def _tell(path: Path, pool: Pool) -> None:
+def _tell(path: Path, pool: NodePool) -> None:
     click.echo(f"A cluster of {pool.count} simulated nodes is up. Try, in another terminal:\n")
     click.echo(f"  export KUBECONFIG={path}")
     click.echo("  kubectl get nodes")

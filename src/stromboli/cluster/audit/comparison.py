@@ -50,7 +50,7 @@ class Comparison:
 
 
 def _by_name(entries: Iterable[TopLevel]) -> dict[Identity, TopLevel]:
-    return {(type(entry).__name__, entry.key): entry for entry in entries if isinstance(entry, _COMPARED)}
+    return {(type(entry).kind_name, entry.key): entry for entry in entries if isinstance(entry, _COMPARED)}
 
 
 def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -> Iterator[str]:

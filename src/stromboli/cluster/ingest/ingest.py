@@ -74,13 +74,13 @@ class Mirror:
         if known is not None and known.entry.metadata.uid != uid:
             self._drop(known.entry)
         self._known[place] = _Known(entry, version)
-        self.quarantine.pop((kind.__name__, entry.key), None)
+        self.quarantine.pop((kind.kind_name, entry.key), None)
         self._pass_on(entry, known.entry if known else None)
 
     def remove(self, entry: TopLevel) -> None:
         """An object is gone, and another of its name may be there already."""
         known = self._known.get((type(entry), entry.key))
-        self.quarantine.pop((type(entry).__name__, entry.key), None)
+        self.quarantine.pop((type(entry).kind_name, entry.key), None)
         if known is not None and known.entry.metadata.uid == entry.metadata.uid:
             self._drop(known.entry)
             self._bury(entry.metadata.uid, _version(entry))
@@ -127,7 +127,7 @@ class Mirror:
     def _refuse(self, entry: TopLevel, problem: str) -> None:
         kind = type(entry)
         version = entry.api_version or kind.group
-        self._set_aside(Quarantined(version, kind.__name__, entry.key, entry.metadata.uid, problem))
+        self._set_aside(Quarantined(version, kind.kind_name, entry.key, entry.metadata.uid, problem))
 
     def _set_aside(self, quarantined: Quarantined) -> None:
         self.quarantine[quarantined.kind, quarantined.key] = quarantined

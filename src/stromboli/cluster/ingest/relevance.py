@@ -11,7 +11,7 @@ from stromboli.cluster.objects.pods.pods import says_the_same, status_of
 from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.kube.objects import native
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
+from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology, Numatopology
 
 #: Whether such a pod is on its node or just about to be there changes nothing for anybody else.
 _ON_NODE = (TaskStatus.BOUND, TaskStatus.RUNNING)
@@ -37,18 +37,18 @@ def matters(entry: TopLevel, before: TopLevel | None) -> bool:
     if isinstance(entry, kube.PodGroup) and isinstance(before, kube.PodGroup):
         is_same = same_demands(without_record(before), without_record(entry))
         return not is_same or before.status.phase != entry.status.phase
-    if isinstance(entry, native.PodGroup) and isinstance(before, native.PodGroup):
+    if isinstance(entry, native.NativePodGroup) and isinstance(before, native.NativePodGroup):
         is_same = same_demands(without_record(as_group(before)), without_record(as_group(entry)))
         return not is_same or before.spec != entry.spec
-    if isinstance(entry, kube.Node) and isinstance(before, kube.Node):
+    if isinstance(entry, kube.KubeNode) and isinstance(before, kube.KubeNode):
         return _node_facts(before) != _node_facts(entry)
-    if isinstance(entry, kube.Queue) and isinstance(before, kube.Queue):
+    if isinstance(entry, kube.KubeQueue) and isinstance(before, kube.KubeQueue):
         return (before.spec, before.status.state) != (entry.spec, entry.status.state)
     if isinstance(entry, Numatopology) and isinstance(before, Numatopology):
         return before.spec != entry.spec
-    if isinstance(entry, HyperNode) and isinstance(before, HyperNode):
+    if isinstance(entry, KubeHyperNode) and isinstance(before, KubeHyperNode):
         return before.spec != entry.spec
-    if isinstance(entry, Topology) and isinstance(before, Topology):
+    if isinstance(entry, KubeTopology) and isinstance(before, KubeTopology):
         return before.spec != entry.spec
     return True
 
@@ -58,7 +58,7 @@ def _stage(pod: kube.Pod) -> TaskStatus:
     return TaskStatus.RUNNING if status in _ON_NODE else status
 
 
-def _node_facts(node: kube.Node) -> tuple[object, ...]:
+def _node_facts(node: kube.KubeNode) -> tuple[object, ...]:
     """All but the times of heartbeats."""
     conditions = [(condition.type, condition.status) for condition in node.status.conditions or ()]
     metadata, status = node.metadata, node.status

@@ -16,7 +16,9 @@ OVERSUBSCRIPTION = "volcano.sh/oversubscription"
 _PASSING = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/node-handshake", "hami.io/mutex.lock")
 
 
-def node_facts(node: kube.Node, processors: Processors | None = None, belonging: Belonging = Belonging.OURS) -> Node:
+def node_facts(
+    node: kube.KubeNode, processors: Processors | None = None, belonging: Belonging = Belonging.OURS
+) -> Node:
     spec, status = node.spec, node.status
     ready = [c.status for c in status.conditions or () if c.type == "Ready"]
     return Node(
@@ -32,7 +34,7 @@ def node_facts(node: kube.Node, processors: Processors | None = None, belonging:
     )
 
 
-def lasting_annotations(node: kube.Node) -> dict[str, str]:
+def lasting_annotations(node: kube.KubeNode) -> dict[str, str]:
     """Annotations without signs of life and locks, which say nothing about the node."""
     annotations = node.metadata.annotations or {}
     return {key: value for key, value in annotations.items() if not key.startswith(_PASSING)}
@@ -43,14 +45,14 @@ def same_facts(one: Node, other: Node) -> bool:
     return all(getattr(one, field) == getattr(other, field) for field in Node.__slots__)
 
 
-def _taints(wire: Sequence[kube.Taint]) -> tuple[Taint, ...]:
+def _taints(wire: Sequence[kube.KubeTaint]) -> tuple[Taint, ...]:
     """A taint with an effect that nobody knows would keep nobody away, so such a node is refused as a whole."""
     for place, taint in enumerate(wire):
         check_choice(taint.effect, TAINT_EFFECTS, f"spec.taints[{place}].effect")
     return tuple(Taint(taint.key or "", taint.value or "", taint.effect or "") for taint in wire)
 
 
-def allocatable_of(node: kube.Node, axis: ResourceAxis) -> dict[int, int]:
+def allocatable_of(node: kube.KubeNode, axis: ResourceAxis) -> dict[int, int]:
     """What the node offers. Raises ValueError with the field in front for a quantity that makes no sense.
 
     A node that does not say how many pods it takes is not limited in them.

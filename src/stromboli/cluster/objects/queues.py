@@ -9,7 +9,7 @@ from stromboli.core.model.resources.resources import CPU, MEMORY, Request, Resou
 from stromboli.kube.objects import volcano
 
 
-def queue_of(queue: kube.Queue, axis: ResourceAxis) -> Queue:
+def queue_of(queue: kube.KubeQueue, axis: ResourceAxis) -> Queue:
     """The queue as the model knows it. Raises ValueError with the field in front for what makes no sense."""
     spec = queue.spec
     if spec.weight is not None and spec.weight < 1:

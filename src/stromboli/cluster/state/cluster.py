@@ -48,7 +48,7 @@ from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.shards import NodeShard
-from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
+from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology, Numatopology
 
 SCHEDULER_NAMES = ("stromboli", "volcano")
 #: So many classes, terms and resources that nobody uses do no harm.
@@ -106,8 +106,8 @@ class Cluster:
         self._of_one_kind: dict[type[TopLevel], _Book] = {
             PodDisruptionBudget: self.budgets,
             kube.NodeMetrics: self.usage,
-            HyperNode: self.hyper_nodes,
-            Topology: self.topologies,
+            KubeHyperNode: self.hyper_nodes,
+            KubeTopology: self.topologies,
             NodeShard: self.shards,
         }
         self.books = Bookkeeping(
@@ -132,7 +132,7 @@ class Cluster:
             self._apply_pod(given)
         elif isinstance(given, kube.PodGroup):
             self._apply_group(given)
-        elif isinstance(given, native.PodGroup):
+        elif isinstance(given, native.NativePodGroup):
             self._apply_group(as_group(given))
         elif isinstance(given, kube.Namespace):
             self.reading.apply_namespace(given)
@@ -151,7 +151,7 @@ class Cluster:
             self._forget_pod(given.metadata.uid)
         elif isinstance(given, kube.PodGroup):
             self._forget_group(given.key)
-        elif isinstance(given, native.PodGroup):
+        elif isinstance(given, native.NativePodGroup):
             self._forget_group(as_group(given).key)
         elif isinstance(given, kube.Namespace):
             self.reading.remove_namespace(given.key)

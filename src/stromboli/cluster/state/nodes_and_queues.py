@@ -68,24 +68,24 @@ class Structure:
         """The objects as they came."""
         return list(self._objects.values())
 
-    def find_queue(self, name: str) -> kube.Queue | None:
-        found = self._objects.get((kube.Queue, name))
-        return found if isinstance(found, kube.Queue) else None
+    def find_queue(self, name: str) -> kube.KubeQueue | None:
+        found = self._objects.get((kube.KubeQueue, name))
+        return found if isinstance(found, kube.KubeQueue) else None
 
     def pool_of(self, node: str) -> Mapping[str, str]:
         """The labels by which our nodes are chosen, as a node has them: its pods are told with their binding."""
         entry = self.nodes.get(node) if self._node_selector else None
         return {key: entry.facts.labels[key] for key in self._node_selector} if entry is not None else {}
 
-    def find_node(self, name: str) -> kube.Node | None:
-        found = self._objects.get((kube.Node, name))
-        return found if isinstance(found, kube.Node) else None
+    def find_node(self, name: str) -> kube.KubeNode | None:
+        found = self._objects.get((kube.KubeNode, name))
+        return found if isinstance(found, kube.KubeNode) else None
 
     def apply(self, given: TopLevel) -> bool:
         """Take an object in; whether it is of a kind that belongs here."""
-        if isinstance(given, kube.Node):
+        if isinstance(given, kube.KubeNode):
             self._apply_node(given)
-        elif isinstance(given, kube.Queue):
+        elif isinstance(given, kube.KubeQueue):
             self._apply_queue(given)
         elif isinstance(given, kube.PriorityClass):
             self._keep(given)
@@ -103,10 +103,10 @@ class Structure:
     def remove(self, given: TopLevel) -> bool:
         """An object is gone; whether it was of a kind that belongs here."""
         self._objects.pop((type(given), given.key), None)
-        if isinstance(given, kube.Node):
+        if isinstance(given, kube.KubeNode):
             self._forget_node(given.key)
             self._node_faults.pop(given.key, None)
-        elif isinstance(given, kube.Queue):
+        elif isinstance(given, kube.KubeQueue):
             self._forget_queue(given.key)
             self.queue_faults.pop(given.key, None)
         elif isinstance(given, kube.PriorityClass):
@@ -124,7 +124,7 @@ class Structure:
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def _apply_node(self, node: kube.Node) -> None:
+    def _apply_node(self, node: kube.KubeNode) -> None:
         name = node.key
         if not self._is_ours(node):
             self._forget_node(name)
@@ -169,7 +169,7 @@ class Structure:
                 self.nodes[name] = replace(known, facts=replace(known.facts, belonging=belonging))
                 self.revision += 1
 
-    def _is_ours(self, node: kube.Node) -> bool:
+    def _is_ours(self, node: kube.KubeNode) -> bool:
         labels = node.metadata.labels or {}
         return all(labels.get(key) in values for key, values in self._node_selector.items())
 
@@ -179,7 +179,7 @@ class Structure:
 
     # -- queues -------------------------------------------------------------------------------------------------
 
-    def _apply_queue(self, queue: kube.Queue) -> None:
+    def _apply_queue(self, queue: kube.KubeQueue) -> None:
         name = queue.key
         try:
             entry = queue_of(queue, self._axis)

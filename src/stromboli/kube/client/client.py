@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from stromboli.kube.client.api_errors import Unreachable
-from stromboli.kube.client.decoding import Page, Unreadable, decode_object, decode_page
+from stromboli.kube.client.decoding import DecodedPage, Unreadable, decode_object, decode_page
 from stromboli.kube.client.transport import Transport
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects.catalogue import PODS
@@ -84,7 +84,7 @@ class Client(Transport):
 
     async def pages(
         self, resource: Resource[T], params: Mapping[str, str], *, namespace: str = "", limit: int = PAGE_SIZE
-    ) -> AsyncIterator[Page[T]]:
+    ) -> AsyncIterator[DecodedPage[T]]:
         """A list in pieces of `limit` objects, all of the same moment; 0 asks for everything at once."""
         path = resource.path(namespace=namespace)
         query = {**params, "limit": str(limit)} if limit else dict(params)
@@ -205,7 +205,7 @@ def _typed(resource: Resource[T], answer: bytes) -> T:
         raise Unreachable(f"{resource.name}: the answer cannot be read: {error}", sent=True) from None
 
 
-def _page(resource: Resource[T], answer: bytes) -> Page[T]:
+def _page(resource: Resource[T], answer: bytes) -> DecodedPage[T]:
     try:
         return decode_page(resource, answer)
     except msgspec.DecodeError as error:

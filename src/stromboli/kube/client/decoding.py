@@ -46,7 +46,7 @@ class _RawPage(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-class Page(msgspec.Struct, Generic[T]):
+class DecodedPage(msgspec.Struct, Generic[T]):
     """One answer to a list request."""
 
     items: list[T]
@@ -67,7 +67,7 @@ def decode_object(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:
     return decoded
 
 
-def decode_page(resource: Resource[T], raw: bytes) -> Page[T]:
+def decode_page(resource: Resource[T], raw: bytes) -> DecodedPage[T]:
     """One page of a list. Raises msgspec.DecodeError for an answer that is no list."""
     try:
         page = _page_decoder(resource.type).decode(raw)
@@ -92,7 +92,7 @@ def unreadable(raw: bytes | msgspec.Raw, error: Exception) -> Unreadable:
     return Unreadable(name_of(document), uid, str(error), version)
 
 
-def _decode_one_by_one(resource: Resource[T], raw: bytes) -> Page[T]:
+def _decode_one_by_one(resource: Resource[T], raw: bytes) -> DecodedPage[T]:
     page = _RAW_PAGE.decode(raw)
     items: list[T] = []
     refused: list[Unreadable] = []
@@ -104,11 +104,11 @@ def _decode_one_by_one(resource: Resource[T], raw: bytes) -> Page[T]:
     return _page(resource, page.metadata, items, refused)
 
 
-def _page(resource: Resource[T], metadata: ListMeta, items: list[T], refused: list[Unreadable]) -> Page[T]:
+def _page(resource: Resource[T], metadata: ListMeta, items: list[T], refused: list[Unreadable]) -> DecodedPage[T]:
     """Servers say only of the list what kind its items are; they say as much of themselves as those from a watch."""
     for item in items:
         item.api_version, item.kind = resource.api_version, resource.kind
-    return Page(items, refused, metadata.resource_version or "", metadata.continuation or "")
+    return DecodedPage(items, refused, metadata.resource_version or "", metadata.continuation or "")
 
 
 def _second_look(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:

@@ -15,14 +15,14 @@ class _Details(msgspec.Struct, rename="camel"):
     retry_after_seconds: float | None = None
 
 
-class _Status(msgspec.Struct, rename="camel"):
+class _ApiStatus(msgspec.Struct, rename="camel"):
     code: int | None = None
     reason: str | None = None
     message: str | None = None
     details: _Details | None = None
 
 
-_STATUS = msgspec.json.Decoder(_Status)
+_STATUS = msgspec.json.Decoder(_ApiStatus)
 
 
 def refusal(status: int, body: bytes | msgspec.Raw, retry_after: str | None = None) -> ApiError:
@@ -30,7 +30,7 @@ def refusal(status: int, body: bytes | msgspec.Raw, retry_after: str | None = No
     try:
         said = _STATUS.decode(body)
     except (msgspec.DecodeError, ValueError):
-        said = _Status(message=printable(bytes(body).decode("utf-8", "replace").strip()) or None)
+        said = _ApiStatus(message=printable(bytes(body).decode("utf-8", "replace").strip()) or None)
     asked = said.details.retry_after_seconds if said.details else None
     return ApiError(
         status or said.code or 500,

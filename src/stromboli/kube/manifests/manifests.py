@@ -21,11 +21,11 @@ _MOST_NAMED = 3
 MOST_PROBLEMS = 1000
 """Problems beyond this number are only counted: a hostile file can hold millions."""
 
-__all__ = ["ManifestError", "Manifests", "Problem", "read_manifests"]
+__all__ = ["ManifestError", "ManifestProblem", "Manifests", "read_manifests"]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ManifestProblem:
     """An object that was left out, where it stands, and why."""
 
     source: str
@@ -40,7 +40,7 @@ class Manifests:
     """What was read, in reading order; what was wrong with the rest; and what is worth knowing."""
 
     objects: list[KubeObject] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ManifestProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -66,7 +66,7 @@ class _Collector:
 
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str], tuple[str, KubeObject]] = {}
-        self._problems: list[Problem] = []
+        self._problems: list[ManifestProblem] = []
         self._problems_left_out = 0
         self._notes: list[str] = []
         self._unknown: Counter[Unknown] = Counter()
@@ -82,7 +82,7 @@ class _Collector:
 
     def refuse(self, source: str, error: ObjectError) -> None:
         if len(self._problems) < MOST_PROBLEMS:
-            self._problems.append(Problem(source, error))
+            self._problems.append(ManifestProblem(source, error))
         else:
             self._problems_left_out += 1
 
@@ -92,7 +92,7 @@ class _Collector:
             self._unknown[decoded] += 1
             return
         _settle(decoded)
-        identity = (type(decoded).__name__, decoded.key)
+        identity = (type(decoded).kind_name, decoded.key)
         if earlier := self._objects.pop(identity, None):
             self._notes.append(f"{' '.join(identity)} in {source} replaces the one in {earlier[0]}")
         self._objects[identity] = (source, decoded)
@@ -157,7 +157,7 @@ def _settle(item: KubeObject) -> None:
     _check_name(item, "metadata.name", metadata.name)
     if item.namespaced:
         _check_name(item, "metadata.namespace", metadata.namespace)
-    metadata.uid = metadata.uid or f"{type(item).__name__}/{item.key}"
+    metadata.uid = metadata.uid or f"{type(item).kind_name}/{item.key}"
 
 
 def _tell_apart(items: Sequence[KubeObject]) -> list[str]:
@@ -167,7 +167,7 @@ def _tell_apart(items: Sequence[KubeObject]) -> list[str]:
     """
     holders: defaultdict[tuple[str, str], list[KubeObject]] = defaultdict(list)
     for item in items:
-        holders[type(item).__name__, item.metadata.uid].append(item)
+        holders[type(item).kind_name, item.metadata.uid].append(item)
     shared = {identity: found for identity, found in holders.items() if len(found) > 1}
     for (kind, _), found in shared.items():
         for item in found:
@@ -192,7 +192,7 @@ def _check_name(item: KubeObject, place: str, text: str) -> None:
     else:
         return
     name = item.key if item.metadata.name else ""
-    raise ObjectError(type(item).__name__, name, place, message, "write a name such as train-1")
+    raise ObjectError(type(item).kind_name, name, place, message, "write a name such as train-1")
 
 
 def _skipped(kind: Unknown, count: int) -> str:

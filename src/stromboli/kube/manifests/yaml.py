@@ -101,7 +101,7 @@ class _Mark(Protocol):
     def column(self) -> int: ...
 
 
-class _Open:
+class _OpenCollection:
     """A list or map that is not yet closed; a map also remembers the key that waits for its value."""
 
     __slots__ = ("key", "mapping", "sequence")
@@ -118,7 +118,7 @@ class _Builder:
     def __init__(self, source: str) -> None:
         self.source = source
         self.documents: list[object] = []
-        self._open = [_Open(None, self.documents)]
+        self._open = [_OpenCollection(None, self.documents)]
 
     def take(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
@@ -127,14 +127,14 @@ class _Builder:
             self._put(event, self._scalar(event))
         elif isinstance(event, yaml.MappingStartEvent):
             mapping: dict[str, object] = {}
-            self._begin(event, mapping, _Open(mapping, []))
+            self._begin(event, mapping, _OpenCollection(mapping, []))
         elif isinstance(event, yaml.SequenceStartEvent):
             sequence: list[object] = []
-            self._begin(event, sequence, _Open(None, sequence))
+            self._begin(event, sequence, _OpenCollection(None, sequence))
         elif isinstance(event, yaml.CollectionEndEvent):
             self._open.pop()
 
-    def _begin(self, event: yaml.CollectionStartEvent, value: object, opened: _Open) -> None:
+    def _begin(self, event: yaml.CollectionStartEvent, value: object, opened: _OpenCollection) -> None:
         if event.tag is not None:
             self._refuse(event, "tags are not allowed on lists and maps", "remove the tag")
         if len(self._open) > DEPTH_LIMIT:

@@ -109,6 +109,7 @@ class BindRequestStatus(Wire):
 class BindRequest(TopLevel):
     """A committed statement that waits for the binder, is carried out by it, or has come to its end."""
 
+    kind_name: ClassVar[str] = "BindRequest"
     group: ClassVar[str] = GROUP
     namespaced: ClassVar[bool] = True
     never_null: ClassVar[tuple[str, ...]] = ("metadata", "spec", "status")

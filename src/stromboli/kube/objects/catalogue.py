@@ -5,15 +5,15 @@ from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from stromboli.kube.objects.cluster import (
     ConfigMap,
+    KubeNode,
     Namespace,
-    Node,
     NodeMetrics,
     PodDisruptionBudget,
     PriorityClass,
     ResourceQuota,
 )
 from stromboli.kube.objects.definitions import CustomResourceDefinition
-from stromboli.kube.objects.event import Event
+from stromboli.kube.objects.event import KubeEvent
 from stromboli.kube.objects.lease import Lease
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
@@ -27,12 +27,12 @@ from stromboli.kube.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
-from stromboli.kube.objects.volcano import PodGroup, Queue
-from stromboli.kube.objects.workloads import Deployment, Job, ReplicaSet, StatefulSet
+from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology, Numatopology
+from stromboli.kube.objects.volcano import KubeQueue, PodGroup
+from stromboli.kube.objects.workloads import BatchJob, Deployment, ReplicaSet, StatefulSet
 
 PODS = Resource(Pod, "v1", "pods")
-NODES = Resource(Node, "v1", "nodes")
+NODES = Resource(KubeNode, "v1", "nodes")
 NODE_METRICS = Resource(NodeMetrics, "v1beta1", "nodes")
 NAMESPACES = Resource(Namespace, "v1", "namespaces")
 CONFIG_MAPS = Resource(ConfigMap, "v1", "configmaps")
@@ -43,7 +43,7 @@ VOLUMES = Resource(PersistentVolume, "v1", "persistentvolumes")
 PRIORITY_CLASSES = Resource(PriorityClass, "v1", "priorityclasses")
 DISRUPTION_BUDGETS = Resource(PodDisruptionBudget, "v1", "poddisruptionbudgets")
 
-JOBS = Resource(Job, "v1", "jobs")
+JOBS = Resource(BatchJob, "v1", "jobs")
 REPLICA_SETS = Resource(ReplicaSet, "v1", "replicasets")
 DEPLOYMENTS = Resource(Deployment, "v1", "deployments")
 STATEFUL_SETS = Resource(StatefulSet, "v1", "statefulsets")
@@ -60,19 +60,19 @@ RESOURCE_SLICES = Resource(ResourceSlice, "v1", "resourceslices")
 DEVICE_CLASSES = Resource(DeviceClass, "v1", "deviceclasses")
 
 POD_GROUPS = Resource(PodGroup, "v1beta1", "podgroups")
-QUEUES = Resource(Queue, "v1beta1", "queues")
-HYPER_NODES = Resource(HyperNode, "v1alpha1", "hypernodes")
-TOPOLOGIES = Resource(Topology, "v1alpha1", "topologies")
+QUEUES = Resource(KubeQueue, "v1beta1", "queues")
+HYPER_NODES = Resource(KubeHyperNode, "v1alpha1", "hypernodes")
+TOPOLOGIES = Resource(KubeTopology, "v1alpha1", "topologies")
 NODE_SHARDS = Resource(NodeShard, "v1alpha1", "nodeshards")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
 BIND_REQUESTS = Resource(BindRequest, "v1alpha1", "bindrequests")
 
 #: Kubernetes' own groups, in the versions that may be served; a server that has both tells the same twice.
-NATIVE_POD_GROUPS = Resource(native.PodGroup, "v1beta1", "podgroups")
-EARLY_NATIVE_POD_GROUPS = Resource(native.PodGroup, "v1alpha2", "podgroups")
+NATIVE_POD_GROUPS = Resource(native.NativePodGroup, "v1beta1", "podgroups")
+EARLY_NATIVE_POD_GROUPS = Resource(native.NativePodGroup, "v1alpha2", "podgroups")
 
 LEASES = Resource(Lease, "v1", "leases")
-EVENTS = Resource(Event, "v1", "events")
+EVENTS = Resource(KubeEvent, "v1", "events")
 CRDS = Resource(CustomResourceDefinition, "v1", "customresourcedefinitions")
 
 WATCHED_REQUIRED = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, POD_GROUPS, QUEUES, DISRUPTION_BUDGETS)

@@ -25,7 +25,7 @@ class DeviceSelector(Wire):
     cel: CelSelector | None = None
 
 
-class DeviceToleration(Wire):
+class KubeDeviceToleration(Wire):
     """Taints of devices that do not bother the claimant."""
 
     key: str | None = None
@@ -49,7 +49,7 @@ class DeviceSubRequest(Wire):
     selectors: list[DeviceSelector] | None = None
     allocation_mode: str | None = None
     count: Int64 | None = None
-    tolerations: list[DeviceToleration] | None = None
+    tolerations: list[KubeDeviceToleration] | None = None
     capacity: CapacityRequirements | None = None
 
 
@@ -75,7 +75,7 @@ class DeviceConstraint(Wire):
     distinct_attribute: str | None = None
 
 
-class DeviceClaim(Wire):
+class KubeDeviceClaim(Wire):
     """All devices of a claim, and how they must fit together."""
 
     requests: list[DeviceRequest] | None = None
@@ -87,7 +87,7 @@ class DeviceClaim(Wire):
 class ResourceClaimSpec(Wire):
     """What is claimed."""
 
-    devices: DeviceClaim | None = None
+    devices: KubeDeviceClaim | None = None
 
 
 class AllocatedDevice(Wire):
@@ -99,7 +99,7 @@ class AllocatedDevice(Wire):
     device: str | None = None
     admin_access: bool | None = None
     share_id: str | None = msgspec.field(default=None, name="shareID")
-    tolerations: list[DeviceToleration] | None = None
+    tolerations: list[KubeDeviceToleration] | None = None
     consumed_capacity: dict[str, str | int | float] | None = None
 
 
@@ -136,6 +136,7 @@ class ResourceClaimStatus(Wire):
 class ResourceClaim(TopLevel):
     """Devices for one or more pods."""
 
+    kind_name: ClassVar[str] = "ResourceClaim"
     group: ClassVar[str] = RESOURCE_GROUP
     namespaced: ClassVar[bool] = True
 
@@ -153,6 +154,7 @@ class ClaimTemplate(Wire):
 class ResourceClaimTemplate(TopLevel):
     """A claim per pod."""
 
+    kind_name: ClassVar[str] = "ResourceClaimTemplate"
     group: ClassVar[str] = RESOURCE_GROUP
     namespaced: ClassVar[bool] = True
 
@@ -206,7 +208,7 @@ class CounterUse(Wire):
     counters: dict[str, DeviceCapacity] | None = None
 
 
-class Device(Wire):
+class KubeDevice(Wire):
     """One device of a slice. Where it can be used is said here only if the slice leaves it to the devices."""
 
     name: str | None = None
@@ -246,13 +248,14 @@ class ResourceSliceSpec(Wire):
     node_selector: NodeSelector | None = None
     all_nodes: bool | None = None
     per_device_node_selection: bool | None = None
-    devices: list[Device] | None = None
+    devices: list[KubeDevice] | None = None
     shared_counters: list[CounterSet] | None = None
 
 
 class ResourceSlice(TopLevel):
     """Devices that a driver offers."""
 
+    kind_name: ClassVar[str] = "ResourceSlice"
     group: ClassVar[str] = RESOURCE_GROUP
 
     spec: ResourceSliceSpec = msgspec.field(default_factory=ResourceSliceSpec)
@@ -270,6 +273,7 @@ class DeviceClassSpec(Wire):
 class DeviceClass(TopLevel):
     """A sort of device that claims ask for by name."""
 
+    kind_name: ClassVar[str] = "DeviceClass"
     group: ClassVar[str] = RESOURCE_GROUP
 
     spec: DeviceClassSpec = msgspec.field(default_factory=DeviceClassSpec)

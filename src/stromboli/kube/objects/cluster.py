@@ -4,10 +4,10 @@ from typing import ClassVar
 
 import msgspec
 
-from stromboli.kube.objects.meta import Condition, Int32, Int64, LabelSelector, Resources, TopLevel, Wire
+from stromboli.kube.objects.meta import Int32, Int64, KubeCondition, KubeLabelSelector, Resources, TopLevel, Wire
 
 
-class Taint(Wire):
+class KubeTaint(Wire):
     """A reason to stay away from a node, unless tolerated."""
 
     key: str | None = None
@@ -27,7 +27,7 @@ class NodeSpec(Wire):
     """What the administrator wants of the node."""
 
     unschedulable: bool | None = None
-    taints: list[Taint] | None = None
+    taints: list[KubeTaint] | None = None
 
 
 class NodeStatus(Wire):
@@ -35,12 +35,14 @@ class NodeStatus(Wire):
 
     allocatable: Resources | None = None
     capacity: Resources | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[KubeCondition] | None = None
     images: list[ContainerImage] | None = None
 
 
-class Node(TopLevel):
+class KubeNode(TopLevel):
     """A machine."""
+
+    kind_name: ClassVar[str] = "Node"
 
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
@@ -49,6 +51,7 @@ class Node(TopLevel):
 class NodeMetrics(TopLevel):
     """What a node really used of its cpu and memory during a window of time that ended at the timestamp."""
 
+    kind_name: ClassVar[str] = "NodeMetrics"
     group: ClassVar[str] = "metrics.k8s.io"
 
     timestamp: str | None = None
@@ -59,9 +62,13 @@ class NodeMetrics(TopLevel):
 class Namespace(TopLevel):
     """Read for its labels, which namespace selectors match."""
 
+    kind_name: ClassVar[str] = "Namespace"
+
 
 class ConfigMap(TopLevel):
     """Text by file name."""
+
+    kind_name: ClassVar[str] = "ConfigMap"
 
     namespaced: ClassVar[bool] = True
 
@@ -71,6 +78,7 @@ class ConfigMap(TopLevel):
 class PriorityClass(TopLevel):
     """A named priority for pods and groups."""
 
+    kind_name: ClassVar[str] = "PriorityClass"
     group: ClassVar[str] = "scheduling.k8s.io"
 
     value: Int32 | None = None
@@ -81,7 +89,7 @@ class PriorityClass(TopLevel):
 class PodDisruptionBudgetSpec(Wire):
     """How many of the selected pods must stay, or may go; counts or percentages."""
 
-    selector: LabelSelector | None = None
+    selector: KubeLabelSelector | None = None
     min_available: Int32 | str | None = None
     max_unavailable: Int32 | str | None = None
 
@@ -95,12 +103,13 @@ class PodDisruptionBudgetStatus(Wire):
     expected_pods: Int32 | None = None
     observed_generation: Int64 | None = None
     disrupted_pods: dict[str, str | None] | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[KubeCondition] | None = None
 
 
 class PodDisruptionBudget(TopLevel):
     """A limit on how many pods of an application may be evicted at once."""
 
+    kind_name: ClassVar[str] = "PodDisruptionBudget"
     group: ClassVar[str] = "policy"
     namespaced: ClassVar[bool] = True
 
@@ -139,6 +148,8 @@ class ResourceQuotaStatus(Wire):
 
 class ResourceQuota(TopLevel):
     """A limit on what the pods of a namespace may request together."""
+
+    kind_name: ClassVar[str] = "ResourceQuota"
 
     namespaced: ClassVar[bool] = True
 

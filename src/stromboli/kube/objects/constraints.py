@@ -6,7 +6,7 @@ requiredDuringSchedulingIgnoredDuringExecution and `preferred` for its sibling.
 
 import msgspec
 
-from stromboli.kube.objects.meta import Int32, Int64, LabelSelector, Requirement, Wire
+from stromboli.kube.objects.meta import Int32, Int64, KubeLabelSelector, KubeRequirement, Wire
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -15,8 +15,8 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 class NodeSelectorTerm(Wire):
     """All clauses of a term must hold; a term without clauses matches no node."""
 
-    match_expressions: list[Requirement] | None = None
-    match_fields: list[Requirement] | None = None
+    match_expressions: list[KubeRequirement] | None = None
+    match_fields: list[KubeRequirement] | None = None
 
 
 class NodeSelector(Wire):
@@ -32,7 +32,7 @@ class PreferredNodes(Wire):
     preference: NodeSelectorTerm | None = None
 
 
-class NodeAffinity(Wire):
+class KubeNodeAffinity(Wire):
     """Which nodes a pod needs and likes."""
 
     required: NodeSelector | None = msgspec.field(default=None, name=REQUIRED)
@@ -45,9 +45,9 @@ class PodAffinityTerm(Wire):
     Without namespaces and namespace selector the pod's own namespace is meant.
     """
 
-    label_selector: LabelSelector | None = None
+    label_selector: KubeLabelSelector | None = None
     namespaces: list[str] | None = None
-    namespace_selector: LabelSelector | None = None
+    namespace_selector: KubeLabelSelector | None = None
     topology_key: str | None = None
     match_label_keys: list[str] | None = None
     mismatch_label_keys: list[str] | None = None
@@ -60,7 +60,7 @@ class WeightedPodAffinityTerm(Wire):
     pod_affinity_term: PodAffinityTerm | None = None
 
 
-class PodAffinity(Wire):
+class KubePodAffinity(Wire):
     """Which pods a pod needs and likes to be with, or to be away from."""
 
     required: list[PodAffinityTerm] | None = msgspec.field(default=None, name=REQUIRED)
@@ -70,12 +70,12 @@ class PodAffinity(Wire):
 class Affinity(Wire):
     """All affinities of a pod."""
 
-    node_affinity: NodeAffinity | None = None
-    pod_affinity: PodAffinity | None = None
-    pod_anti_affinity: PodAffinity | None = None
+    node_affinity: KubeNodeAffinity | None = None
+    pod_affinity: KubePodAffinity | None = None
+    pod_anti_affinity: KubePodAffinity | None = None
 
 
-class Toleration(Wire):
+class KubeToleration(Wire):
     """Taints that do not bother the pod: operators Exists, Equal (when absent), Lt and Gt."""
 
     key: str | None = None
@@ -91,7 +91,7 @@ class TopologySpreadConstraint(Wire):
     max_skew: Int32 | None = None
     topology_key: str | None = None
     when_unsatisfiable: str | None = None
-    label_selector: LabelSelector | None = None
+    label_selector: KubeLabelSelector | None = None
     min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None

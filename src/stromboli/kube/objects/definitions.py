@@ -4,18 +4,19 @@ from typing import ClassVar
 
 import msgspec
 
-from stromboli.kube.objects.meta import Condition, TopLevel, Wire
+from stromboli.kube.objects.meta import KubeCondition, TopLevel, Wire
 
 
 class CustomResourceDefinitionStatus(Wire):
     """Whether the names were accepted and the resource is served."""
 
-    conditions: list[Condition] | None = None
+    conditions: list[KubeCondition] | None = None
 
 
 class CustomResourceDefinition(TopLevel):
     """A kind that the server learns."""
 
+    kind_name: ClassVar[str] = "CustomResourceDefinition"
     group: ClassVar[str] = "apiextensions.k8s.io"
 
     status: CustomResourceDefinitionStatus = msgspec.field(default_factory=CustomResourceDefinitionStatus)

@@ -24,9 +24,10 @@ class EventSeries(Wire):
     last_observed_time: str | None = None
 
 
-class Event(TopLevel):
+class KubeEvent(TopLevel):
     """One thing that happened, who says so, and what it was about."""
 
+    kind_name: ClassVar[str] = "Event"
     group: ClassVar[str] = "events.k8s.io"
     namespaced: ClassVar[bool] = True
 

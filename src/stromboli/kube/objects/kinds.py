@@ -15,8 +15,8 @@ from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from stromboli.kube.objects.cluster import (
     ConfigMap,
+    KubeNode,
     Namespace,
-    Node,
     NodeMetrics,
     PodDisruptionBudget,
     PriorityClass,
@@ -32,17 +32,17 @@ from stromboli.kube.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from stromboli.kube.objects.topology import HyperNode, Numatopology, Topology
-from stromboli.kube.objects.volcano import PodGroup, Queue
+from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology, Numatopology
+from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 KubeObject: TypeAlias = (
-    Node
+    KubeNode
     | Pod
     | PodGroup
-    | native.PodGroup
-    | Queue
+    | native.NativePodGroup
+    | KubeQueue
     | PriorityClass
     | Namespace
     | PodDisruptionBudget
@@ -50,8 +50,8 @@ KubeObject: TypeAlias = (
     | ResourceQuota
     | NodeMetrics
     | Numatopology
-    | HyperNode
-    | Topology
+    | KubeHyperNode
+    | KubeTopology
     | NodeShard
     | BindRequest
     | PersistentVolumeClaim
@@ -67,10 +67,20 @@ KubeObject: TypeAlias = (
 )
 
 KINDS: dict[tuple[str, str], type[KubeObject]] = {
-    (kind.group, kind.__name__): kind
+    (kind.group, kind.kind_name): kind
     for kind in (
-        *(Node, Pod, native.PodGroup, PodGroup, Queue, PriorityClass, Namespace, PodDisruptionBudget, ConfigMap),
-        *(ResourceQuota, NodeMetrics, Numatopology, HyperNode, Topology, NodeShard, BindRequest),
+        *(
+            KubeNode,
+            Pod,
+            native.NativePodGroup,
+            PodGroup,
+            KubeQueue,
+            PriorityClass,
+            Namespace,
+            PodDisruptionBudget,
+            ConfigMap,
+        ),
+        *(ResourceQuota, NodeMetrics, Numatopology, KubeHyperNode, KubeTopology, NodeShard, BindRequest),
         *(PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode, CSIStorageCapacity),
         *(ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
     )
@@ -105,7 +115,7 @@ def as_type(document: Mapping[str, object], wanted: type[T]) -> T:
     try:
         return msgspec.convert(present, wanted)
     except msgspec.ValidationError as error:
-        raise object_error(wanted.__name__, name_of(document), present, error) from None
+        raise object_error(getattr(wanted, "kind_name", wanted.__name__), name_of(document), present, error) from None
 
 
 def name_of(document: Mapping[str, object]) -> str:

@@ -20,6 +20,7 @@ class LeaseSpec(Wire):
 class Lease(TopLevel):
     """A claim that holds as long as it is renewed."""
 
+    kind_name: ClassVar[str] = "Lease"
     group: ClassVar[str] = "coordination.k8s.io"
     namespaced: ClassVar[bool] = True
 

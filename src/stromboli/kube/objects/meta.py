@@ -50,7 +50,7 @@ class ObjectMeta(Wire):
     finalizers: list[str] | None = None
 
 
-class Requirement(Wire):
+class KubeRequirement(Wire):
     """One clause of a selector over labels or node fields. The operator is judged by whoever evaluates it."""
 
     key: str | None = None
@@ -58,14 +58,14 @@ class Requirement(Wire):
     values: list[str] | None = None
 
 
-class LabelSelector(Wire):
+class KubeLabelSelector(Wire):
     """All clauses must hold. No selector matches nothing; a selector without clauses matches everything."""
 
     match_labels: dict[str, str] | None = None
-    match_expressions: list[Requirement] | None = None
+    match_expressions: list[KubeRequirement] | None = None
 
 
-class Condition(Wire):
+class KubeCondition(Wire):
     """One observation in a status, keyed by its type."""
 
     type: str | None = None
@@ -76,8 +76,9 @@ class Condition(Wire):
 
 
 class TopLevel(Wire):
-    """A kind of its own. `group` is the API group it is known under, in whichever version it is served."""
+    """A kind of its own, by its Kubernetes name `kind_name` and its API group, in any served version."""
 
+    kind_name: ClassVar[str]
     group: ClassVar[str] = ""
     namespaced: ClassVar[bool] = False
     #: Parts whose fields are never None: a null in them means the same as leaving the field out.

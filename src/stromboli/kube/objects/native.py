@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from stromboli.kube.objects.meta import Condition, Int32, Int64, TopLevel, Wire
+from stromboli.kube.objects.meta import Int32, Int64, KubeCondition, TopLevel, Wire
 
 GROUP = "scheduling.k8s.io"
 
@@ -41,7 +41,7 @@ class SchedulingConstraints(Wire):
     topology: list[TopologyConstraint] | None = None
 
 
-class PodGroupSpec(Wire):
+class NativePodGroupSpec(Wire):
     """How the pods of the group are to be scheduled."""
 
     scheduling_policy: SchedulingPolicy | None = None
@@ -50,23 +50,24 @@ class PodGroupSpec(Wire):
     priority_class_name: str | None = None
 
 
-class PodGroupCondition(Condition):
+class NativePodGroupCondition(KubeCondition):
     """A condition that also says which generation of the object it is about."""
 
     observed_generation: Int64 | None = None
 
 
-class PodGroupStatus(Wire):
+class NativePodGroupStatus(Wire):
     """Whether the group was scheduled."""
 
-    conditions: list[PodGroupCondition] | None = None
+    conditions: list[NativePodGroupCondition] | None = None
 
 
-class PodGroup(TopLevel):
+class NativePodGroup(TopLevel):
     """Pods that are scheduled as one; they name it in `spec.schedulingGroup`."""
 
+    kind_name: ClassVar[str] = "PodGroup"
     group: ClassVar[str] = GROUP
     namespaced: ClassVar[bool] = True
 
-    spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
-    status: PodGroupStatus = msgspec.field(default_factory=PodGroupStatus)
+    spec: NativePodGroupSpec = msgspec.field(default_factory=NativePodGroupSpec)
+    status: NativePodGroupStatus = msgspec.field(default_factory=NativePodGroupStatus)

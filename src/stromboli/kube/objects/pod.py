@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from stromboli.kube.objects.constraints import Affinity, Toleration, TopologySpreadConstraint
-from stromboli.kube.objects.meta import Condition, Int32, Int64, Resources, TopLevel, Wire
+from stromboli.kube.objects.constraints import Affinity, KubeToleration, TopologySpreadConstraint
+from stromboli.kube.objects.meta import Int32, Int64, KubeCondition, Resources, TopLevel, Wire
 
 
-class ClaimUse(Wire):
+class ContainerResourceClaim(Wire):
     """A claim of the pod, or one request of it, that a container uses."""
 
     name: str | None = None
@@ -20,7 +20,7 @@ class ResourceRequirements(Wire):
 
     requests: Resources | None = None
     limits: Resources | None = None
-    claims: list[ClaimUse] | None = None
+    claims: list[ContainerResourceClaim] | None = None
 
 
 class ContainerPort(Wire):
@@ -93,7 +93,7 @@ class PodSpec(Wire):
     resources: ResourceRequirements | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
-    tolerations: list[Toleration] | None = None
+    tolerations: list[KubeToleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     priority: Int32 | None = None
     priority_class_name: str | None = None
@@ -126,7 +126,7 @@ class PodStatus(Wire):
     """How far the pod has come."""
 
     phase: str | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[KubeCondition] | None = None
     nominated_node_name: str | None = None
     reason: str | None = None
     start_time: str | None = None
@@ -137,6 +137,8 @@ class PodStatus(Wire):
 
 class Pod(TopLevel):
     """One unit of work that runs on one node."""
+
+    kind_name: ClassVar[str] = "Pod"
 
     namespaced: ClassVar[bool] = True
 

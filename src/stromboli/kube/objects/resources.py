@@ -25,7 +25,7 @@ class Resource(Generic[T]):
 
     @property
     def kind(self) -> str:
-        return self.type.__name__
+        return self.type.kind_name
 
     @property
     def namespaced(self) -> bool:

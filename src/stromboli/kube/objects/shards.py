@@ -30,6 +30,7 @@ class NodeShardStatus(Wire):
 class NodeShard(TopLevel):
     """A part of the nodes, for one scheduler."""
 
+    kind_name: ClassVar[str] = "NodeShard"
     group: ClassVar[str] = "shard.volcano.sh"
 
     spec: NodeShardSpec = msgspec.field(default_factory=NodeShardSpec)

@@ -5,7 +5,7 @@ from typing import ClassVar
 import msgspec
 
 from stromboli.kube.objects.constraints import NodeSelector
-from stromboli.kube.objects.meta import Int32, LabelSelector, Requirement, Resources, TopLevel, Wire
+from stromboli.kube.objects.meta import Int32, KubeLabelSelector, KubeRequirement, Resources, TopLevel, Wire
 
 STORAGE_GROUP = "storage.k8s.io"
 
@@ -30,7 +30,7 @@ class PersistentVolumeClaimSpec(Wire):
 
     access_modes: list[str] | None = None
     resources: VolumeRequest | None = None
-    selector: LabelSelector | None = None
+    selector: KubeLabelSelector | None = None
     storage_class_name: str | None = None
     volume_mode: str | None = None
     volume_name: str | None = None
@@ -46,6 +46,8 @@ class PersistentVolumeClaimStatus(Wire):
 
 class PersistentVolumeClaim(TopLevel):
     """A wish for a volume."""
+
+    kind_name: ClassVar[str] = "PersistentVolumeClaim"
 
     namespaced: ClassVar[bool] = True
 
@@ -121,6 +123,8 @@ class PersistentVolumeStatus(Wire):
 class PersistentVolume(TopLevel):
     """A piece of storage."""
 
+    kind_name: ClassVar[str] = "PersistentVolume"
+
     spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
     status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
 
@@ -128,12 +132,13 @@ class PersistentVolume(TopLevel):
 class TopologySelectorTerm(Wire):
     """Where volumes of a class may be made; all clauses must hold."""
 
-    match_label_expressions: list[Requirement] | None = None
+    match_label_expressions: list[KubeRequirement] | None = None
 
 
 class StorageClass(TopLevel):
     """How volumes are made, and whether that waits for the first pod."""
 
+    kind_name: ClassVar[str] = "StorageClass"
     group: ClassVar[str] = STORAGE_GROUP
 
     provisioner: str | None = None
@@ -166,6 +171,7 @@ class CSINodeSpec(Wire):
 class CSINode(TopLevel):
     """What storage a node can reach; named like the node."""
 
+    kind_name: ClassVar[str] = "CSINode"
     group: ClassVar[str] = STORAGE_GROUP
 
     spec: CSINodeSpec = msgspec.field(default_factory=CSINodeSpec)
@@ -181,6 +187,7 @@ class CSIDriverSpec(Wire):
 class CSIDriver(TopLevel):
     """A storage driver."""
 
+    kind_name: ClassVar[str] = "CSIDriver"
     group: ClassVar[str] = STORAGE_GROUP
 
     spec: CSIDriverSpec = msgspec.field(default_factory=CSIDriverSpec)
@@ -189,11 +196,12 @@ class CSIDriver(TopLevel):
 class CSIStorageCapacity(TopLevel):
     """How much of a storage class can still be had on the nodes that the topology selects."""
 
+    kind_name: ClassVar[str] = "CSIStorageCapacity"
     group: ClassVar[str] = STORAGE_GROUP
     namespaced: ClassVar[bool] = True
 
     storage_class_name: str | None = None
-    node_topology: LabelSelector | None = None
+    node_topology: KubeLabelSelector | None = None
     capacity: str | int | float | None = None
     maximum_volume_size: str | int | float | None = None
 
@@ -215,6 +223,7 @@ class VolumeAttachmentSpec(Wire):
 class VolumeAttachment(TopLevel):
     """A volume on its way to a node or there; it counts against the limit of the node's driver."""
 
+    kind_name: ClassVar[str] = "VolumeAttachment"
     group: ClassVar[str] = STORAGE_GROUP
 
     spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from stromboli.kube.objects.meta import Condition, Int32, Int64, LabelSelector, TopLevel, Wire
+from stromboli.kube.objects.meta import Int32, Int64, KubeCondition, KubeLabelSelector, TopLevel, Wire
 
 
 class ExactMatch(Wire):
@@ -24,7 +24,7 @@ class MemberSelector(Wire):
 
     exact_match: ExactMatch | None = None
     regex_match: RegexMatch | None = None
-    label_match: LabelSelector | None = None
+    label_match: KubeLabelSelector | None = None
 
 
 class HyperNodeMember(Wire):
@@ -45,13 +45,14 @@ class HyperNodeSpec(Wire):
 class HyperNodeStatus(Wire):
     """What became of the description."""
 
-    conditions: list[Condition] | None = None
+    conditions: list[KubeCondition] | None = None
     node_count: Int64 | None = None
 
 
-class HyperNode(TopLevel):
+class KubeHyperNode(TopLevel):
     """A part of the network inside which nodes talk to each other fast: a switch, a rack, a pod of racks."""
 
+    kind_name: ClassVar[str] = "HyperNode"
     group: ClassVar[str] = "topology.volcano.sh"
 
     spec: HyperNodeSpec = msgspec.field(default_factory=HyperNodeSpec)
@@ -70,9 +71,10 @@ class TopologySpec(Wire):
     levels: list[TopologyLevel] | None = None
 
 
-class Topology(TopLevel):
+class KubeTopology(TopLevel):
     """How nodes lie in the network, by their labels; an object of KAI."""
 
+    kind_name: ClassVar[str] = "Topology"
     group: ClassVar[str] = "kai.scheduler"
 
     spec: TopologySpec = msgspec.field(default_factory=TopologySpec)
@@ -122,6 +124,7 @@ class NumatopologySpec(Wire):
 class Numatopology(TopLevel):
     """The processors of a node; named like the node."""
 
+    kind_name: ClassVar[str] = "Numatopology"
     group: ClassVar[str] = "nodeinfo.volcano.sh"
 
     spec: NumatopologySpec = msgspec.field(default_factory=NumatopologySpec)

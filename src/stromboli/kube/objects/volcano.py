@@ -5,12 +5,12 @@ from typing import ClassVar
 import msgspec
 
 from stromboli.kube.objects.constraints import PREFERRED, REQUIRED
-from stromboli.kube.objects.meta import Condition, Int32, LabelSelector, Resources, TopLevel, Wire
+from stromboli.kube.objects.meta import Int32, KubeCondition, KubeLabelSelector, Resources, TopLevel, Wire
 
 GROUP = "scheduling.volcano.sh"
 
 
-class NetworkTopology(Wire):
+class KubeNetworkTopology(Wire):
     """How far apart in the network the members may lie: a tier by number or by name, as a must or a wish."""
 
     mode: str | None = None
@@ -18,14 +18,14 @@ class NetworkTopology(Wire):
     highest_tier_name: str | None = None
 
 
-class SubGroupPolicy(Wire):
+class KubeSubGroupPolicy(Wire):
     """Cuts the selected pods of a group into sub-groups, one per value of the label keys."""
 
     name: str | None = None
-    network_topology: NetworkTopology | None = None
+    network_topology: KubeNetworkTopology | None = None
     sub_group_size: Int32 | None = None
     min_sub_groups: Int32 | None = None
-    label_selector: LabelSelector | None = None
+    label_selector: KubeLabelSelector | None = None
     match_label_keys: list[str] | None = None
 
 
@@ -37,11 +37,11 @@ class PodGroupSpec(Wire):
     queue: str | None = None
     priority_class_name: str | None = None
     min_resources: Resources | None = None
-    network_topology: NetworkTopology | None = None
-    sub_group_policy: list[SubGroupPolicy] | None = None
+    network_topology: KubeNetworkTopology | None = None
+    sub_group_policy: list[KubeSubGroupPolicy] | None = None
 
 
-class PodGroupCondition(Condition):
+class PodGroupCondition(KubeCondition):
     """A condition that also says in which scheduling cycle it was observed."""
 
     transition_id: str | None = msgspec.field(default=None, name="transitionID")
@@ -60,6 +60,7 @@ class PodGroupStatus(Wire):
 class PodGroup(TopLevel):
     """Pods that start together or not at all."""
 
+    kind_name: ClassVar[str] = "PodGroup"
     group: ClassVar[str] = GROUP
     namespaced: ClassVar[bool] = True
 
@@ -123,9 +124,10 @@ class QueueStatus(Wire):
     allocated: Resources | None = None
 
 
-class Queue(TopLevel):
+class KubeQueue(TopLevel):
     """A share of the cluster that groups wait in line for."""
 
+    kind_name: ClassVar[str] = "Queue"
     group: ClassVar[str] = GROUP
 
     spec: QueueSpec = msgspec.field(default_factory=QueueSpec)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from stromboli.kube.objects.meta import Condition, Int32, Int64, LabelSelector, TopLevel, Wire
+from stromboli.kube.objects.meta import Int32, Int64, KubeCondition, KubeLabelSelector, TopLevel, Wire
 
 PodTemplate = dict[str, Any]
 
 
-class JobSpec(Wire):
+class BatchJobSpec(Wire):
     """How often to run pods to their end, and how many at a time."""
 
     parallelism: Int32 | None = None
@@ -24,11 +24,11 @@ class JobSpec(Wire):
     suspend: bool | None = None
     managed_by: str | None = None
     manual_selector: bool | None = None
-    selector: LabelSelector | None = None
+    selector: KubeLabelSelector | None = None
     template: PodTemplate | None = None
 
 
-class JobStatus(Wire):
+class BatchJobStatus(Wire):
     """How far it has come. Conditions of type Complete and Failed end it."""
 
     active: Int32 | None = None
@@ -39,17 +39,18 @@ class JobStatus(Wire):
     start_time: str | None = None
     completion_time: str | None = None
     completed_indexes: str | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[KubeCondition] | None = None
 
 
-class Job(TopLevel):
+class BatchJob(TopLevel):
     """Work that comes to an end."""
 
+    kind_name: ClassVar[str] = "Job"
     group: ClassVar[str] = "batch"
     namespaced: ClassVar[bool] = True
 
-    spec: JobSpec = msgspec.field(default_factory=JobSpec)
-    status: JobStatus = msgspec.field(default_factory=JobStatus)
+    spec: BatchJobSpec = msgspec.field(default_factory=BatchJobSpec)
+    status: BatchJobStatus = msgspec.field(default_factory=BatchJobStatus)
 
 
 class ReplicaSetSpec(Wire):
@@ -57,7 +58,7 @@ class ReplicaSetSpec(Wire):
 
     replicas: Int32 | None = None
     min_ready_seconds: Int32 | None = None
-    selector: LabelSelector | None = None
+    selector: KubeLabelSelector | None = None
     template: PodTemplate | None = None
 
 
@@ -74,6 +75,7 @@ class ReplicaSetStatus(Wire):
 class ReplicaSet(TopLevel):
     """A number of equal pods."""
 
+    kind_name: ClassVar[str] = "ReplicaSet"
     group: ClassVar[str] = "apps"
     namespaced: ClassVar[bool] = True
 
@@ -99,7 +101,7 @@ class DeploymentSpec(Wire):
     """How many equal pods there are to be, and how to get from one template to the next."""
 
     replicas: Int32 | None = None
-    selector: LabelSelector | None = None
+    selector: KubeLabelSelector | None = None
     template: PodTemplate | None = None
     strategy: DeploymentStrategy | None = None
     min_ready_seconds: Int32 | None = None
@@ -108,7 +110,7 @@ class DeploymentSpec(Wire):
     progress_deadline_seconds: Int32 | None = None
 
 
-class DeploymentCondition(Condition):
+class DeploymentCondition(KubeCondition):
     """A condition that also tells when anything last moved."""
 
     last_update_time: str | None = None
@@ -129,6 +131,7 @@ class DeploymentStatus(Wire):
 class Deployment(TopLevel):
     """A number of equal pods that are exchanged when their template changes."""
 
+    kind_name: ClassVar[str] = "Deployment"
     group: ClassVar[str] = "apps"
     namespaced: ClassVar[bool] = True
 
@@ -153,7 +156,7 @@ class StatefulSetSpec(Wire):
     """How many pods with names of their own there are to be. Templates of claims are handed on as they are."""
 
     replicas: Int32 | None = None
-    selector: LabelSelector | None = None
+    selector: KubeLabelSelector | None = None
     template: PodTemplate | None = None
     service_name: str | None = None
     pod_management_policy: str | None = None
@@ -177,6 +180,7 @@ class StatefulSetStatus(Wire):
 class StatefulSet(TopLevel):
     """Pods that are told apart: numbered, and made one after the other."""
 
+    kind_name: ClassVar[str] = "StatefulSet"
     group: ClassVar[str] = "apps"
     namespaced: ClassVar[bool] = True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Generic, TypeVar
 
-from stromboli.kube.client.decoding import Page, Unreadable
+from stromboli.kube.client.decoding import DecodedPage, Unreadable
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.watch.object_store import Mirror
 
@@ -40,7 +40,7 @@ class Gathering(Generic[T]):
         """It was deleted while the list was under way."""
         self._found.pop(entry.key, None)
 
-    def take_page(self, page: Page[T]) -> None:
+    def take_page(self, page: DecodedPage[T]) -> None:
         for entry in page.items:
             self.take(entry)
         for refused in page.unreadable:

@@ -9,7 +9,7 @@ from typing import Any
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.deletion import DeleteOptions
 from stromboli.local.api_server.errors import (
-    Refused,
+    StatusError,
     bad_request,
     details_of,
     method_not_allowed,
@@ -19,13 +19,13 @@ from stromboli.local.api_server.errors import (
 )
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.selectors import Matcher, matcher
-from stromboli.local.api_server.store import Entry, Object, encode
+from stromboli.local.api_server.store import Object, StoreEntry, encode
 from stromboli.local.api_server.versions import collection_of, served_form
 from stromboli.local.api_server.watches import Watch
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.http.access_reviews import reviewed
 from stromboli.local.http.bodies import APPLY_PATCH, applied_configuration, decoded, patched
-from stromboli.local.http.calls import Call
+from stromboli.local.http.calls import ApiCall
 from stromboli.local.http.query_options import check_options
 from stromboli.local.http.representations import WholeForm, form_of
 from stromboli.local.kinds.pods.bindings import bind
@@ -59,7 +59,7 @@ class Reply:
 class Asked:
     """A call with what came along: the form that is wanted, and the body."""
 
-    call: Call
+    call: ApiCall
     resource: ServedResource
     accept: str
     content_type: str
@@ -93,7 +93,7 @@ class Api:
             "deletecollection": self._delete_collection,
         }
 
-    def resource(self, call: Call) -> ServedResource:
+    def resource(self, call: ApiCall) -> ServedResource:
         """What the call is about; refuses what is not served, and what cannot be done with it."""
         resource = self._plane.registry.find(call.group, call.version, call.plural)
         if resource is None or (call.namespace and not resource.namespaced):
@@ -132,10 +132,10 @@ class Api:
             query = {**query, "fieldSelector": f"metadata.name={asked.call.name}"}
         return matcher(asked.resource, query, asked.resource.selectable_fields)
 
-    def _entry(self, asked: Asked) -> Entry:
+    def _entry(self, asked: Asked) -> StoreEntry:
         return self._plane.writes.existing(asked.resource, asked.call.namespace, asked.call.name)
 
-    def _shown(self, asked: Asked, entry: Entry, status: int = 200, warnings: Sequence[str] = ()) -> Reply:
+    def _shown(self, asked: Asked, entry: StoreEntry, status: int = 200, warnings: Sequence[str] = ()) -> Reply:
         return Reply(status, self._form(asked).one(entry), warnings=warnings)
 
     def _get(self, asked: Asked) -> Reply:
@@ -143,7 +143,7 @@ class Api:
         if asked.call.subresource == "scale":
             return Reply(200, encode(scale_of(asked.resource, entry.body)))
         if asked.call.subresource not in ("", "status"):
-            raise Refused(501, "NotImplemented", f"there is no {asked.call.subresource} in a simulated cluster")
+            raise StatusError(501, "NotImplemented", f"there is no {asked.call.subresource} in a simulated cluster")
         return self._shown(asked, entry)
 
     def _list(self, asked: Asked) -> Reply:
@@ -236,7 +236,7 @@ class Api:
         return Reply(200, form.many(gone, page.metadata()))
 
 
-def _allowed(resource: ServedResource, call: Call) -> tuple[str, ...]:
+def _allowed(resource: ServedResource, call: ApiCall) -> tuple[str, ...]:
     return _PART_VERBS.get(call.subresource, _ORDINARY_PART_VERBS) if call.subresource else resource.verbs
 
 

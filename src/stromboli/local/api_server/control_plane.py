@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from stromboli.local.api_server.deletion import DeleteOptions, Deletion
 from stromboli.local.api_server.lists import Lists
-from stromboli.local.api_server.registry import Registry, ServedResource
+from stromboli.local.api_server.registry import KindRegistry, ServedResource
 from stromboli.local.api_server.server_side_apply import Applies
-from stromboli.local.api_server.store import Entry, Object, Store
-from stromboli.local.api_server.termination import Emptying
+from stromboli.local.api_server.store import Object, Store, StoreEntry
+from stromboli.local.api_server.termination import Termination
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
 from stromboli.local.kinds.builtin_kinds import builtin_resources
@@ -28,7 +28,7 @@ from stromboli.local.kinds.pods.evictions import Evictions
 from stromboli.local.kinds.pods.pods import PodStrategy
 from stromboli.local.kinds.priority_classes import PriorityClassStrategy, system_classes
 from stromboli.local.kinds.storage import ClaimStrategy, StorageClassStrategy, VolumeStrategy
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.workloads import workload_strategies
 
 _CONDITIONAL = (
@@ -46,23 +46,23 @@ class ControlPlane:
 
     def __init__(self, *, native_groups: bool = False) -> None:
         self.store = Store()
-        self.registry = Registry([*builtin_resources(), *([NATIVE_GROUPS] if native_groups else [])])
+        self.registry = KindRegistry([*builtin_resources(), *([NATIVE_GROUPS] if native_groups else [])])
         for resource in self.registry:
             self.store.add_collection(resource.group, resource.plural, resource.api_version)
         self._special = self._strategies()
         self._custom = CustomStrategy()
-        self._plain = Strategy()
+        self._plain = KindStrategy()
         self.writes = Writes(self.store, self._strategy)
         self.deletion = Deletion(self.writes, self._strategy)
         self.applies = Applies(self.store, self.writes)
         self.lists = Lists(self.store)
-        self._emptying = Emptying(self.store, self.registry, self.writes, self.deletion)
+        self._emptying = Termination(self.store, self.registry, self.writes, self.deletion)
         self.writes.after_removal = self._emptying.after_removal
         budgets = self.registry.named("policy", "v1", "poddisruptionbudgets")
         self.evictions = Evictions(self.store, self.writes, self.deletion, budgets)
         self._furnish()
 
-    def _strategies(self) -> dict[tuple[str, str], Strategy]:
+    def _strategies(self) -> dict[tuple[str, str], KindStrategy]:
         return {
             ("", "pods"): PodStrategy(self.store),
             ("", "nodes"): NodeStrategy(),
@@ -84,7 +84,7 @@ class ControlPlane:
             **{("rbac.authorization.k8s.io", plural): RoleStrategy() for plural in _RBAC},
         }
 
-    def _strategy(self, resource: ServedResource) -> Strategy:
+    def _strategy(self, resource: ServedResource) -> KindStrategy:
         if resource.is_custom:
             return self._custom
         return self._special.get((resource.group, resource.plural), self._plain)
@@ -99,7 +99,7 @@ class ControlPlane:
     def _create(self, group: str, plural: str, body: Object) -> None:
         self.writes.create(self.registry.named(group, "v1", plural), "", body, WriteOptions())
 
-    def delete(self, resource: ServedResource, entry: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
+    def delete(self, resource: ServedResource, entry: StoreEntry, options: DeleteOptions) -> tuple[StoreEntry, bool]:
         """The object as it is now, and whether it is gone; what holds others begins to be emptied."""
         last, is_gone = self.deletion.delete(resource, entry, options)
         if is_gone or options.dry_run:

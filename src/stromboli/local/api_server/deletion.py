@@ -9,7 +9,7 @@ from typing import Any
 from stromboli.local.api_server.clock import seconds_from_now
 from stromboli.local.api_server.errors import Cause, bad_request, invalid_options, precondition_failed
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Entry, Object
+from stromboli.local.api_server.store import Object, StoreEntry
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
 from stromboli.local.kinds.strategies import Strategies
@@ -87,7 +87,7 @@ class Deletion:
         self._writes = writes
         self._strategies = strategies
 
-    def delete(self, resource: ServedResource, entry: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
+    def delete(self, resource: ServedResource, entry: StoreEntry, options: DeleteOptions) -> tuple[StoreEntry, bool]:
         """The object as it is now, and whether it is gone."""
         check_preconditions(resource, entry, options)
         metadata = self._marked(resource, entry, options)
@@ -103,7 +103,7 @@ class Deletion:
             return entry, False
         return self._writes.store_marked(resource, entry, body, WriteOptions(dry_run=options.dry_run)), False
 
-    def _marked(self, resource: ServedResource, entry: Entry, options: DeleteOptions) -> Object:
+    def _marked(self, resource: ServedResource, entry: StoreEntry, options: DeleteOptions) -> Object:
         metadata = dict(entry.metadata)
         propagation = options.propagation or self._strategies(resource).propagation
         finalizers = _finalizers(metadata.get("finalizers") or [], propagation)
@@ -120,7 +120,7 @@ class Deletion:
         return metadata
 
 
-def check_preconditions(resource: ServedResource, entry: Entry, options: DeleteOptions) -> None:
+def check_preconditions(resource: ServedResource, entry: StoreEntry, options: DeleteOptions) -> None:
     found = entry.metadata
     if options.uid and options.uid != found["uid"]:
         why = (

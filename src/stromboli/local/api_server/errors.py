@@ -22,7 +22,7 @@ class Cause:
         return {**document, "field": self.field} if self.field else document
 
 
-class Refused(Exception):
+class StatusError(Exception):
     """A request that is answered with a failure."""
 
     def __init__(
@@ -66,36 +66,36 @@ def details_of(resource: ServedResource, name: str) -> dict[str, Any]:
     return {**details, "group": resource.group} if resource.group else details
 
 
-def bad_request(message: str) -> Refused:
-    return Refused(400, "BadRequest", message)
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
 
 
-def unrecognized(resource: ServedResource, why: str) -> Refused:
+def unrecognized(resource: ServedResource, why: str) -> StatusError:
     """The body is not even an object of some kind."""
     return bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): {why}")
 
 
-def unauthorized() -> Refused:
-    return Refused(401, "Unauthorized", "Unauthorized")
+def unauthorized() -> StatusError:
+    return StatusError(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(resource: ServedResource, name: str, why: str, causes: Iterable[Cause] = ()) -> Refused:
+def forbidden(resource: ServedResource, name: str, why: str, causes: Iterable[Cause] = ()) -> StatusError:
     details = details_of(resource, name)
     if documents := [cause.document() for cause in causes]:
         details["causes"] = documents
-    return Refused(403, "Forbidden", f'{resource.name} "{name}" is forbidden: {why}', details=details)
+    return StatusError(403, "Forbidden", f'{resource.name} "{name}" is forbidden: {why}', details=details)
 
 
-def no_such_path() -> Refused:
-    return Refused(404, "NotFound", "the server could not find the requested resource", details={})
+def no_such_path() -> StatusError:
+    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-def not_found(resource: ServedResource, name: str) -> Refused:
-    return Refused(404, "NotFound", f'{resource.name} "{name}" not found', details=details_of(resource, name))
+def not_found(resource: ServedResource, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{resource.name} "{name}" not found', details=details_of(resource, name))
 
 
-def method_not_allowed(verb: str) -> Refused:
-    return Refused(
+def method_not_allowed(verb: str) -> StatusError:
+    return StatusError(
         405,
         "MethodNotAllowed",
         "the server does not allow this method on the requested resource",
@@ -103,64 +103,66 @@ def method_not_allowed(verb: str) -> Refused:
     )
 
 
-def already_exists(resource: ServedResource, name: str) -> Refused:
-    return Refused(409, "AlreadyExists", f'{resource.name} "{name}" already exists', details=details_of(resource, name))
+def already_exists(resource: ServedResource, name: str) -> StatusError:
+    return StatusError(
+        409, "AlreadyExists", f'{resource.name} "{name}" already exists', details=details_of(resource, name)
+    )
 
 
-def conflict(resource: ServedResource, name: str, why: str, *, subresource: str = "") -> Refused:
+def conflict(resource: ServedResource, name: str, why: str, *, subresource: str = "") -> StatusError:
     named = f"{resource.plural}/{subresource}" if subresource else resource.name
     details = details_of(resource, name)
     if subresource:
         details["kind"] = f"{resource.plural}/{subresource}"
-    return Refused(409, "Conflict", f'Operation cannot be fulfilled on {named} "{name}": {why}', details=details)
+    return StatusError(409, "Conflict", f'Operation cannot be fulfilled on {named} "{name}": {why}', details=details)
 
 
-def precondition_failed(resource: ServedResource, name: str, why: str) -> Refused:
+def precondition_failed(resource: ServedResource, name: str, why: str) -> StatusError:
     """The object is not the one that the caller means. It is named by its kind here."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = {**details_of(resource, name), "kind": resource.kind}
-    return Refused(409, "Conflict", f'Operation cannot be fulfilled on {kind} "{name}": {why}', details=details)
+    return StatusError(409, "Conflict", f'Operation cannot be fulfilled on {kind} "{name}": {why}', details=details)
 
 
-def modified(resource: ServedResource, name: str) -> Refused:
+def modified(resource: ServedResource, name: str) -> StatusError:
     """Somebody else wrote since the caller read."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(resource, name, why)
 
 
-def expired(message: str = "The resourceVersion for the provided watch is too old.") -> Refused:
-    return Refused(410, "Expired", message)
+def expired(message: str = "The resourceVersion for the provided watch is too old.") -> StatusError:
+    return StatusError(410, "Expired", message)
 
 
-def too_large(limit: int) -> Refused:
-    return Refused(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+def too_large(limit: int) -> StatusError:
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
-def not_acceptable() -> Refused:
+def not_acceptable() -> StatusError:
     """The client wants to read what nobody here writes."""
-    return Refused(406, "NotAcceptable", "only the following media types are accepted: application/json")
+    return StatusError(406, "NotAcceptable", "only the following media types are accepted: application/json")
 
 
-def unsupported_media_type(supported: Iterable[str]) -> Refused:
+def unsupported_media_type(supported: Iterable[str]) -> StatusError:
     listed = ", ".join(supported)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
-    return Refused(415, "UnsupportedMediaType", message)
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
-def invalid(resource: ServedResource, name: str, causes: Iterable[Cause]) -> Refused:
+def invalid(resource: ServedResource, name: str, causes: Iterable[Cause]) -> StatusError:
     """The object was understood and breaks the rules of its kind."""
     found = list(causes)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = {**details_of(resource, name), "kind": resource.kind}
     details["causes"] = [cause.document() for cause in found]
-    return Refused(422, "Invalid", f'{kind} "{name}" is invalid: {_sentence(found)}', details=details)
+    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {_sentence(found)}', details=details)
 
 
-def invalid_options(kind: str, causes: Iterable[Cause]) -> Refused:
+def invalid_options(kind: str, causes: Iterable[Cause]) -> StatusError:
     """What the caller wants done with the object is not understood."""
     found = list(causes)
     details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.document() for cause in found]}
-    return Refused(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_sentence(found)}', details=details)
+    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_sentence(found)}', details=details)
 
 
 def _sentence(causes: list[Cause]) -> str:
@@ -168,22 +170,22 @@ def _sentence(causes: list[Cause]) -> str:
     return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
 
 
-def version_missing(resource: ServedResource, name: str) -> Refused:
+def version_missing(resource: ServedResource, name: str) -> StatusError:
     """Whoever replaces an object of this kind must say which version he has seen."""
     cause = Cause("FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion")
     details = {**details_of(resource, name), "causes": [cause.document()]}
-    return Refused(422, "Invalid", f'{resource.name} "{name}" is invalid: {_sentence([cause])}', details=details)
+    return StatusError(422, "Invalid", f'{resource.name} "{name}" is invalid: {_sentence([cause])}', details=details)
 
 
-def patch_failed() -> Refused:
+def patch_failed() -> StatusError:
     """A patch that was understood and does not fit the object."""
-    return Refused(422, "Invalid", "the server rejected our request due to an error in our request")
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
 
 
-def too_many_requests(message: str, *, retry_after: int | None = None, causes: Iterable[Cause] = ()) -> Refused:
+def too_many_requests(message: str, *, retry_after: int | None = None, causes: Iterable[Cause] = ()) -> StatusError:
     details = {"causes": [cause.document() for cause in causes]}
-    return Refused(429, "TooManyRequests", message, details=details, retry_after=retry_after)
+    return StatusError(429, "TooManyRequests", message, details=details, retry_after=retry_after)
 
 
-def internal_error(message: str) -> Refused:
-    return Refused(500, "InternalError", f"Internal error occurred: {message}")
+def internal_error(message: str) -> StatusError:
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}")

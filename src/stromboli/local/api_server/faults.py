@@ -12,7 +12,7 @@ import asyncio
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from stromboli.local.http.calls import Call
+from stromboli.local.http.calls import ApiCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Match:
     name: str = ""
     namespace: str = ""
 
-    def hits(self, call: Call) -> bool:
+    def hits(self, call: ApiCall) -> bool:
         return (
             self.verb in ("", call.verb)
             and self.method in ("", call.method)
@@ -136,7 +136,7 @@ class Fault:
     after: int = 0
     fired: int = field(default=0, init=False)
 
-    def fires(self, call: Call) -> bool:
+    def fires(self, call: ApiCall) -> bool:
         if not self.match.hits(call) or (self.times is not None and self.fired >= self.times):
             return False
         if self.after:
@@ -166,7 +166,7 @@ class Faults:
     def clear(self) -> None:
         self._faults.clear()
 
-    def on_request(self, call: Call) -> list[RequestAction]:
+    def on_request(self, call: ApiCall) -> list[RequestAction]:
         """What happens to a request: any number of delays, then at most one other thing."""
         actions: list[RequestAction] = []
         for fault in self._faults:
@@ -176,7 +176,7 @@ class Faults:
                     break
         return actions
 
-    def on_watch(self, call: Call) -> WatchAction | None:
+    def on_watch(self, call: ApiCall) -> WatchAction | None:
         """What happens to a watch that is about to send something."""
         for fault in self._faults:
             if isinstance(fault.action, WatchAction) and fault.fires(call):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stromboli.local.api_server.errors import Cause, Refused, bad_request
+from stromboli.local.api_server.errors import Cause, StatusError, bad_request
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
 from stromboli.local.api_server.write_options import WriteOptions
@@ -36,22 +36,22 @@ def _custom_slips(resource: ServedResource, body: Object) -> list[str]:
     return [*unknown_metadata(body), *of_schema]
 
 
-def _strict(resource: ServedResource, told: str, *, is_patched: bool) -> Refused:
+def _strict(resource: ServedResource, told: str, *, is_patched: bool) -> StatusError:
     why = f"strict decoding error: {told}"
     if not is_patched:
         kind = resource.kind
         return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
     cause = Cause("FieldValueInvalid", f"Invalid value: {why}", "patch")
-    return Refused(
+    return StatusError(
         422, "Invalid", f' "" is invalid: patch: Invalid value: {why}', details={"causes": [cause.document()]}
     )
 
 
-def _not_declared(resource: ServedResource, body: Object, path: str) -> Refused:
+def _not_declared(resource: ServedResource, body: Object, path: str) -> StatusError:
     """An applied configuration is held to what the kind has, whatever the caller wishes."""
     metadata = body.get("metadata") or {}
     name = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
     kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
-    return Refused(
+    return StatusError(
         500, "", f"failed to create typed patch object ({name}; {kind}): .{path}: field not declared in schema"
     )

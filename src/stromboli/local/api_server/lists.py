@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from stromboli.local.api_server.errors import Refused, bad_request, expired
+from stromboli.local.api_server.errors import StatusError, bad_request, expired
 from stromboli.local.api_server.selectors import Matcher
-from stromboli.local.api_server.store import Collection, Entry, Store
-from stromboli.local.http.calls import Call
+from stromboli.local.api_server.store import Collection, Store, StoreEntry
+from stromboli.local.http.calls import ApiCall
 
 #: How many long lists can be under way before the oldest must start over.
 _SNAPSHOTS = 16
@@ -26,7 +26,7 @@ _EXPIRED = (
 class Page:
     """A part of a list, and how to get the next."""
 
-    entries: list[Entry]
+    entries: list[StoreEntry]
     version: int
     token: str = ""
     #: How many are still to come; None when there is a selector, as counting would mean looking at each.
@@ -43,7 +43,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    entries: list[Entry]
+    entries: list[StoreEntry]
     version: int
     is_selected: bool
 
@@ -55,7 +55,7 @@ class Lists:
         self._store = store
         self._snapshots: OrderedDict[str, _Snapshot] = OrderedDict()
 
-    def page(self, collection: Collection, call: Call, matches: Matcher | None) -> Page:
+    def page(self, collection: Collection, call: ApiCall, matches: Matcher | None) -> Page:
         limit = call.number("limit") or 0
         if token := call.query.get("continue"):
             return self._continued(token, limit)
@@ -66,7 +66,7 @@ class Lists:
         entries = list(found)
         return self._first(_Snapshot(entries, self._store.version, matches is not None), limit)
 
-    def _check_version(self, call: Call) -> None:
+    def _check_version(self, call: ApiCall) -> None:
         wanted = call.number("resourceVersion")
         if wanted is not None and wanted > self._store.version:
             raise too_new(wanted, self._store.version)
@@ -94,13 +94,13 @@ class Lists:
         self._snapshots.clear()
 
 
-def too_new(wanted: int, found: int) -> Refused:
+def too_new(wanted: int, found: int) -> StatusError:
     message = f"Timeout: Too large resource version: {wanted}, current: {found}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    return Refused(504, "Timeout", message, details={"causes": causes}, retry_after=1)
+    return StatusError(504, "Timeout", message, details={"causes": causes}, retry_after=1)
 
 
-def _selected(entries: Iterable[Entry], matches: Matcher | None) -> Iterable[Entry]:
+def _selected(entries: Iterable[StoreEntry], matches: Matcher | None) -> Iterable[StoreEntry]:
     return entries if matches is None else (entry for entry in entries if matches(entry.body))
 
 

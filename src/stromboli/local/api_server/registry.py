@@ -11,7 +11,7 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column of `kubectl get` as a custom resource declares it; `path` is a JSONPath such as `.status.phase`."""
 
     name: str
@@ -49,7 +49,7 @@ class ServedResource:
     subresources: tuple[str, ...] = ()
     #: The structural schema (`openAPIV3Schema`) of a custom resource; None for what is built in.
     schema: dict[str, Any] | None = None
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PrinterColumn, ...] = ()
     #: None for what is built in, which keeps its replicas where everybody expects them.
     scale: ScalePaths | None = None
     #: Fields of a custom resource that lists and watches may select by.
@@ -67,7 +67,7 @@ class ServedResource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-class Registry:
+class KindRegistry:
     """What is served at this moment. Custom resources come and go with their definitions."""
 
     def __init__(self, resources: Iterable[ServedResource] = ()) -> None:

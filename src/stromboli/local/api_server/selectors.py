@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stromboli.local.api_server.errors import Refused, bad_request
+from stromboli.local.api_server.errors import StatusError, bad_request
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
 
@@ -112,7 +112,7 @@ def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
-def _unparsable(clause: str) -> Refused:
+def _unparsable(clause: str) -> StatusError:
     return bad_request(f"unable to parse requirement: found {clause!r}, which is no label selector")
 
 

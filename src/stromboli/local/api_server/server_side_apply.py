@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from stromboli.local.api_server.clock import now
-from stromboli.local.api_server.errors import Cause, Refused, bad_request, details_of, invalid, modified, not_found
+from stromboli.local.api_server.errors import Cause, StatusError, bad_request, details_of, invalid, modified, not_found
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Entry, Object, Store
+from stromboli.local.api_server.store import Object, Store, StoreEntry
 from stromboli.local.api_server.versions import collection_of, served_form
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
-from stromboli.local.http.calls import Call
+from stromboli.local.http.calls import ApiCall
 from stromboli.local.kinds.validation.metadata import check_kind, metadata_of
 from stromboli.local.kinds.validation.stored_quantities import settle_amounts
 from stromboli.local.kinds.validation.types import check_types
@@ -23,7 +23,9 @@ class Applies:
         self._store = store
         self._writes = writes
 
-    def apply(self, resource: ServedResource, call: Call, applied: Object, options: WriteOptions) -> tuple[Entry, bool]:
+    def apply(
+        self, resource: ServedResource, call: ApiCall, applied: Object, options: WriteOptions
+    ) -> tuple[StoreEntry, bool]:
         """The object after the apply, and whether it is new."""
         _check(resource, call, applied)
         check_types(resource, applied)
@@ -39,14 +41,14 @@ class Applies:
             return entry, False
         return self._writes.update(resource, entry, result, options), False
 
-    def _created(self, resource: ServedResource, call: Call, applied: Object, options: WriteOptions) -> Entry:
+    def _created(self, resource: ServedResource, call: ApiCall, applied: Object, options: WriteOptions) -> StoreEntry:
         if call.subresource or applied["metadata"].get("uid"):
             raise not_found(resource, call.name)
         applied["metadata"].pop("resourceVersion", None)
         return self._writes.create(resource, call.namespace, _applied(resource, call, None, applied), options)
 
 
-def _check(resource: ServedResource, call: Call, applied: Object) -> None:
+def _check(resource: ServedResource, call: ApiCall, applied: Object) -> None:
     if not applied.get("kind") or not applied.get("apiVersion"):
         raise bad_request(f"invalid object type: {applied.get('apiVersion') or '/'}, Kind={applied.get('kind') or ''}")
     check_kind(resource, applied)
@@ -57,7 +59,7 @@ def _check(resource: ServedResource, call: Call, applied: Object) -> None:
         )
 
 
-def _check_identity(resource: ServedResource, entry: Entry, metadata: Object) -> None:
+def _check_identity(resource: ServedResource, entry: StoreEntry, metadata: Object) -> None:
     if metadata.get("resourceVersion") not in (None, "", entry.metadata["resourceVersion"]):
         raise modified(resource, entry.key[1])
     uid = metadata.get("uid")
@@ -66,7 +68,7 @@ def _check_identity(resource: ServedResource, entry: Entry, metadata: Object) ->
         raise invalid(resource, entry.key[1], [Cause("FieldValueInvalid", why, "metadata.uid")])
 
 
-def _applied(resource: ServedResource, call: Call, found: Object | None, applied: Object) -> Object:
+def _applied(resource: ServedResource, call: ApiCall, found: Object | None, applied: Object) -> Object:
     manager, force = call.query["fieldManager"], call.flag("force")
     try:
         return apply(found, applied, manager, force, resource, now(), call.subresource)
@@ -74,4 +76,4 @@ def _applied(resource: ServedResource, call: Call, found: Object | None, applied
         raise bad_request(str(error)) from error
     except ApplyConflict as error:
         details = {**details_of(resource, call.name), "causes": error.causes}
-        raise Refused(409, "Conflict", str(error), details=details) from error
+        raise StatusError(409, "Conflict", str(error), details=details) from error

@@ -25,7 +25,7 @@ _HISTORY = 20_000
 encode = msgspec.json.Encoder().encode
 
 
-class Entry:
+class StoreEntry:
     """One version of an object."""
 
     __slots__ = ("body", "key", "raw", "version")
@@ -41,12 +41,12 @@ class Entry:
         return self.body["metadata"]
 
 
-class Change:
+class StoreChange:
     """One write: what the object became (for a deletion: what it was last) and what it had been before."""
 
     __slots__ = ("_line", "entry", "previous", "type")
 
-    def __init__(self, type_: str, entry: Entry, previous: Entry | None) -> None:
+    def __init__(self, type_: str, entry: StoreEntry, previous: StoreEntry | None) -> None:
         self.type = type_
         self.entry = entry
         self.previous = previous
@@ -69,9 +69,9 @@ class Collection:
 
     def __init__(self, api_version: str) -> None:
         self.api_version = api_version
-        self._entries: dict[Key, Entry] = {}
+        self._entries: dict[Key, StoreEntry] = {}
         self._sorted: list[Key] | None = []
-        self._history: list[Change] = []
+        self._history: list[StoreChange] = []
         self._versions: list[int] = []
         #: History begins after this version: nobody can ask for what came before.
         self.forgotten = 0
@@ -82,14 +82,14 @@ class Collection:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: Key) -> Entry | None:
+    def get(self, key: Key) -> StoreEntry | None:
         return self._entries.get(key)
 
-    def first(self) -> Entry | None:
+    def first(self) -> StoreEntry | None:
         """The object that was created before all others."""
         return next(iter(self._entries.values()), None)
 
-    def entries(self, namespace: str = "") -> Iterator[Entry]:
+    def entries(self, namespace: str = "") -> Iterator[StoreEntry]:
         """In the order of their keys; of one namespace or of all."""
         if self._sorted is None:
             self._sorted = sorted(self._entries)
@@ -98,7 +98,7 @@ class Collection:
             keys = keys[bisect_right(keys, (namespace, "")) : bisect_right(keys, (namespace + "\0", ""))]
         return map(self._entries.__getitem__, keys)
 
-    def record(self, change: Change) -> None:
+    def record(self, change: StoreChange) -> None:
         """Take over a write and wake the watches."""
         key = change.entry.key
         if change.type == DELETED:
@@ -115,7 +115,7 @@ class Collection:
         for watcher in self.watchers:
             watcher.set()
 
-    def changes_after(self, version: int) -> list[Change]:
+    def changes_after(self, version: int) -> list[StoreChange]:
         return self._history[bisect_right(self._versions, version) :]
 
     def forget(self, version: int) -> None:
@@ -148,22 +148,22 @@ class Store:
     def items(self) -> Iterator[tuple[tuple[str, str], Collection]]:
         return iter(list(self._collections.items()))
 
-    def put(self, collection: Collection, key: Key, body: Object) -> Entry:
+    def put(self, collection: Collection, key: Key, body: Object) -> StoreEntry:
         """Write a new object or a new version of one. The body is taken over, its resourceVersion set."""
         self.version += 1
         body["metadata"]["resourceVersion"] = str(self.version)
         previous = collection.get(key)
-        entry = Entry(key, body, self.version)
-        collection.record(Change(MODIFIED if previous else ADDED, entry, previous))
+        entry = StoreEntry(key, body, self.version)
+        collection.record(StoreChange(MODIFIED if previous else ADDED, entry, previous))
         return entry
 
-    def remove(self, collection: Collection, entry: Entry, body: Object | None = None) -> Entry:
+    def remove(self, collection: Collection, entry: StoreEntry, body: Object | None = None) -> StoreEntry:
         """Take an object away. Its last version, as watches see it, carries the number of the deletion."""
         self.version += 1
         last = dict(body or entry.body)
         last["metadata"] = {**last["metadata"], "resourceVersion": str(self.version)}
-        gone = Entry(entry.key, last, self.version)
-        collection.record(Change(DELETED, gone, entry))
+        gone = StoreEntry(entry.key, last, self.version)
+        collection.record(StoreChange(DELETED, gone, entry))
         return gone
 
     def compact(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stromboli.local.api_server.deletion import DeleteOptions, Deletion
-from stromboli.local.api_server.registry import Registry, ServedResource
-from stromboli.local.api_server.store import Entry, Store
+from stromboli.local.api_server.registry import KindRegistry, ServedResource
+from stromboli.local.api_server.store import Store, StoreEntry
 from stromboli.local.api_server.versions import collection_of
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
@@ -15,10 +15,10 @@ from stromboli.local.kinds.custom_resources.strategies import CLEANUP, CRD_GROUP
 _BACKGROUND = DeleteOptions(propagation="Background")
 
 
-class Emptying:
+class Termination:
     """Does what the namespace controller and the finalizer of definitions do in a real control plane."""
 
-    def __init__(self, store: Store, registry: Registry, writes: Writes, deletion: Deletion) -> None:
+    def __init__(self, store: Store, registry: KindRegistry, writes: Writes, deletion: Deletion) -> None:
         self._store = store
         self._registry = registry
         self._writes = writes
@@ -27,7 +27,7 @@ class Emptying:
         self._namespaces: set[str] = set()
         self._definitions: set[str] = set()
 
-    def begin(self, resource: ServedResource, entry: Entry) -> None:
+    def begin(self, resource: ServedResource, entry: StoreEntry) -> None:
         """A deletion was asked for: empty what it holds."""
         if "deletionTimestamp" not in entry.metadata:
             return
@@ -47,18 +47,18 @@ class Emptying:
         if resource.is_custom and resource.name in self._definitions:
             self._finish_definition(resource.name)
 
-    def _empty(self, contents: Iterator[tuple[ServedResource, Entry]]) -> None:
+    def _empty(self, contents: Iterator[tuple[ServedResource, StoreEntry]]) -> None:
         for resource, entry in list(contents):
             if collection_of(self._store, resource).get(entry.key) is not None:
                 self._deletion.delete(resource, entry, _BACKGROUND)
 
-    def _in_namespace(self, namespace: str) -> Iterator[tuple[ServedResource, Entry]]:
+    def _in_namespace(self, namespace: str) -> Iterator[tuple[ServedResource, StoreEntry]]:
         for resource in _one_version_each(self._registry):
             if resource.namespaced and "delete" in resource.verbs:
                 for entry in collection_of(self._store, resource).entries(namespace):
                     yield resource, entry
 
-    def _of_definition(self, definition: Entry) -> Iterator[tuple[ServedResource, Entry]]:
+    def _of_definition(self, definition: StoreEntry) -> Iterator[tuple[ServedResource, StoreEntry]]:
         spec = definition.body["spec"]
         resource = self._registry.of_kind(spec["group"], spec["names"]["kind"])
         if resource is not None:
@@ -96,7 +96,7 @@ def _is_definition(resource: ServedResource) -> bool:
     return resource.group == CRD_GROUP
 
 
-def _one_version_each(registry: Registry) -> Iterator[ServedResource]:
+def _one_version_each(registry: KindRegistry) -> Iterator[ServedResource]:
     seen = set()
     for resource in registry:
         if (resource.group, resource.plural) not in seen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Collection, Entry, Object, Store, encode
+from stromboli.local.api_server.store import Collection, Object, Store, StoreEntry, encode
 from stromboli.local.kinds.events_api import EVENTS_GROUP, from_core_event, to_core_event
 
 
@@ -31,7 +31,7 @@ def served_form(resource: ServedResource, collection: Collection, body: Object) 
     return {**body, "apiVersion": resource.api_version}
 
 
-def served_bytes(resource: ServedResource, collection: Collection, entry: Entry) -> bytes:
+def served_bytes(resource: ServedResource, collection: Collection, entry: StoreEntry) -> bytes:
     if resource.api_version == collection.api_version:
         return entry.raw
     return encode(served_form(resource, collection, entry.body))

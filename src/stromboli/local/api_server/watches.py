@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from stromboli.local.api_server.errors import expired
 from stromboli.local.api_server.lists import too_new
 from stromboli.local.api_server.selectors import Matcher
-from stromboli.local.api_server.store import ADDED, DELETED, MODIFIED, Change, Entry, Store
-from stromboli.local.http.calls import Call
+from stromboli.local.api_server.store import ADDED, DELETED, MODIFIED, Store, StoreChange, StoreEntry
+from stromboli.local.http.calls import ApiCall
 from stromboli.local.http.representations import WholeForm
 
 _FROM_NOW = ("", "0")
@@ -18,7 +18,7 @@ _FROM_NOW = ("", "0")
 class Watch:
     """What one client has yet to see. `wake` is set when there may be more."""
 
-    def __init__(self, store: Store, form: WholeForm, call: Call, matches: Matcher | None) -> None:
+    def __init__(self, store: Store, form: WholeForm, call: ApiCall, matches: Matcher | None) -> None:
         self._store = store
         self._form = form
         self._collection = form.collection
@@ -33,7 +33,7 @@ class Watch:
         self._is_known_too_late = not self._starts_with_state and self.place < self._collection.forgotten
         self._initial = self._there() if self._starts_with_state else []
 
-    def _start(self, call: Call) -> int:
+    def _start(self, call: ApiCall) -> int:
         wanted = call.query.get("resourceVersion", "")
         if wanted and int(wanted) > self._store.version:
             raise too_new(int(wanted), self._store.version)
@@ -41,7 +41,7 @@ class Watch:
             return self._store.version
         return int(wanted)
 
-    def _there(self) -> list[Entry]:
+    def _there(self) -> list[StoreEntry]:
         """What the watch begins with: all of the moment at which it was asked for."""
         entries = self._collection.entries(self._namespace)
         return [entry for entry in entries if self._matches is None or self._matches(entry.body)]
@@ -53,7 +53,7 @@ class Watch:
         if self._streams_list and self.wants_bookmarks:
             yield self._form.bookmark(self.place, initial_events_end=True)
 
-    def news(self) -> list[Change]:
+    def news(self) -> list[StoreChange]:
         """The changes since the last call."""
         if self._is_known_too_late or self.place < self._collection.last_forgotten_change:
             raise expired(f"too old resource version: {self.place} ({self._collection.forgotten})")
@@ -61,7 +61,7 @@ class Watch:
         self.place = self._store.version
         return changes
 
-    def line(self, change: Change) -> bytes | None:
+    def line(self, change: StoreChange) -> bytes | None:
         """The change as this watch sees it; None when it does not concern it."""
         if self._namespace and change.entry.key[0] != self._namespace:
             return None
@@ -69,7 +69,7 @@ class Watch:
             return self._form.event(change.type, change, change.entry)
         return self._selected_line(change, self._matches)
 
-    def _selected_line(self, change: Change, matches: Matcher) -> bytes | None:
+    def _selected_line(self, change: StoreChange, matches: Matcher) -> bytes | None:
         """An object that begins to match appears, one that no longer does is gone."""
         was = change.previous is not None and matches(change.previous.body)
         is_now = change.type != DELETED and matches(change.entry.body)
@@ -78,13 +78,13 @@ class Watch:
         type_ = MODIFIED if was and is_now else ADDED if is_now else DELETED
         return self._form.event(type_, change, self._shown(change, is_now))
 
-    def _shown(self, change: Change, is_now: bool) -> Entry:
+    def _shown(self, change: StoreChange, is_now: bool) -> StoreEntry:
         """What has left the selection is shown as it was last in it, under the number of the change."""
         if is_now or change.type == DELETED or change.previous is None:
             return change.entry
         body = change.previous.body
         metadata = {**body["metadata"], "resourceVersion": str(change.entry.version)}
-        return Entry(change.entry.key, {**body, "metadata": metadata}, change.entry.version)
+        return StoreEntry(change.entry.key, {**body, "metadata": metadata}, change.entry.version)
 
     def bookmark(self) -> bytes:
         return self._form.bookmark(self.place)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from stromboli.local.api_server.clock import now
 from stromboli.local.api_server.errors import (
     Cause,
-    Refused,
+    StatusError,
     already_exists,
     bad_request,
     conflict,
@@ -24,10 +24,10 @@ from stromboli.local.api_server.errors import (
 )
 from stromboli.local.api_server.field_validation import drop_slips
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Collection, Entry, Key, Object, Store
+from stromboli.local.api_server.store import Collection, Key, Object, Store, StoreEntry
 from stromboli.local.api_server.versions import collection_of, stored_form
 from stromboli.local.api_server.write_options import WriteOptions
-from stromboli.local.kinds.strategies import Strategies, Strategy
+from stromboli.local.kinds.strategies import KindStrategy, Strategies
 from stromboli.local.kinds.validation.field_errors import wrong
 from stromboli.local.kinds.validation.metadata import check_kind, metadata_causes, metadata_of, ordered
 from stromboli.local.kinds.validation.stored_quantities import settle_amounts
@@ -49,7 +49,7 @@ class Writes:
         #: Told of every object that is gone: its resource and its namespace.
         self.after_removal: Callable[[ServedResource, str], None] = lambda resource, namespace: None
 
-    def create(self, resource: ServedResource, namespace: str, body: Object, options: WriteOptions) -> Entry:
+    def create(self, resource: ServedResource, namespace: str, body: Object, options: WriteOptions) -> StoreEntry:
         """Store a new object. The body is taken over."""
         check_kind(resource, body)
         collection, strategy = collection_of(self._store, resource), self._strategies(resource)
@@ -68,7 +68,7 @@ class Writes:
             raise already_exists(resource, key[1])
         body = ordered(stored_form(resource, collection, _recorded(resource, None, body, options)))
         if options.dry_run:
-            return Entry(key, body, self._store.version)
+            return StoreEntry(key, body, self._store.version)
         entry = self._store.put(collection, key, body)
         strategy.written(resource, entry, None)
         return entry
@@ -77,7 +77,7 @@ class Writes:
         """Give the object its identity."""
         metadata = body["metadata"] = _without_empty(metadata_of(body))
         if metadata.get("resourceVersion"):
-            raise Refused(500, "", "resourceVersion should not be set on objects to be created")
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         _settle_namespace(resource, namespace, metadata)
         for name in (*_SERVER_SIDE, "resourceVersion"):
             metadata.pop(name, None)
@@ -98,19 +98,19 @@ class Writes:
         home = self._store.collection("", "namespaces").get(("", namespace))
         if home is None:
             details = {"name": namespace, "kind": "namespaces"}
-            raise Refused(404, "NotFound", f'namespaces "{namespace}" not found', details=details)
+            raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details=details)
         if "deletionTimestamp" in home.metadata:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
             raise forbidden(resource, name, why, [cause])
 
-    def existing(self, resource: ServedResource, namespace: str, name: str) -> Entry:
+    def existing(self, resource: ServedResource, namespace: str, name: str) -> StoreEntry:
         entry = collection_of(self._store, resource).get((namespace, name))
         if entry is None:
             raise not_found(resource, name)
         return entry
 
-    def update(self, resource: ServedResource, entry: Entry, body: Object, options: WriteOptions) -> Entry:
+    def update(self, resource: ServedResource, entry: StoreEntry, body: Object, options: WriteOptions) -> StoreEntry:
         """Replace an object by what a caller made of it; the part that the write may not touch stays."""
         check_kind(resource, body)
         metadata = body["metadata"] = dict(metadata_of(body))
@@ -129,7 +129,7 @@ class Writes:
         collection = collection_of(self._store, resource)
         return self.replace(resource, entry, stored_form(resource, collection, body), options)
 
-    def replace(self, resource: ServedResource, entry: Entry, body: Object, options: WriteOptions) -> Entry:
+    def replace(self, resource: ServedResource, entry: StoreEntry, body: Object, options: WriteOptions) -> StoreEntry:
         """Store the next version of an object, in its kept form; nothing happens when nothing is different."""
         strategy, old = self._strategies(resource), entry.body
         body = strategy.touch(resource, old, body, options.subresource)
@@ -145,7 +145,7 @@ class Writes:
         options.warnings.extend(strategy.warnings(resource, body))
         return self.store_marked(resource, entry, body, options)
 
-    def _check_next(self, resource: ServedResource, entry: Entry, body: Object, options: WriteOptions) -> None:
+    def _check_next(self, resource: ServedResource, entry: StoreEntry, body: Object, options: WriteOptions) -> None:
         """Refuse a next version that breaks a rule. What it has from the one before was checked then."""
         strategy, metadata = self._strategies(resource), body["metadata"]
         causes: list[Cause] = []
@@ -158,10 +158,12 @@ class Writes:
         if causes:
             raise invalid(resource, entry.key[1], causes)
 
-    def store_marked(self, resource: ServedResource, entry: Entry, body: Object, options: WriteOptions) -> Entry:
+    def store_marked(
+        self, resource: ServedResource, entry: StoreEntry, body: Object, options: WriteOptions
+    ) -> StoreEntry:
         """Store a body that was checked; it goes away when it was all that its deletion waited for."""
         if options.dry_run:
-            return Entry(entry.key, body, entry.version)
+            return StoreEntry(entry.key, body, entry.version)
         if self.is_finished(resource, body):
             return self.remove(resource, entry, body)
         collection = collection_of(self._store, resource)
@@ -169,12 +171,12 @@ class Writes:
         self._strategies(resource).written(resource, stored, entry)
         return stored
 
-    def mark(self, resource: ServedResource, entry: Entry, body: Object) -> Entry:
+    def mark(self, resource: ServedResource, entry: StoreEntry, body: Object) -> StoreEntry:
         """Store a version that is on its way out, for those who watch."""
         marked = {**body, "metadata": dict(body["metadata"])}
         return self._store.put(collection_of(self._store, resource), entry.key, marked)
 
-    def remove(self, resource: ServedResource, entry: Entry, body: Object | None = None) -> Entry:
+    def remove(self, resource: ServedResource, entry: StoreEntry, body: Object | None = None) -> StoreEntry:
         """Take the object away at once."""
         gone = self._store.remove(collection_of(self._store, resource), entry, body)
         self._strategies(resource).removed(resource, gone)
@@ -221,7 +223,7 @@ def _unused_name(collection: Collection, namespace: str, prefix: str) -> str:
             return name
 
 
-def _refuse_invalid(resource: ServedResource, strategy: Strategy, body: Object) -> None:
+def _refuse_invalid(resource: ServedResource, strategy: KindStrategy, body: Object) -> None:
     metadata = body["metadata"]
     causes = [
         *metadata_causes(metadata, free_names=strategy.free_names, is_custom=resource.is_custom),
@@ -231,7 +233,7 @@ def _refuse_invalid(resource: ServedResource, strategy: Strategy, body: Object) 
         raise invalid(resource, metadata.get("name") or "", causes)
 
 
-def _check_version(resource: ServedResource, strategy: Strategy, entry: Entry, metadata: Object) -> None:
+def _check_version(resource: ServedResource, strategy: KindStrategy, entry: StoreEntry, metadata: Object) -> None:
     wanted = metadata.get("resourceVersion")
     name = entry.key[1]
     if not wanted and not strategy.unconditional_update:
@@ -240,7 +242,7 @@ def _check_version(resource: ServedResource, strategy: Strategy, entry: Entry, m
         raise modified(resource, name)
 
 
-def _check_identity(resource: ServedResource, entry: Entry, metadata: Object, options: WriteOptions) -> None:
+def _check_identity(resource: ServedResource, entry: StoreEntry, metadata: Object, options: WriteOptions) -> None:
     """A whole object must be this very one. A patch must not give it another identity, which is a rule and no
     precondition: over the status of a custom resource, of which only the status is heard, it does not hold.
     """
@@ -257,7 +259,7 @@ def _check_identity(resource: ServedResource, entry: Entry, metadata: Object, op
     raise invalid(resource, name, [wrong("metadata.uid", uid, "field is immutable")])
 
 
-def _check_departure(resource: ServedResource, entry: Entry, metadata: Object) -> None:
+def _check_departure(resource: ServedResource, entry: StoreEntry, metadata: Object) -> None:
     """Only a deletion says when an object goes."""
     if causes := [
         wrong(f"metadata.{field}", value, "field is immutable")

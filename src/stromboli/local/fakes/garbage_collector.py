@@ -22,7 +22,7 @@ from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.ownership import FOREGROUND, ORPHAN, Owned, Ownership
+from stromboli.local.fakes.ownership import FOREGROUND, ORPHAN, OwnedObject, Ownership
 from stromboli.local.fakes.served_kinds import KindName, served_kinds
 
 if TYPE_CHECKING:
@@ -75,12 +75,12 @@ class GarbageCollector:
             reflector = Reflector(self._client, resource, _Sink(self, resource), optional=True)
             self._reflectors[name] = asyncio.create_task(reflector.run())
 
-    def applied(self, entry: Owned) -> None:
+    def applied(self, entry: OwnedObject) -> None:
         self._ownership.apply(entry)
         if entry.owners or entry.waits_for_dependents or entry.lets_dependents_go:
             self.work.add(entry.metadata.uid)
 
-    def removed(self, entry: Owned) -> None:
+    def removed(self, entry: OwnedObject) -> None:
         """Its dependents may be ownerless now, and its owners may have waited for it."""
         uid = entry.metadata.uid
         for dependent in self._ownership.dependents(uid):
@@ -106,7 +106,7 @@ class GarbageCollector:
         elif entry.owners and not entry.is_deleting:
             await self._collect(entry)
 
-    async def _end_foreground(self, owner: Owned) -> None:
+    async def _end_foreground(self, owner: OwnedObject) -> None:
         uid = owner.metadata.uid
         dependents = list(self._ownership.dependents(uid))
         for dependent in dependents:
@@ -114,12 +114,12 @@ class GarbageCollector:
         if not any(dependent.is_blocking(uid) for dependent in dependents):
             await self._drop_finalizer(owner, FOREGROUND)
 
-    async def _let_go(self, owner: Owned) -> None:
+    async def _let_go(self, owner: OwnedObject) -> None:
         for dependent in self._ownership.dependents(owner.metadata.uid):
             await self._disown(dependent, {owner.metadata.uid})
         await self._drop_finalizer(owner, ORPHAN)
 
-    async def _collect(self, entry: Owned) -> None:
+    async def _collect(self, entry: OwnedObject) -> None:
         gone, waiting = set(), set()
         for reference in entry.owners:
             owner = self._ownership.get(reference.uid or "")
@@ -134,7 +134,7 @@ class GarbageCollector:
         has_dependents = next(self._ownership.dependents(entry.metadata.uid), None) is not None
         await self._delete(entry, "Foreground" if waiting and has_dependents else "Background")
 
-    async def _exists(self, reference: OwnerReference, dependent: Owned) -> bool:
+    async def _exists(self, reference: OwnerReference, dependent: OwnedObject) -> bool:
         """An owner of a kind that nobody knows, or of a namespace that cannot be told, is taken to exist."""
         if reference.uid in self._gone:
             return False
@@ -150,7 +150,7 @@ class GarbageCollector:
             return False
         return bool(owner.metadata.uid == reference.uid)
 
-    async def _delete(self, entry: Owned, propagation: str) -> None:
+    async def _delete(self, entry: OwnedObject, propagation: str) -> None:
         metadata = entry.metadata
         try:
             await self._client.delete(
@@ -167,15 +167,15 @@ class GarbageCollector:
         else:
             self.collected += 1
 
-    async def _disown(self, entry: Owned, owners: set[str]) -> None:
+    async def _disown(self, entry: OwnedObject, owners: set[str]) -> None:
         kept = [reference for reference in entry.owners if reference.uid not in owners]
         await self._patch(entry, {"ownerReferences": msgspec.to_builtins(kept) or None})
 
-    async def _drop_finalizer(self, entry: Owned, finalizer: str) -> None:
+    async def _drop_finalizer(self, entry: OwnedObject, finalizer: str) -> None:
         kept = [name for name in entry.metadata.finalizers or () if name != finalizer]
         await self._patch(entry, {"finalizers": kept or None})
 
-    async def _patch(self, entry: Owned, changes: dict[str, Any]) -> None:
+    async def _patch(self, entry: OwnedObject, changes: dict[str, Any]) -> None:
         """Lists are replaced as a whole, so only in the version that was read."""
         metadata = entry.metadata
         body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version, **changes}}
@@ -194,10 +194,10 @@ class _Sink:
         self._resource = resource
 
     def apply(self, entry: TopLevel) -> None:
-        self._collector.applied(Owned(self._resource, entry.metadata))
+        self._collector.applied(OwnedObject(self._resource, entry.metadata))
 
     def remove(self, entry: TopLevel) -> None:
-        self._collector.removed(Owned(self._resource, entry.metadata))
+        self._collector.removed(OwnedObject(self._resource, entry.metadata))
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
         """What cannot be read has no owners that anybody knows of, and stays."""

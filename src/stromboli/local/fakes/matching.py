@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stromboli.kube.objects.meta import LabelSelector, Requirement
+from stromboli.kube.objects.meta import KubeLabelSelector, KubeRequirement
 
 
-def matches(selector: LabelSelector | None, labels: Mapping[str, str] | None) -> bool:
+def matches(selector: KubeLabelSelector | None, labels: Mapping[str, str] | None) -> bool:
     """No selector matches nothing; a selector without clauses matches everything."""
     if selector is None:
         return False
@@ -18,7 +18,7 @@ def matches(selector: LabelSelector | None, labels: Mapping[str, str] | None) ->
     )
 
 
-def _holds(clause: Requirement, labels: Mapping[str, str]) -> bool:
+def _holds(clause: KubeRequirement, labels: Mapping[str, str]) -> bool:
     """An operator that nobody knows holds for nobody: the server would not have let it in."""
     value, values = labels.get(clause.key or ""), clause.values or ()
     match clause.operator:

@@ -14,7 +14,7 @@ FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedObject:
     """An object, as far as ownership goes."""
 
     resource: Resource[Any]
@@ -43,25 +43,25 @@ class Owned:
 
 class Ownership:
     def __init__(self) -> None:
-        self._objects: dict[str, Owned] = {}
+        self._objects: dict[str, OwnedObject] = {}
         self._dependents: dict[str, set[str]] = {}
 
-    def get(self, uid: str) -> Owned | None:
+    def get(self, uid: str) -> OwnedObject | None:
         return self._objects.get(uid)
 
-    def of_kind(self, group: str, kind: str) -> list[Owned]:
+    def of_kind(self, group: str, kind: str) -> list[OwnedObject]:
         """All objects of a kind, for when the kind itself is no more."""
         return [
             entry for entry in self._objects.values() if (entry.resource.group, entry.resource.kind) == (group, kind)
         ]
 
-    def dependents(self, uid: str) -> Iterator[Owned]:
+    def dependents(self, uid: str) -> Iterator[OwnedObject]:
         """Those that name it as an owner, for as long as they exist."""
         for dependent in list(self._dependents.get(uid, ())):
             if (entry := self._objects.get(dependent)) is not None:
                 yield entry
 
-    def apply(self, entry: Owned) -> None:
+    def apply(self, entry: OwnedObject) -> None:
         uid = entry.metadata.uid
         self.remove(uid)
         self._objects[uid] = entry

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from stromboli.local.api_server.errors import Refused
-from stromboli.local.http.calls import Call
+from stromboli.local.api_server.errors import StatusError
+from stromboli.local.http.calls import ApiCall
 
 _STRANGER = 'User "system:anonymous"'
 
 
-def closed_to_strangers(method: str, path: str, call: Call | None) -> Refused:
+def closed_to_strangers(method: str, path: str, call: ApiCall | None) -> StatusError:
     """Somebody wants more than strangers are shown."""
     if call is None or not call.plural:
-        return Refused(403, "Forbidden", f'forbidden: {_STRANGER} cannot {method.lower()} path "{path}"')
+        return StatusError(403, "Forbidden", f'forbidden: {_STRANGER} cannot {method.lower()} path "{path}"')
     kind = f"{call.plural}.{call.group}" if call.group else call.plural
     named = f'{kind} "{call.name}"' if call.name else kind
     part = f"{call.plural}/{call.subresource}" if call.subresource else call.plural
@@ -19,4 +19,4 @@ def closed_to_strangers(method: str, path: str, call: Call | None) -> Refused:
     why = f'{_STRANGER} cannot {call.verb} resource "{part}" in API group "{call.group}" {place}'
     details = {**({"name": call.name} if call.name else {}), "group": call.group, "kind": call.plural}
     said = {key: value for key, value in details.items() if value}
-    return Refused(403, "Forbidden", f"{named} is forbidden: {why}", details=said)
+    return StatusError(403, "Forbidden", f"{named} is forbidden: {why}", details=said)

@@ -13,7 +13,7 @@ _NAMESPACE_PARTS = ("status", "finalize")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """A request on a resource. `plural` is empty when the path names only a group and version."""
 
     method: str
@@ -46,7 +46,7 @@ def split_target(target: str) -> tuple[str, str]:
     return path, query
 
 
-def parse_call(method: str, path: str, query: str) -> Call | None:
+def parse_call(method: str, path: str, query: str) -> ApiCall | None:
     """None when the path is not of the form under which resources are served."""
     parts = [unquote(part) for part in path.split("/") if part]
     if len(parts) >= 2 and parts[0] == "api":
@@ -61,7 +61,7 @@ def parse_call(method: str, path: str, query: str) -> Call | None:
     plural, name, *below = [*rest, "", ""]
     parameters = dict(parse_qsl(query, keep_blank_values=True)) if query else {}
     verb = _verb(method, name, parameters)
-    return Call(method, verb, group, version, plural, namespace, name, "/".join(filter(None, below)), parameters)
+    return ApiCall(method, verb, group, version, plural, namespace, name, "/".join(filter(None, below)), parameters)
 
 
 def _verb(method: str, name: str, query: dict[str, str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from stromboli.local.api_server.api import Reply
 from stromboli.local.api_server.errors import no_such_path
-from stromboli.local.api_server.registry import Registry
+from stromboli.local.api_server.registry import KindRegistry
 from stromboli.local.api_server.store import encode
 from stromboli.local.discovery import discovery, openapi
 
@@ -29,10 +29,10 @@ def is_public(path: str) -> bool:
     return path == "/version" or path.startswith(_HEALTH)
 
 
-class Documents:
+class DiscoveryDocuments:
     """Answers about the server itself, from what it serves at this moment."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: KindRegistry) -> None:
         self._registry = registry
 
     def answer(self, path: str, accept: str, address: str) -> Reply:

@@ -14,12 +14,12 @@ from aiohttp.web_protocol import RequestHandler
 
 from stromboli.local.api_server.api import Api, Asked, Reply
 from stromboli.local.api_server.control_plane import ControlPlane
-from stromboli.local.api_server.errors import Refused, internal_error, too_large, unauthorized
+from stromboli.local.api_server.errors import StatusError, internal_error, too_large, unauthorized
 from stromboli.local.api_server.faults import Answer, CutConnection, Delay, Faults, Garble, Hold, LoseAnswer, Oversize
 from stromboli.local.api_server.store import encode
 from stromboli.local.http.anonymous_requests import closed_to_strangers
-from stromboli.local.http.calls import Call, parse_call, split_target
-from stromboli.local.http.documents import Documents, is_public
+from stromboli.local.http.calls import ApiCall, parse_call, split_target
+from stromboli.local.http.documents import DiscoveryDocuments, is_public
 from stromboli.local.http.watch_streams import Streams
 
 _BODY_LIMIT = 3 * 1024 * 1024
@@ -32,7 +32,7 @@ class HttpFront:
     def __init__(self, plane: ControlPlane, api: Api, faults: Faults, token: str, bookmark_interval: float) -> None:
         self._api = api
         self._faults = faults
-        self._documents = Documents(plane.registry)
+        self._documents = DiscoveryDocuments(plane.registry)
         self._authorization = f"Bearer {token}"
         self._streams = Streams(faults, bookmark_interval)
 
@@ -51,7 +51,7 @@ class HttpFront:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             return await self._serve(request)
-        except Refused as refused:
+        except StatusError as refused:
             return _response(_refusal(refused))
         except web.HTTPRequestEntityTooLarge:
             return _response(_refusal(too_large(_BODY_LIMIT)))
@@ -74,20 +74,20 @@ class HttpFront:
     def _is_known(self, request: web.BaseRequest) -> bool:
         return hmac.compare_digest(request.headers.get("Authorization", "").encode(), self._authorization.encode())
 
-    async def _resource(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+    async def _resource(self, request: web.BaseRequest, call: ApiCall) -> web.StreamResponse:
         asked = await self._asked(request, call)
         if call.verb == "watch":
             return await self._streams.run(request, call, self._api.watch(asked))
         return _response(self._api.answer(asked))
 
-    async def _asked(self, request: web.BaseRequest, call: Call) -> Asked:
+    async def _asked(self, request: web.BaseRequest, call: ApiCall) -> Asked:
         resource = self._api.resource(call)
         body = await request.read() if request.body_exists else b""
         headers = request.headers
         content_type = request.content_type if body else ""
         return Asked(call, resource, headers.get("Accept", ""), content_type, body, headers.get("User-Agent", ""))
 
-    async def _faulty(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+    async def _faulty(self, request: web.BaseRequest, call: ApiCall) -> web.StreamResponse:
         """As `_resource`, with something going wrong before or after."""
         spoil: Garble | Oversize | LoseAnswer | None = None
         for action in self._faults.on_request(call):
@@ -97,7 +97,7 @@ class HttpFront:
                 case Hold():
                     await action.wait()
                 case Answer(status, reason, message, retry_after):
-                    raise Refused(status, reason, message, retry_after=retry_after)
+                    raise StatusError(status, reason, message, retry_after=retry_after)
                 case CutConnection():
                     return _cut(request)
                 case _:
@@ -139,6 +139,6 @@ def _response(reply: Reply) -> web.Response:
     return response
 
 
-def _refusal(refused: Refused) -> Reply:
+def _refusal(refused: StatusError) -> Reply:
     headers = {} if refused.retry_after is None else {"Retry-After": str(refused.retry_after)}
     return Reply(refused.code, encode(refused.status()), headers=headers)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stromboli.local.api_server.errors import Cause, Refused, bad_request, invalid_options
-from stromboli.local.http.calls import Call
+from stromboli.local.api_server.errors import Cause, StatusError, bad_request, invalid_options
+from stromboli.local.http.calls import ApiCall
 from stromboli.local.kinds.validation.field_errors import not_allowed, one_of, required
 
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions", "delete": "DeleteOptions"}
@@ -15,7 +15,7 @@ _NUMBERS = ("limit", "timeoutSeconds")
 _MANAGER_LIMIT = 128
 
 
-def check_options(call: Call, *, is_apply: bool) -> None:
+def check_options(call: ApiCall, *, is_apply: bool) -> None:
     """Refuse a request whose query means nothing, or two things at once."""
     if not call.query and not is_apply:
         return
@@ -32,7 +32,7 @@ def _refuse(kind: str, causes: Iterator[Cause]) -> None:
         raise invalid_options(kind, found)
 
 
-def _write_causes(call: Call, *, is_apply: bool) -> Iterator[Cause]:
+def _write_causes(call: ApiCall, *, is_apply: bool) -> Iterator[Cause]:
     query = call.query
     yield from _dry_run_causes(query.get("dryRun", ""))
     if call.verb == "delete":
@@ -53,7 +53,7 @@ def _dry_run_causes(wanted: str) -> Iterator[Cause]:
         yield Cause("FieldValueNotSupported", why, "dryRun")
 
 
-def _check_list(call: Call) -> None:
+def _check_list(call: ApiCall) -> None:
     query = call.query
     for name in _NUMBERS:
         if (text := query.get(name)) and call.number(name) is None:
@@ -62,12 +62,12 @@ def _check_list(call: Call) -> None:
     version = query.get("resourceVersion", "")
     if version and not version.isdigit():
         why = f'resourceVersion: Invalid value: "{version}": parsing "{version}": invalid syntax'
-        raise Refused(500, "", why) if call.verb == "watch" else bad_request(f"invalid resource version: {why}")
+        raise StatusError(500, "", why) if call.verb == "watch" else bad_request(f"invalid resource version: {why}")
     if query.get("continue") and version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
 
 
-def _list_causes(call: Call) -> Iterator[Cause]:
+def _list_causes(call: ApiCall) -> Iterator[Cause]:
     query = call.query
     if match := query.get("resourceVersionMatch"):
         version = query.get("resourceVersion", "")
@@ -84,7 +84,7 @@ def _list_causes(call: Call) -> Iterator[Cause]:
         yield not_allowed("sendInitialEvents", "sendInitialEvents is forbidden for list")
 
 
-def _watch_causes(call: Call) -> Iterator[Cause]:
+def _watch_causes(call: ApiCall) -> Iterator[Cause]:
     match, is_streamed = call.query.get("resourceVersionMatch", ""), "sendInitialEvents" in call.query
     if match and not is_streamed:
         why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"

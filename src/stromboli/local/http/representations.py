@@ -8,7 +8,7 @@ from typing import Any
 
 from stromboli.local.api_server.errors import bad_request, not_acceptable
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Change, Collection, Entry, encode, event_line
+from stromboli.local.api_server.store import Collection, StoreChange, StoreEntry, encode, event_line
 from stromboli.local.api_server.versions import served_bytes, served_form
 from stromboli.local.discovery.tables import table, wants_table
 
@@ -26,27 +26,27 @@ class WholeForm:
         self.collection = collection
         self._is_stored_form = resource.api_version == collection.api_version
 
-    def one(self, entry: Entry) -> bytes:
+    def one(self, entry: StoreEntry) -> bytes:
         return served_bytes(self.resource, self.collection, entry)
 
-    def many(self, entries: Iterable[Entry], metadata: ListMetadata) -> bytes:
+    def many(self, entries: Iterable[StoreEntry], metadata: ListMetadata) -> bytes:
         items = b",".join(self._item(entry) for entry in entries)
         head = encode({"apiVersion": self.resource.api_version, "kind": self.resource.list_kind, "metadata": metadata})
         return head[:-1] + b',"items":[' + items + b"]}"
 
-    def _item(self, entry: Entry) -> bytes:
+    def _item(self, entry: StoreEntry) -> bytes:
         """In a list of a built-in kind nobody says of each object again what it is."""
         raw = self.one(entry)
         if self.resource.is_custom:
             return raw
         return b"{" + raw[raw.index(b'"metadata":{') :]
 
-    def event(self, type_: str, change: Change, entry: Entry) -> bytes:
+    def event(self, type_: str, change: StoreChange, entry: StoreEntry) -> bytes:
         if self._is_stored_form and type_ == change.type and entry is change.entry:
             return change.line
         return event_line(type_, self.one(entry))
 
-    def initial(self, entry: Entry) -> bytes:
+    def initial(self, entry: StoreEntry) -> bytes:
         """An object that was there before the watch began."""
         return event_line("ADDED", self.one(entry))
 
@@ -61,15 +61,15 @@ class WholeForm:
 class MetadataForm(WholeForm):
     """Only who the objects are: for clients that do not care what is in them."""
 
-    def one(self, entry: Entry) -> bytes:
+    def one(self, entry: StoreEntry) -> bytes:
         body = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": entry.metadata}
         return encode(body)
 
-    def many(self, entries: Iterable[Entry], metadata: ListMetadata) -> bytes:
+    def many(self, entries: Iterable[StoreEntry], metadata: ListMetadata) -> bytes:
         head = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": metadata}
         return encode(head)[:-1] + b',"items":[' + b",".join(self.one(entry) for entry in entries) + b"]}"
 
-    def event(self, type_: str, change: Change, entry: Entry) -> bytes:
+    def event(self, type_: str, change: StoreChange, entry: StoreEntry) -> bytes:
         return event_line(type_, self.one(entry))
 
 
@@ -81,7 +81,7 @@ class TableForm(WholeForm):
         self._include_object = include_object or "Metadata"
         self._with_columns = True
 
-    def _table(self, entries: Iterable[Entry], metadata: ListMetadata) -> bytes:
+    def _table(self, entries: Iterable[StoreEntry], metadata: ListMetadata) -> bytes:
         bodies = [served_form(self.resource, self.collection, entry.body) for entry in entries]
         document = table(
             self.resource,
@@ -93,19 +93,19 @@ class TableForm(WholeForm):
         )
         return encode(document)
 
-    def one(self, entry: Entry) -> bytes:
+    def one(self, entry: StoreEntry) -> bytes:
         return self._table([entry], {"resourceVersion": str(entry.version)})
 
-    def many(self, entries: Iterable[Entry], metadata: ListMetadata) -> bytes:
+    def many(self, entries: Iterable[StoreEntry], metadata: ListMetadata) -> bytes:
         return self._table(entries, metadata)
 
-    def event(self, type_: str, change: Change, entry: Entry) -> bytes:
+    def event(self, type_: str, change: StoreChange, entry: StoreEntry) -> bytes:
         return self._event(type_, entry)
 
-    def initial(self, entry: Entry) -> bytes:
+    def initial(self, entry: StoreEntry) -> bytes:
         return self._event("ADDED", entry)
 
-    def _event(self, type_: str, entry: Entry) -> bytes:
+    def _event(self, type_: str, entry: StoreEntry) -> bytes:
         line = event_line(type_, self.one(entry))
         self._with_columns = False
         return line

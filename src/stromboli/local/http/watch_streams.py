@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from stromboli.local.api_server.errors import Refused, expired
+from stromboli.local.api_server.errors import StatusError, expired
 from stromboli.local.api_server.faults import CutWatch, Duplicate, ExpireWatch, Faults, HangWatch, Reorder, WatchAction
 from stromboli.local.api_server.store import encode, event_line
 from stromboli.local.api_server.watches import Watch
-from stromboli.local.http.calls import Call
+from stromboli.local.http.calls import ApiCall
 
 _LONGEST_SECONDS = 1800
 _HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
@@ -36,7 +36,7 @@ class Streams:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def run(self, request: web.BaseRequest, call: Call, watch: Watch) -> web.StreamResponse:
+    async def run(self, request: web.BaseRequest, call: ApiCall, watch: Watch) -> web.StreamResponse:
         """Send until the time is up, the client leaves, or the watch falls too far behind."""
         response = web.StreamResponse(headers=_HEADERS)
         response.enable_chunked_encoding()
@@ -77,7 +77,7 @@ class _Stream:
     """One open watch: the response it goes to, and what goes wrong with it."""
 
     def __init__(
-        self, response: web.StreamResponse, transport: asyncio.Transport, call: Call, watch: Watch, faults: Faults
+        self, response: web.StreamResponse, transport: asyncio.Transport, call: ApiCall, watch: Watch, faults: Faults
     ) -> None:
         self.call = call
         self._response = response
@@ -105,7 +105,7 @@ class _Stream:
         self._watch.wake.clear()
         try:
             changes = self._watch.news()
-        except Refused as refused:
+        except StatusError as refused:
             await self._fail(refused)
         await self._deliver(line for change in changes if (line := self._watch.line(change)) is not None)
 
@@ -133,7 +133,7 @@ class _Stream:
         if chunk:
             await self._response.write(b"".join(chunk))
 
-    async def _fail(self, refused: Refused) -> None:
+    async def _fail(self, refused: StatusError) -> None:
         """Say in the stream what went wrong, and end it."""
         await self._response.write(event_line("ERROR", encode(refused.status())))
         raise _Over

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from stromboli.local.api_server.errors import Cause, bad_request
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import not_allowed, wrong
 
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
@@ -21,7 +21,7 @@ _PARTS = ("data", "binaryData")
 _IMMUTABLE = "field is immutable when `immutable` is set"
 
 
-class DataStrategy(Strategy):
+class DataStrategy(KindStrategy):
     """Keys are fit to be the names of files, and whoever promised not to change anything keeps the promise."""
 
     def default(self, resource: ServedResource, body: Object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from stromboli.local.api_server.errors import Cause
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import one_of, wrong
 
 _PERCENT = re.compile(r"[0-9]+%")
@@ -21,7 +21,7 @@ _BOUNDS = ("minAvailable", "maxUnavailable")
 _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
-class BudgetStrategy(Strategy):
+class BudgetStrategy(KindStrategy):
     """One bound, as a number or as a share. Whoever replaces a budget must say which version he has seen."""
 
     unconditional_update = False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from stromboli.local.api_server.errors import Cause, forbidden
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import wrong
 
 _IMMORTAL = ("default", "kube-system", "kube-public")
@@ -16,7 +16,7 @@ INITIAL_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease"
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-class NamespaceStrategy(Strategy):
+class NamespaceStrategy(KindStrategy):
     """A namespace is there until it is empty."""
 
     def default(self, resource: ServedResource, body: Object) -> None:

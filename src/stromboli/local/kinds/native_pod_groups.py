@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from stromboli.local.api_server.errors import Cause
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store
-from stromboli.local.kinds.priority_classes import Priorities
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.priority_classes import PodPriorities
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import required, wrong
 
 GROUP = "scheduling.k8s.io"
@@ -27,11 +27,11 @@ NATIVE_GROUPS = ServedResource(
 _POLICY = "spec.schedulingPolicy"
 
 
-class NativeGroupStrategy(Strategy):
+class NativeGroupStrategy(KindStrategy):
     """A group is either a gang or not, and stays what it is; only how many belong together may change."""
 
     def __init__(self, store: Store) -> None:
-        self._priorities = Priorities(store)
+        self._priorities = PodPriorities(store)
 
     def counts_generations(self, resource: ServedResource) -> bool:
         return True

@@ -9,7 +9,7 @@ from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
 from stromboli.local.kinds.pods.placement_validation import TAINT_EFFECTS
 from stromboli.local.kinds.pods.resource_validation import amount_causes
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import not_allowed, one_of, required, wrong
 from stromboli.local.kinds.validation.names import qualified_problem, value_problem
 
@@ -25,7 +25,7 @@ _SILENT: Object = {
 }
 
 
-class NodeStrategy(Strategy):
+class NodeStrategy(KindStrategy):
     """Nodes register with their status in one write. What they do not set aside is for pods."""
 
     status_at_creation = True

@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from stromboli.local.api_server.clock import seconds_from_now
 from stromboli.local.api_server.errors import Cause
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Entry, Object, Store
+from stromboli.local.api_server.store import Object, Store, StoreEntry
 from stromboli.local.kinds.event_validation import changed_causes, event_causes, namespace_causes, series_causes
 from stromboli.local.kinds.events_api import to_core_event
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import wrong
 from stromboli.local.kinds.validation.micro_times import check_moment
 
 _EVENTS_LAST_SECONDS = 3600
 
 
-class RoleStrategy(Strategy):
+class RoleStrategy(KindStrategy):
     """Roles and their bindings may be called `system:node`."""
 
     free_names = True
 
 
-class ConditionalStrategy(Strategy):
+class ConditionalStrategy(KindStrategy):
     """Kinds that several write at the same time: whoever replaces an object must say which version he has seen."""
 
     unconditional_update = False
@@ -45,7 +45,7 @@ class LeaseStrategy(ConditionalStrategy):
             yield wrong("spec.leaseTransitions", number, "must be greater than or equal to 0")
 
 
-class EventStrategy(Strategy):
+class EventStrategy(KindStrategy):
     """Events go after an hour, or they would fill the memory of a server that runs for days."""
 
     def __init__(self, store: Store) -> None:
@@ -64,7 +64,7 @@ class EventStrategy(Strategy):
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
         return changed_causes(old, new) if resource.group else ()
 
-    def written(self, resource: ServedResource, entry: Entry, previous: Entry | None) -> None:
+    def written(self, resource: ServedResource, entry: StoreEntry, previous: StoreEntry | None) -> None:
         if previous is not None:
             return
         collection = self._store.collection("", "events")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from stromboli.local.api_server.errors import Cause, forbidden
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 
 _GROUP = "scheduling.k8s.io"
 _RESERVED = "system-"
@@ -25,7 +25,7 @@ def system_classes() -> list[Object]:
     ]
 
 
-class Priorities:
+class PodPriorities:
     """Resolves class names to numbers when pods are created."""
 
     def __init__(self, store: Store) -> None:
@@ -66,7 +66,7 @@ def _value(body: Object) -> int:
     return int(body["value"])
 
 
-class PriorityClassStrategy(Strategy):
+class PriorityClassStrategy(KindStrategy):
     """A class never changes its number: pods that were told it keep it."""
 
     def __init__(self, store: Store) -> None:

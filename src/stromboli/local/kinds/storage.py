@@ -8,7 +8,7 @@ from stromboli.local.api_server.errors import Cause
 from stromboli.local.api_server.quantities import amount_of
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import not_allowed, one_of, required, wrong
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -18,7 +18,7 @@ _SETTLED = "spec is immutable after creation except resources.requests and volum
 _LEFT_OPEN = ("storageClassName", "volumeName")
 
 
-class ClaimStrategy(Strategy):
+class ClaimStrategy(KindStrategy):
     """A claim says how much storage it wants and how it is used, and then stands by it."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
@@ -47,7 +47,7 @@ class ClaimStrategy(Strategy):
             yield not_allowed("spec", _SETTLED)
 
 
-class VolumeStrategy(Strategy):
+class VolumeStrategy(KindStrategy):
     """A volume that nobody says otherwise about is kept when its claim is gone."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
@@ -56,7 +56,7 @@ class VolumeStrategy(Strategy):
         body["spec"] = {**defaults, **spec}
 
 
-class StorageClassStrategy(Strategy):
+class StorageClassStrategy(KindStrategy):
     """A class says who makes the volumes; they are made at once and go with their claims."""
 
     def default(self, resource: ServedResource, body: Object) -> None:

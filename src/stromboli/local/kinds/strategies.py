@@ -7,9 +7,9 @@ from typing import Any
 
 from stromboli.local.api_server.errors import Cause
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Entry, Object
+from stromboli.local.api_server.store import Object, StoreEntry
 
-Strategies = Callable[[ServedResource], "Strategy"]
+Strategies = Callable[[ServedResource], "KindStrategy"]
 """Finds the strategy of a resource."""
 
 #: Built-in kinds whose objects carry a generation.
@@ -53,7 +53,7 @@ _PROTECTION = {
 _APART = frozenset({"metadata", "status"})
 
 
-class Strategy:
+class KindStrategy:
     """The rules of a kind without peculiarities."""
 
     #: Whether a PUT may leave out the resourceVersion, and then wins over whatever is there.
@@ -122,13 +122,13 @@ class Strategy:
         """Whether the kind itself, besides any finalizer, still keeps a deleted object from going away."""
         return False
 
-    def written(self, resource: ServedResource, entry: Entry, previous: Entry | None) -> None:
+    def written(self, resource: ServedResource, entry: StoreEntry, previous: StoreEntry | None) -> None:
         """Called after an object has been stored."""
 
     def delete_begins(self, resource: ServedResource, body: Object) -> None:
         """Complete a body whose deletion has just been asked for."""
 
-    def removed(self, resource: ServedResource, entry: Entry) -> None:
+    def removed(self, resource: ServedResource, entry: StoreEntry) -> None:
         """Called after an object is gone."""
 
 

@@ -12,7 +12,7 @@ from stromboli.local.api_server.errors import Cause, bad_request
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
 from stromboli.local.kinds.pods.validation import pod_spec_causes
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.types import check_type
 from stromboli.local.kinds.workload_defaults import (
     CONTROLLER_UID,
@@ -27,7 +27,7 @@ _MISMATCH = "`selector` does not match template `labels`"
 _IMMUTABLE_OF_JOBS = ("selector", "completions", "completionMode")
 
 
-class _TemplateStrategy(Strategy):
+class _TemplateStrategy(KindStrategy):
     """What all have in common: a template whose labels the selector matches, and numbers that are not negative."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
@@ -110,7 +110,7 @@ class JobStrategy(_TemplateStrategy):
             yield from _unchanged(old, new, ("template",))
 
 
-def workload_strategies() -> dict[tuple[str, str], Strategy]:
+def workload_strategies() -> dict[tuple[str, str], KindStrategy]:
     return {
         ("batch", "jobs"): JobStrategy(),
         ("apps", "deployments"): SetStrategy(defaulted_deployment),

@@ -21,7 +21,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.controllers import StandIns
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
@@ -50,7 +50,7 @@ class Playground:
 async def playground(
     policy: Policy,
     *,
-    pools: Sequence[Pool] = (),
+    pools: Sequence[NodePool] = (),
     options: Options | None = None,
     server: ApiServer | None = None,
 ) -> AsyncIterator[Playground]:

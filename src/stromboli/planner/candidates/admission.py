@@ -26,7 +26,9 @@ def another_queue_state(situation: Situation) -> Iterator[Candidate]:
 def missing_queue(situation: Situation) -> Iterator[Candidate]:
     if situation.queue is None and situation.queue_object is None and not situation.job.spec.fault:
         name = situation.queue_name
-        queue = kube.Queue("scheduling.volcano.sh/v1beta1", "Queue", kube.ObjectMeta(name=name, uid=f"Queue/{name}"))
+        queue = kube.KubeQueue(
+            "scheduling.volcano.sh/v1beta1", "Queue", kube.ObjectMeta(name=name, uid=f"Queue/{name}")
+        )
         queue.spec.weight = 1
         yield single("create-queue", f"create queue {name}", creation(queue))
 
@@ -48,7 +50,7 @@ def larger_capability(situation: Situation) -> Iterator[Candidate]:
         yield Candidate("raise-capability", _SIXTEENTHS, partial(_raise_capability, situation, given, missing))
 
 
-def _raise_capability(situation: Situation, given: kube.Queue, missing: dict[int, int], size: int) -> Change:
+def _raise_capability(situation: Situation, given: kube.KubeQueue, missing: dict[int, int], size: int) -> Change:
     axis, ceiling = situation.axis, dict(situation.queue.capability if situation.queue else ())
     edits, words = [], []
     for dimension, amount in missing.items():
@@ -69,7 +71,7 @@ def larger_weight(situation: Situation) -> Iterator[Candidate]:
         yield Candidate("raise-weight", weight * (_LARGEST_WEIGHT_FACTOR - 1), partial(_raise_weight, given, weight))
 
 
-def _raise_weight(given: kube.Queue, weight: int, size: int) -> Change:
+def _raise_weight(given: kube.KubeQueue, weight: int, size: int) -> Change:
     raised = edit(given, ("spec", "weight"), given.spec.weight, weight + size)
     sentence = f"raise the weight of queue {given.key} from {weight} to {weight + size}"
     return Change("raise-weight", sentence, (raised,))

@@ -26,11 +26,11 @@ def single(kind: str, sentence: str, *edits: Edit) -> Candidate:
 
 
 def edit(entry: kube.KubeObject, path: Path, before: Any, after: Any) -> Edit:
-    return Edit(type(entry).__name__, entry.key, path, before, after)
+    return Edit(type(entry).kind_name, entry.key, path, before, after)
 
 
 def creation(entry: kube.KubeObject) -> Edit:
-    return Edit(type(entry).__name__, entry.key, (), None, entry)
+    return Edit(type(entry).kind_name, entry.key, (), None, entry)
 
 
 def pods_in_words(pods: Sequence[kube.Pod]) -> str:

@@ -38,10 +38,10 @@ def more_nodes(situation: Situation) -> Iterator[Candidate]:
             yield Candidate("add-nodes", limit, partial(_add_nodes, situation, pattern))
 
 
-def _patterns(situation: Situation) -> list[kube.Node]:
+def _patterns(situation: Situation) -> list[kube.KubeNode]:
     """One node of every shape that could hold a waiting pod, the roomiest first."""
     request = situation.waiting[0].task.task_class.request
-    shapes: dict[bytes, tuple[int, kube.Node]] = {}
+    shapes: dict[bytes, tuple[int, kube.KubeNode]] = {}
     for node in sorted(situation.nodes, key=lambda node: node.key):
         copies = _copies(situation, node, request)
         if copies and not node.spec.unschedulable:
@@ -49,7 +49,7 @@ def _patterns(situation: Situation) -> list[kube.Node]:
     return [node for _, node in sorted(shapes.values(), key=lambda entry: (-entry[0], entry[1].key))]
 
 
-def _copies(situation: Situation, node: kube.Node, request: Request) -> int:
+def _copies(situation: Situation, node: kube.KubeNode, request: Request) -> int:
     """How many such pods an empty node holds."""
     try:
         offered = situation.axis.parse(node.status.allocatable)
@@ -58,13 +58,13 @@ def _copies(situation: Situation, node: kube.Node, request: Request) -> int:
     return min((offered.get(dimension, 0) // amount for dimension, amount in request if dimension != PODS), default=1)
 
 
-def _shape(node: kube.Node) -> bytes:
+def _shape(node: kube.KubeNode) -> bytes:
     """What makes nodes different to a scheduler, their names aside."""
     labels = {key: value for key, value in (node.metadata.labels or {}).items() if key != _HOSTNAME}
     return msgspec.json.encode((labels, node.spec.taints, node.status.allocatable), order="deterministic")
 
 
-def _add_nodes(situation: Situation, pattern: kube.Node, size: int) -> Change:
+def _add_nodes(situation: Situation, pattern: kube.KubeNode, size: int) -> Change:
     taken = {node.key for node in situation.nodes}
     names = (name for number in range(1, size + len(taken) + 1) if (name := f"{pattern.key}-new-{number}") not in taken)
     edits = tuple(creation(_like(pattern, next(names))) for _ in range(size))
@@ -72,11 +72,11 @@ def _add_nodes(situation: Situation, pattern: kube.Node, size: int) -> Change:
     return Change("add-nodes", f"add {number} like {pattern.key}", edits)
 
 
-def _like(pattern: kube.Node, name: str) -> kube.Node:
+def _like(pattern: kube.KubeNode, name: str) -> kube.KubeNode:
     """A fresh node of the same shape; that the pattern has troubles of its own does not matter."""
     labels = dict(pattern.metadata.labels or {})
     if _HOSTNAME in labels:
         labels[_HOSTNAME] = name
     metadata = msgspec.structs.replace(pattern.metadata, name=name, uid=f"Node/{name}", labels=labels)
     status = kube.NodeStatus(allocatable=pattern.status.allocatable, capacity=pattern.status.capacity)
-    return kube.Node("v1", "Node", metadata, pattern.spec, status)
+    return kube.KubeNode("v1", "Node", metadata, pattern.spec, status)

@@ -34,7 +34,7 @@ def more_tolerations(situation: Situation) -> Iterator[Candidate]:
 
 def _tolerating(pod: kube.Pod, taint: Taint) -> Edit:
     operator, value = ("Equal", taint.value) if taint.value else ("Exists", None)
-    toleration = kube.Toleration(key=taint.key, operator=operator, value=value, effect=taint.effect)
+    toleration = kube.KubeToleration(key=taint.key, operator=operator, value=value, effect=taint.effect)
     before = pod.spec.tolerations
     return edit(pod, ("spec", "tolerations"), before, [*(before or ()), toleration])
 
@@ -94,7 +94,7 @@ def without_pod_affinity(situation: Situation) -> Iterator[Candidate]:
 
 
 def _dropped(
-    situation: Situation, field: str, words: str, part: Callable[[kube.Affinity], kube.PodAffinity | None]
+    situation: Situation, field: str, words: str, part: Callable[[kube.Affinity], kube.KubePodAffinity | None]
 ) -> Iterator[Candidate]:
     edits = []
     for member in situation.waiting:

@@ -44,12 +44,12 @@ def larger_guarantee(situation: Situation) -> Iterator[Candidate]:
         yield from _raised(situation, _Promise("raise-guarantee", words, dict(queue.guarantee), edits))
 
 
-def _deserved(given: kube.Queue, amounts: Mapping[str, str]) -> tuple[Edit, ...]:
+def _deserved(given: kube.KubeQueue, amounts: Mapping[str, str]) -> tuple[Edit, ...]:
     before = given.spec.deserved or {}
     return tuple(edit(given, ("spec", "deserved", name), before.get(name), text) for name, text in amounts.items())
 
 
-def _guaranteed(given: kube.Queue, amounts: Mapping[str, str]) -> tuple[Edit, ...]:
+def _guaranteed(given: kube.KubeQueue, amounts: Mapping[str, str]) -> tuple[Edit, ...]:
     if given.spec.guarantee is None:
         return (edit(given, ("spec", "guarantee"), None, Guarantee(resource=dict(amounts))),)
     before = given.spec.guarantee.resource or {}

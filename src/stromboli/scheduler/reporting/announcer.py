@@ -111,7 +111,7 @@ def reference(entry: TopLevel) -> ObjectReference:
     version = entry.api_version or {"": "v1", GROUP: _GROUP_VERSION}.get(kind.group, f"{kind.group}/v1")
     return ObjectReference(
         api_version=version,
-        kind=kind.__name__,
+        kind=kind.kind_name,
         namespace=metadata.namespace or None,
         name=metadata.name,
         uid=metadata.uid or None,

@@ -29,10 +29,10 @@ class Gauges:
         cluster = scheduler.cluster
         self._metrics.set_cache_objects(
             {
-                kube.Pod.__name__: cluster.count_pods(),
-                kube.PodGroup.__name__: len(cluster.groups),
-                kube.Node.__name__: len(cluster.structure.nodes),
-                kube.Queue.__name__: len(cluster.structure.queues),
+                kube.Pod.kind_name: cluster.count_pods(),
+                kube.PodGroup.kind_name: len(cluster.groups),
+                kube.KubeNode.kind_name: len(cluster.structure.nodes),
+                kube.KubeQueue.kind_name: len(cluster.structure.queues),
                 "Quarantined": len(scheduler.mirror.quarantine),
             }
         )

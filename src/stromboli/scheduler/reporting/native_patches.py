@@ -24,12 +24,12 @@ DISRUPTION_TARGET = "DisruptionTarget"
 Condition = dict[str, Any]
 
 
-def scheduled_patch(group: native.PodGroup, wanted: GroupStatus, now: str) -> dict[str, Any] | None:
+def scheduled_patch(group: native.NativePodGroup, wanted: GroupStatus, now: str) -> dict[str, Any] | None:
     """Makes the group say what is wanted; None when it does already, or has nothing to say."""
     return _patch(group, _scheduled(group, wanted, now), _placed(group, wanted.record.get(HOME, ""), now))
 
 
-def _scheduled(group: native.PodGroup, wanted: GroupStatus, now: str) -> Condition | None:
+def _scheduled(group: native.NativePodGroup, wanted: GroupStatus, now: str) -> Condition | None:
     if wanted.condition is None:
         return None
     name = SCHEDULED if group.api_version == EARLY_NATIVE_POD_GROUPS.api_version else INITIALLY_SCHEDULED
@@ -43,13 +43,13 @@ def _scheduled(group: native.PodGroup, wanted: GroupStatus, now: str) -> Conditi
     return _condition(group, name, "False", reason, wanted.condition.message, now)
 
 
-def _placed(group: native.PodGroup, home: str, now: str) -> Condition | None:
+def _placed(group: native.NativePodGroup, home: str, now: str) -> Condition | None:
     if home:
         return _condition(group, PLACED, "True", "InDomain", home, now)
     return _condition(group, PLACED, "False", "NoDomain", "", now) if _told(group, PLACED) is not None else None
 
 
-def disruption_patch(group: native.PodGroup, wanted: GroupCondition, now: str) -> dict[str, Any] | None:
+def disruption_patch(group: native.NativePodGroup, wanted: GroupCondition, now: str) -> dict[str, Any] | None:
     """Says on the group of victims that it is disrupted; nothing is said where room is made for a group."""
     if wanted.type != EVICTED:
         return None
@@ -57,7 +57,7 @@ def disruption_patch(group: native.PodGroup, wanted: GroupCondition, now: str) -
     return _patch(group, disrupted)
 
 
-def native_staleness_patch(group: native.PodGroup, message: str, now: str) -> dict[str, Any] | None:
+def native_staleness_patch(group: native.NativePodGroup, message: str, now: str) -> dict[str, Any] | None:
     """Says on the group that it has lost members that it needs; without a message, that it has them again."""
     before = _told(group, STALE)
     if bool(message) == (before is not None and before.status == "True"):
@@ -66,7 +66,9 @@ def native_staleness_patch(group: native.PodGroup, message: str, now: str) -> di
     return _patch(group, _condition(group, STALE, status, *patches.staleness_told(message), now))
 
 
-def _condition(group: native.PodGroup, name: str, status: str, reason: str, message: str, now: str) -> Condition | None:
+def _condition(
+    group: native.NativePodGroup, name: str, status: str, reason: str, message: str, now: str
+) -> Condition | None:
     """The condition as it ought to be; None when it is so already."""
     before, said = _told(group, name), (status, reason, shortened(message))
     if before is not None and (before.status, before.reason, before.message or "") == said:
@@ -82,7 +84,7 @@ def _condition(group: native.PodGroup, name: str, status: str, reason: str, mess
     }
 
 
-def _patch(group: native.PodGroup, *conditions: Condition | None) -> dict[str, Any] | None:
+def _patch(group: native.NativePodGroup, *conditions: Condition | None) -> dict[str, Any] | None:
     changed = [condition for condition in conditions if condition is not None]
     if not changed:
         return None
@@ -90,5 +92,5 @@ def _patch(group: native.PodGroup, *conditions: Condition | None) -> dict[str, A
     return {"metadata": identity, "status": {"conditions": changed}}
 
 
-def _told(group: native.PodGroup, name: str) -> native.PodGroupCondition | None:
+def _told(group: native.NativePodGroup, name: str) -> native.NativePodGroupCondition | None:
     return next((condition for condition in group.status.conditions or () if condition.type == name), None)

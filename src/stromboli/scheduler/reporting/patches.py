@@ -206,7 +206,7 @@ def pod_patch(pod: kube.Pod, wanted: PodWaits, now: str) -> dict[str, Any] | Non
     return {"metadata": {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}, "status": changes}
 
 
-def queue_patch(queue: kube.Queue, allocated: Mapping[str, str]) -> dict[str, Any] | None:
+def queue_patch(queue: kube.KubeQueue, allocated: Mapping[str, str]) -> dict[str, Any] | None:
     """The merge patch of a queue's status that makes it say what its jobs hold; None when it does already."""
     before = queue.status.allocated or {}
     if before == allocated:

@@ -89,7 +89,7 @@ class Reporting:
         #: Jobs whose pods name a group that does not exist, and when that is worth saying: it may just be made.
         self._orphans: dict[str, float] = {}
         #: By name, queues and their sums as they were last looked at.
-        self._queues: dict[str, tuple[kube.Queue | None, list[int]]] = {}
+        self._queues: dict[str, tuple[kube.KubeQueue | None, list[int]]] = {}
         self._complaints = Complaints(clock)
 
     def report(self, session: Session) -> None:

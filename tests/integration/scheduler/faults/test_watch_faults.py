@@ -10,7 +10,7 @@ from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import ObjectMeta, TopLevel
 from stromboli.local.api_server.faults import (
     Answer,
@@ -197,8 +197,8 @@ async def test_books_that_are_wrong_again_soon_end_the_scheduler() -> None:
         await world.kill()
 
 
-def node_at(version: int) -> Node:
-    return Node(metadata=ObjectMeta("node-00", "", "uid", resource_version=str(version)))
+def node_at(version: int) -> KubeNode:
+    return KubeNode(metadata=ObjectMeta("node-00", "", "uid", resource_version=str(version)))
 
 
 def test_who_was_missing_from_a_list_and_is_heard_of_again_is_there() -> None:
@@ -206,7 +206,7 @@ def test_who_was_missing_from_a_list_and_is_heard_of_again_is_there() -> None:
     mirror.apply(node_at(5))
     mirror.remove(node_at(8))
     mirror.apply(node_at(7))
-    assert mirror.get(Node, "node-00") is None, "a late report brings nobody back"
+    assert mirror.get(KubeNode, "node-00") is None, "a late report brings nobody back"
     mirror.apply(node_at(9))
-    assert mirror.get(Node, "node-00") == node_at(9)
+    assert mirror.get(KubeNode, "node-00") == node_at(9)
     assert list(mirror.cluster.structure.nodes) == ["node-00"]

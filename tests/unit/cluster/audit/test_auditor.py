@@ -13,9 +13,9 @@ from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.resources.resources import CPU
 from tests.testing.random_clusters import objects
 
-WEB = kube.LabelSelector(match_labels={"app": "web"})
+WEB = kube.KubeLabelSelector(match_labels={"app": "web"})
 APART = kube.Affinity(
-    pod_anti_affinity=kube.PodAffinity(
+    pod_anti_affinity=kube.KubePodAffinity(
         required=[kube.PodAffinityTerm(label_selector=WEB, topology_key=objects.HOSTNAME)]
     )
 )

@@ -10,10 +10,10 @@ import pytest
 from stromboli.cluster.ingest.relevance import matters
 from stromboli.cluster.objects.pod_groups.previous_domains import HOME, PLACED
 from stromboli.kube.objects import native
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.volcano import PodGroup, Queue
+from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 
 POD = {"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [{"name": "c"}]}, "status": {"phase": "Pending"}}
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4"}, "conditions": [
@@ -42,28 +42,28 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     "a gate is gone": (Pod, GATED, {"spec": {"schedulingGates": []}}, True),
     "a pod is told why it waits": (Pod, POD, TOLD, False),
     "a pod has another label": (Pod, POD, {"metadata": {"labels": {"a": "b"}}}, True),
-    "a heartbeat": (Node, NODE, {"status": {"conditions": [{**READY, "lastHeartbeatTime": "2"}]}}, False),
-    "a node is not ready": (Node, NODE, {"status": {"conditions": [{**READY, "status": "False"}]}}, True),
-    "a node has more": (Node, NODE, {"status": {"allocatable": {"cpu": "8"}}}, True),
-    "a node is cordoned": (Node, NODE, {"spec": {"unschedulable": True}}, True),
+    "a heartbeat": (KubeNode, NODE, {"status": {"conditions": [{**READY, "lastHeartbeatTime": "2"}]}}, False),
+    "a node is not ready": (KubeNode, NODE, {"status": {"conditions": [{**READY, "status": "False"}]}}, True),
+    "a node has more": (KubeNode, NODE, {"status": {"allocatable": {"cpu": "8"}}}, True),
+    "a node is cordoned": (KubeNode, NODE, {"spec": {"unschedulable": True}}, True),
     "a minimum": (PodGroup, GROUP, {"spec": {"minMember": 3}}, True),
     "a group is let in": (PodGroup, GROUP, {"status": {"phase": "Inqueue"}}, True),
     "a group is told something": (PodGroup, GROUP, {"status": {"running": 1}}, False),
     "a group is told where it is": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "rack-0"}}}, False),
     "a group says something else": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "r", "a": "b"}}}, True),
     "a minimum of a native group": (
-        native.PodGroup, NATIVE, {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}, True,
+        native.NativePodGroup, NATIVE, {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}, True,
     ),
     "a native group is told something": (
-        native.PodGroup, NATIVE, {"status": {"conditions": [{"type": "PodGroupInitiallyScheduled"}]}}, False,
+        native.NativePodGroup, NATIVE, {"status": {"conditions": [{"type": "PodGroupInitiallyScheduled"}]}}, False,
     ),
     "a native group is told where it is": (
-        native.PodGroup, NATIVE, {"status": {"conditions": [{"type": PLACED, "status": "True", "message": "r"}]}},
+        native.NativePodGroup, NATIVE, {"status": {"conditions": [{"type": PLACED, "status": "True", "message": "r"}]}},
         False,
     ),
-    "a queue is closed": (Queue, QUEUE, {"status": {"state": "Closed"}}, True),
-    "a weight": (Queue, QUEUE, {"spec": {"weight": 2}}, True),
-    "what a queue holds": (Queue, QUEUE, {"status": {"allocated": {"cpu": "1"}}}, False),
+    "a queue is closed": (KubeQueue, QUEUE, {"status": {"state": "Closed"}}, True),
+    "a weight": (KubeQueue, QUEUE, {"spec": {"weight": 2}}, True),
+    "what a queue holds": (KubeQueue, QUEUE, {"status": {"allocated": {"cpu": "1"}}}, False),
 }  # fmt: skip
 
 

@@ -16,9 +16,9 @@ CLASSES, TERMS, RESOURCES = range(3)
 
 def apart(name: str) -> kube.Affinity:
     """Away from pods of that name."""
-    selector = kube.LabelSelector(match_labels={"job": name})
+    selector = kube.KubeLabelSelector(match_labels={"job": name})
     term = kube.PodAffinityTerm(label_selector=selector, topology_key=objects.HOSTNAME)
-    return kube.Affinity(pod_anti_affinity=kube.PodAffinity(required=[term]))
+    return kube.Affinity(pod_anti_affinity=kube.KubePodAffinity(required=[term]))
 
 
 def pod_on(node: str, name: str, requests: dict[str, str], **spec: object) -> kube.Pod:

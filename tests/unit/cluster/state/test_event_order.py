@@ -40,8 +40,8 @@ def reasons(snapshot: Snapshot, name: str = "team/gang") -> Sequence[str]:
     return session.statuses[name].sentences
 
 
-def parts(place: int) -> list[kube.SubGroupPolicy]:
-    return [kube.SubGroupPolicy(name=f"part-{place}", match_label_keys=["rank"])]
+def parts(place: int) -> list[kube.KubeSubGroupPolicy]:
+    return [kube.KubeSubGroupPolicy(name=f"part-{place}", match_label_keys=["rank"])]
 
 
 def member(name: str, rank: str, priority: int | None = None) -> kube.Pod:
@@ -53,7 +53,7 @@ SPREAD = kube.TopologySpreadConstraint(
     max_skew=1,
     topology_key=objects.HOSTNAME,
     when_unsatisfiable="DoNotSchedule",
-    label_selector=kube.LabelSelector(match_labels={"app": "web"}),
+    label_selector=kube.KubeLabelSelector(match_labels={"app": "web"}),
     match_label_keys=["rank"],
 )
 RELABELLED = {

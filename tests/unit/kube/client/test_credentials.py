@@ -16,7 +16,7 @@ from aiohttp import web
 from stromboli.kube.client.api_errors import Unreachable
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.credentials import Combined, CredentialsProblem, TokenFile, static_token
-from stromboli.kube.client.config.exec_plugin import ExecPlugin, Program
+from stromboli.kube.client.config.exec_plugin import ExecPlugin, ExecProgram
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.client.config.tls import Trust
 from tests.testing.kube.certificate_authority import Authority, Pair
@@ -85,7 +85,7 @@ def plugin(tmp_path: Path, *arguments: str, **options: Any) -> ExecPlugin:
     script = tmp_path / "plugin.py"
     script.write_text(PLUGIN)
     command = ("-I", str(script), str(tmp_path / "runs"), *arguments)
-    return ExecPlugin(Program(sys.executable, command, **options), Trust())
+    return ExecPlugin(ExecProgram(sys.executable, command, **options), Trust())
 
 
 async def token(credentials: ExecPlugin) -> str:
@@ -114,13 +114,13 @@ async def test_what_was_refused_is_asked_for_again(tmp_path: Path, monkeypatch: 
     assert await token(credentials) == "Bearer 2"
 
 
-def script(content: str) -> Program:
-    return Program(sys.executable, ("-I", "-c", content))
+def script(content: str) -> ExecProgram:
+    return ExecProgram(sys.executable, ("-I", "-c", content))
 
 
 PROBLEMS = [
-    (Program("/nowhere/at-all"), "cannot be run (No such file or directory); install it or correct the command"),
-    (Program("/nowhere/at-all", install_hint="get it"), "cannot be run (No such file or directory); get it"),
+    (ExecProgram("/nowhere/at-all"), "cannot be run (No such file or directory); install it or correct the command"),
+    (ExecProgram("/nowhere/at-all", install_hint="get it"), "cannot be run (No such file or directory); get it"),
     (script("import sys; sys.exit('not logged in')"), "failed with code 1: not logged in; run it by hand"),
     (script("print('{}')"), "did not answer with an ExecCredential"),
     (
@@ -131,7 +131,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(("program", "words"), PROBLEMS, ids=["missing", "hint", "fails", "mumbles", "another version"])
-async def test_a_program_that_does_not_help(program: Program, words: str) -> None:
+async def test_a_program_that_does_not_help(program: ExecProgram, words: str) -> None:
     with pytest.raises(CredentialsProblem) as caught:
         await ExecPlugin(program, Trust()).headers()
     assert words in str(caught.value)

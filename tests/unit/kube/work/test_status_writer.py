@@ -17,7 +17,7 @@ from stromboli.kube.client.api_errors import ApiError, Unreachable
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import QUEUES
 from stromboli.kube.objects.meta import ObjectMeta
-from stromboli.kube.objects.volcano import Queue
+from stromboli.kube.objects.volcano import KubeQueue
 from stromboli.kube.work.status_writer import StatusWriter, Wish
 from tests.testing.kube.waiting import until
 
@@ -28,8 +28,8 @@ BROKEN = ApiError(500, "InternalError", "oops")
 LOST = Unreachable("cut", sent=True)
 
 
-def a_queue(version: int = 1, state: str = "") -> Queue:
-    queue = Queue(metadata=ObjectMeta("q", "", "uid", resource_version=str(version)))
+def a_queue(version: int = 1, state: str = "") -> KubeQueue:
+    queue = KubeQueue(metadata=ObjectMeta("q", "", "uid", resource_version=str(version)))
     queue.status.state = state or None
     return queue
 
@@ -44,7 +44,7 @@ class Server:
         self.gate.set()
         self._answers = list(answers)
 
-    async def patch(self, resource: Any, name: str, patch: Any, **facts: Any) -> Queue:
+    async def patch(self, resource: Any, name: str, patch: Any, **facts: Any) -> KubeQueue:
         await self.gate.wait()
         if self._answers:
             raise self._answers.pop(0)
@@ -53,7 +53,7 @@ class Server:
         self.queue = a_queue(version, patch["status"]["state"])
         return self.queue
 
-    async def get(self, resource: Any, name: str, **facts: Any) -> Queue:
+    async def get(self, resource: Any, name: str, **facts: Any) -> KubeQueue:
         return self.queue
 
 
@@ -77,7 +77,7 @@ class Desk:
         )
 
     def wish(self, state: str) -> None:
-        def make(queue: Queue) -> dict[str, Any] | None:
+        def make(queue: KubeQueue) -> dict[str, Any] | None:
             return None if queue.status.state == state else {"status": {"state": state}}
 
         self.writer.want(Wish(QUEUES, "q", make, done=self.done.append, failed=self._count))

@@ -15,7 +15,7 @@ from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
 from stromboli.local.api_server.faults import Answer, CutConnection, CutWatch, ExpireWatch, LoseAnswer, Match
 from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes import StandIns
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from tests.unit.local.fakes.running import running, until
 
 
@@ -25,7 +25,7 @@ async def cluster(server: ApiServer, client: Client) -> AsyncIterator[StandIns]:
     async with Client(server.connection) as first, Client(server.connection) as second:
         standins, controllers = StandIns(first, patience=0.05), Controllers(second, ["volcano"])
         async with running(standins, controllers):
-            await create_nodes(client, node_documents(Pool(4)))
+            await create_nodes(client, node_documents(NodePool(4)))
             yield standins
 
 

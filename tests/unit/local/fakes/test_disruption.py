@@ -11,7 +11,7 @@ from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.objects.catalogue import DISRUPTION_BUDGETS, PODS
 from stromboli.kube.objects.cluster import PodDisruptionBudget
-from stromboli.kube.objects.meta import LabelSelector, Requirement
+from stromboli.kube.objects.meta import KubeLabelSelector, KubeRequirement
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.informer import Informer
 from stromboli.local.fakes.budgets import count, desired_healthy, expires_in
@@ -77,19 +77,19 @@ def test_when_a_grant_comes_to_nothing() -> None:
 
 SELECTORS = [
     ("none", None, {"a": "1"}, False),
-    ("everything", LabelSelector(), None, True),
-    ("a label", LabelSelector(match_labels={"a": "1"}), {"a": "1", "b": "2"}, True),
-    ("another value", LabelSelector(match_labels={"a": "1"}), {"a": "2"}, False),
-    ("in", LabelSelector(match_expressions=[Requirement("a", "In", ["1", "2"])]), {"a": "2"}, True),
-    ("not in, absent", LabelSelector(match_expressions=[Requirement("a", "NotIn", ["1"])]), {}, True),
-    ("exists", LabelSelector(match_expressions=[Requirement("a", "Exists")]), {"a": ""}, True),
-    ("does not exist", LabelSelector(match_expressions=[Requirement("a", "DoesNotExist")]), {"a": ""}, False),
-    ("who knows", LabelSelector(match_expressions=[Requirement("a", "Like", ["1"])]), {"a": "1"}, False),
+    ("everything", KubeLabelSelector(), None, True),
+    ("a label", KubeLabelSelector(match_labels={"a": "1"}), {"a": "1", "b": "2"}, True),
+    ("another value", KubeLabelSelector(match_labels={"a": "1"}), {"a": "2"}, False),
+    ("in", KubeLabelSelector(match_expressions=[KubeRequirement("a", "In", ["1", "2"])]), {"a": "2"}, True),
+    ("not in, absent", KubeLabelSelector(match_expressions=[KubeRequirement("a", "NotIn", ["1"])]), {}, True),
+    ("exists", KubeLabelSelector(match_expressions=[KubeRequirement("a", "Exists")]), {"a": ""}, True),
+    ("does not exist", KubeLabelSelector(match_expressions=[KubeRequirement("a", "DoesNotExist")]), {"a": ""}, False),
+    ("who knows", KubeLabelSelector(match_expressions=[KubeRequirement("a", "Like", ["1"])]), {"a": "1"}, False),
 ]
 
 
 @pytest.mark.parametrize(("selector", "labels", "expected"), [c[1:] for c in SELECTORS], ids=[c[0] for c in SELECTORS])
-def test_matching(selector: LabelSelector | None, labels: dict[str, str] | None, expected: bool) -> None:
+def test_matching(selector: KubeLabelSelector | None, labels: dict[str, str] | None, expected: bool) -> None:
     assert matches(selector, labels) is expected
 
 

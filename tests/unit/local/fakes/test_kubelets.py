@@ -16,7 +16,7 @@ from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.kubelet.kubelets import Kubelets
 from stromboli.local.fakes.kubelet.node_health import NOT_READY
 from stromboli.local.fakes.kubelet.node_lifecycle import NodeLife
-from stromboli.local.fakes.kubelet.simulated_nodes import Pool, create_nodes, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from tests.unit.local.fakes.running import running, until
 
 NODE = "node-00"
@@ -24,7 +24,7 @@ NODE = "node-00"
 
 @pytest_asyncio.fixture
 async def kubelets(client: Client) -> AsyncIterator[Kubelets]:
-    await create_nodes(client, node_documents(Pool(2, resources={"cpu": "2", "memory": "4Gi"})))
+    await create_nodes(client, node_documents(NodePool(2, resources={"cpu": "2", "memory": "4Gi"})))
     nodes, pods = Informer(client, NODES), Informer(client, PODS)
     kubelets, life = Kubelets(client, nodes, pods), NodeLife(client, nodes, pods, patience=0.05)
     async with running(nodes, pods, kubelets, life):

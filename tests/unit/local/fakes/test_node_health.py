@@ -5,18 +5,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.kube.objects.cluster import Node
-from stromboli.kube.objects.constraints import Toleration
+from stromboli.kube.objects.cluster import KubeNode
+from stromboli.kube.objects.constraints import KubeToleration
 from stromboli.local.fakes.kubelet.node_health import conditions, staying_time, wanted_taints
-from stromboli.local.fakes.kubelet.simulated_nodes import RACK, ZONE, Pool, is_simulated, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import RACK, ZONE, NodePool, is_simulated, node_documents
 
 NOW = "2027-01-15T08:00:00Z"
 NOT_READY = "node.kubernetes.io/not-ready"
 
 
-def node(ready: str = "", **spec: Any) -> Node:
+def node(ready: str = "", **spec: Any) -> KubeNode:
     annotations = {"stromboli.dev/ready": ready} if ready else {}
-    return msgspec.convert({"metadata": {"name": "n", "annotations": annotations}, "spec": spec}, Node)
+    return msgspec.convert({"metadata": {"name": "n", "annotations": annotations}, "spec": spec}, KubeNode)
 
 
 OTHER = {"key": "dedicated", "effect": "NoSchedule"}
@@ -31,14 +31,14 @@ TAINTS = [
 
 
 @pytest.mark.parametrize(("one", "keys"), [case[1:] for case in TAINTS], ids=[case[0] for case in TAINTS])
-def test_taints(one: Node, keys: list[str] | None) -> None:
+def test_taints(one: KubeNode, keys: list[str] | None) -> None:
     taints = wanted_taints(one, NOW)
     assert (None if taints is None else [taint.key for taint in taints]) == keys
 
 
 def test_a_condition_that_stays_the_same_keeps_its_time() -> None:
     old = [{"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}]
-    well = msgspec.convert({"metadata": {"name": "n"}, "status": {"conditions": old}}, Node)
+    well = msgspec.convert({"metadata": {"name": "n"}, "status": {"conditions": old}}, KubeNode)
     said = {entry["type"]: entry for entry in conditions(well, NOW)}
     assert said["Ready"]["lastTransitionTime"] == "2020-01-01T00:00:00Z"
     assert said["Ready"]["lastHeartbeatTime"] == NOW
@@ -49,27 +49,27 @@ def test_a_condition_that_stays_the_same_keeps_its_time() -> None:
     assert {entry["status"] for entry in conditions(well, NOW)} == {"Unknown"}
 
 
-TOLERATIONS: list[tuple[str, list[Toleration], float | None]] = [
+TOLERATIONS: list[tuple[str, list[KubeToleration], float | None]] = [
     ("none", [], 5.0),
-    ("of something else", [Toleration(key="gpu", operator="Exists")], 5.0),
-    ("of another effect", [Toleration(key=NOT_READY, operator="Exists", effect="NoSchedule")], 5.0),
-    ("of everything", [Toleration(operator="Exists")], None),
-    ("for ever", [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute")], None),
-    ("for a while", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=200)], 200.0),
-    ("for as long as everybody", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=300)], 5.0),
-    ("the shortest counts", [Toleration(key=NOT_READY, operator="Exists", toleration_seconds=9),
-                             Toleration(operator="Exists", toleration_seconds=3)], 3.0),
+    ("of something else", [KubeToleration(key="gpu", operator="Exists")], 5.0),
+    ("of another effect", [KubeToleration(key=NOT_READY, operator="Exists", effect="NoSchedule")], 5.0),
+    ("of everything", [KubeToleration(operator="Exists")], None),
+    ("for ever", [KubeToleration(key=NOT_READY, operator="Exists", effect="NoExecute")], None),
+    ("for a while", [KubeToleration(key=NOT_READY, operator="Exists", toleration_seconds=200)], 200.0),
+    ("for as long as everybody", [KubeToleration(key=NOT_READY, operator="Exists", toleration_seconds=300)], 5.0),
+    ("the shortest counts", [KubeToleration(key=NOT_READY, operator="Exists", toleration_seconds=9),
+                             KubeToleration(operator="Exists", toleration_seconds=3)], 3.0),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("tolerations", "seconds"), [c[1:] for c in TOLERATIONS], ids=[c[0] for c in TOLERATIONS])
-def test_staying_time(tolerations: list[Toleration], seconds: float | None) -> None:
+def test_staying_time(tolerations: list[KubeToleration], seconds: float | None) -> None:
     assert staying_time(tolerations, NOT_READY, 5.0) == seconds
 
 
 def test_a_pool_is_spread_over_racks_and_zones() -> None:
-    documents = node_documents(Pool(8, racks=4, zones=2, labels={"gpu": "none"}))
-    nodes = [msgspec.convert(document, Node) for document in documents]
+    documents = node_documents(NodePool(8, racks=4, zones=2, labels={"gpu": "none"}))
+    nodes = [msgspec.convert(document, KubeNode) for document in documents]
     assert all(is_simulated(one) for one in nodes)
     assert nodes[0].metadata.name == "node-00"
     assert [(one.metadata.labels or {})[RACK] for one in nodes[::2]] == ["rack-0", "rack-1", "rack-2", "rack-3"]

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from stromboli.kube.objects.catalogue import CONFIG_MAPS
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
-from stromboli.local.fakes.ownership import FOREGROUND, ORPHAN, Owned, Ownership
+from stromboli.local.fakes.ownership import FOREGROUND, ORPHAN, OwnedObject, Ownership
 
 UIDS = st.sampled_from("abcdef")
 CHANGES = st.lists(st.tuples(UIDS, st.none() | st.sets(UIDS, max_size=3)), max_size=30)
 
 
-def owned(uid: str, owners: set[str], **metadata: Any) -> Owned:
+def owned(uid: str, owners: set[str], **metadata: Any) -> OwnedObject:
     references = [OwnerReference(uid=owner) for owner in sorted(owners)]
-    return Owned(CONFIG_MAPS, ObjectMeta(name=uid, uid=uid, owner_references=references, **metadata))
+    return OwnedObject(CONFIG_MAPS, ObjectMeta(name=uid, uid=uid, owner_references=references, **metadata))
 
 
 @given(CHANGES)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.pod import Pod
 from stromboli.local.api_server.quantities import UNIT, amount_of
 from stromboli.local.fakes.kubelet.admission import Admission
@@ -129,7 +129,7 @@ def test_requests(spec: dict[str, Any], cpu: float) -> None:
 
 
 def test_a_node_lets_in_what_fits_and_no_more() -> None:
-    node = msgspec.convert({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "2", "pods": "3"}}}, Node)
+    node = msgspec.convert({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "2", "pods": "3"}}}, KubeNode)
     admission = Admission()
     for number in range(2):
         assert admission.admit(node, pod(metadata={"uid": f"u{number}"}, spec={"containers": containers("1")})) is None

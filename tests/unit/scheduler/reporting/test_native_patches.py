@@ -23,7 +23,7 @@ BROKEN = GroupCondition("Unschedulable", "InvalidObject", "spec.schedulingPolicy
 READY = GroupCondition("Scheduled", "tasks in gang are ready to be scheduled", "", "8")
 
 
-def group(version: str, *said: tuple[str, str, str]) -> native.PodGroup:
+def group(version: str, *said: tuple[str, str, str]) -> native.NativePodGroup:
     """What it says of itself: status, reason and message of the condition."""
     conditions = [
         {"type": NAMES[version], "status": status, "reason": reason, "message": message, "lastTransitionTime": "before"}
@@ -35,7 +35,7 @@ def group(version: str, *said: tuple[str, str, str]) -> native.PodGroup:
         "metadata": metadata,
         "status": {"conditions": conditions},
     }
-    return msgspec.convert(document, native.PodGroup)
+    return msgspec.convert(document, native.NativePodGroup)
 
 
 WAITS, RUNS = ("False", "Unschedulable", "Insufficient cpu"), ("True", "Scheduled", "")
@@ -79,7 +79,7 @@ PLACES: dict[str, tuple[str | None, str, tuple[str, str] | None]] = {
 def test_where_it_is(told: str | None, home: str, written: tuple[str, str] | None) -> None:
     stands = group(LATE, RUNS)
     if told is not None:
-        placed = native.PodGroupCondition(type=PLACED, status="True", reason="InDomain", message=told)
+        placed = native.NativePodGroupCondition(type=PLACED, status="True", reason="InDomain", message=told)
         stands.status.conditions = [*(stands.status.conditions or ()), placed]
     assert homes_of(as_group(stands)) == ({as_group(stands).key: told} if told else {})
     patch = scheduled_patch(stands, GroupStatus("Running", 0, 0, 0, LACKS, record={HOME: home}), NOW)
@@ -110,7 +110,7 @@ def test_a_native_group_says_since_when_it_is_short_of_members() -> None:
     assert patch is not None
     [told] = patch["status"]["conditions"]
     assert (told["type"], told["status"], told["lastTransitionTime"]) == ("Stale", "True", NOW)
-    stale = msgspec.convert({**msgspec.to_builtins(whole), **patch}, native.PodGroup)
+    stale = msgspec.convert({**msgspec.to_builtins(whole), **patch}, native.NativePodGroup)
     assert stale_since(as_group(stale)) == seconds_of(NOW)
     assert native_staleness_patch(stale, "0 of 2", "later") is None
     assert native_staleness_patch(whole, "", NOW) is None

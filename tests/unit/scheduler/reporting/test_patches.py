@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from stromboli.cluster.objects.pod_groups.previous_domains import HOME, SUB_GROUP_HOMES, homes_in, record_of
-from stromboli.kube.objects.meta import Condition, ObjectMeta
+from stromboli.kube.objects.meta import KubeCondition, ObjectMeta
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.volcano import PodGroup, PodGroupCondition, Queue
+from stromboli.kube.objects.volcano import KubeQueue, PodGroup, PodGroupCondition
 from stromboli.scheduler.reporting.patches import (
     GroupCondition,
     GroupStatus,
@@ -157,14 +157,14 @@ def test_a_group_is_told_that_it_is_short_of_members(group: PodGroup, message: s
     assert told == expected
 
 
-def a_pod(condition: Condition | None = None, nominated: str | None = None) -> Pod:
+def a_pod(condition: KubeCondition | None = None, nominated: str | None = None) -> Pod:
     pod = Pod(metadata=ObjectMeta("pod", "default", "uid"))
     pod.status.conditions = [condition] if condition else None
     pod.status.nominated_node_name = nominated
     return pod
 
 
-WAITS = Condition("PodScheduled", "False", "Unschedulable", "no room", "before")
+WAITS = KubeCondition("PodScheduled", "False", "Unschedulable", "no room", "before")
 
 #: The pod, what it waits for, and since when it is written to wait, or the node that is named.
 PODS: dict[str, tuple[Pod, PodWaits, dict[str, Any] | None]] = {
@@ -207,7 +207,7 @@ QUEUES: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | N
 def test_a_queue_is_told_what_it_holds(
     before: dict[str, str] | None, held: dict[str, str], expected: dict[str, str | None] | None
 ) -> None:
-    queue = Queue(metadata=ObjectMeta("queue"))
+    queue = KubeQueue(metadata=ObjectMeta("queue"))
     queue.status.allocated = dict(before) if before is not None else None
     patch = queue_patch(queue, held)
     assert (patch and patch["status"]["allocated"]) == expected

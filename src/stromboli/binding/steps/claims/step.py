@@ -25,7 +25,7 @@ from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION, ClaimConsumer, ResourceClaim
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 
 
 class ClaimStep:
@@ -127,8 +127,8 @@ class _Writing:
 
     def _check_reach(self, claim: ResourceClaim) -> None:
         """Somebody else may have given the claim its devices."""
-        node, allocation = self._sight.get(Node, self._order.node), claim.status.allocation
-        if not isinstance(node, Node) or allocation is None:
+        node, allocation = self._sight.get(KubeNode, self._order.node), claim.status.allocation
+        if not isinstance(node, KubeNode) or allocation is None:
             return
         try:
             terms = volume_terms(allocation.node_selector, "status.allocation.nodeSelector.nodeSelectorTerms")

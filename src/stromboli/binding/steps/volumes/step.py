@@ -22,7 +22,7 @@ from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.volumes.volume_table import reachable
 from stromboli.core.model.volumes.volumes import VolumeChoice
 from stromboli.kube.client.client import Client
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 #: How often what the watches reported is looked at, in seconds.
@@ -111,7 +111,7 @@ class VolumeStep:
             await self._writes.select(claim, order.node, self._is_gone)
 
     def _is_gone(self, node: str) -> bool:
-        return self._sight.get(Node, node) is None
+        return self._sight.get(KubeNode, node) is None
 
     def _claim(self, key: str) -> PersistentVolumeClaim | None:
         found = self._sight.get(PersistentVolumeClaim, key)
@@ -147,10 +147,10 @@ class VolumeStep:
 
     def _unreachable(self, order: BindOrder, claim: PersistentVolumeClaim) -> str:
         """A claim may have got another volume than the one that was chosen."""
-        volume, node = self._volume(claim.spec.volume_name or ""), self._sight.get(Node, order.node)
+        volume, node = self._volume(claim.spec.volume_name or ""), self._sight.get(KubeNode, order.node)
         if volume is None:
             return f"volume {claim.spec.volume_name} of claim {claim.key} is not known yet"
-        if isinstance(node, Node) and not reaches(volume, node):
+        if isinstance(node, KubeNode) and not reaches(volume, node):
             raise StepFailed(f"volume {volume.metadata.name} of claim {claim.key} is out of reach of node {order.node}")
         return ""
 
@@ -159,7 +159,7 @@ def _key(order: BindOrder, choice: VolumeChoice) -> str:
     return f"{order.namespace}/{choice.claim}"
 
 
-def reaches(volume: PersistentVolume, node: Node) -> bool:
+def reaches(volume: PersistentVolume, node: KubeNode) -> bool:
     """Whether a volume can be used on a node; one that cannot be read cannot be used either."""
     try:
         return bool(reachable(NodeTable([node_facts(node)]), terms_of(volume))[0])

@@ -20,11 +20,11 @@ from stromboli.kube.objects.claims import (
     DeviceClass,
     DeviceRequest,
     DeviceSubRequest,
-    DeviceToleration,
+    KubeDeviceToleration,
     ResourceClaim,
 )
 from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
-from stromboli.kube.objects.meta import Requirement
+from stromboli.kube.objects.meta import KubeRequirement
 
 FromClass = Callable[[str], DeviceClass | None]
 
@@ -96,7 +96,7 @@ def _share(claim: ResourceClaim, given: GivenDevice, number: int) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.metadata.uid}/{given.name}/{number}"))
 
 
-def _tolerations(requests: Iterable[DeviceRequest], name: str) -> list[DeviceToleration] | None:
+def _tolerations(requests: Iterable[DeviceRequest], name: str) -> list[KubeDeviceToleration] | None:
     way = next((way for own, way in _ways(requests) if own == name), None)
     return way.tolerations if way is not None else None
 
@@ -127,7 +127,7 @@ def _configuration(
 
 def _selector(choice: ClaimChoice, node: str) -> NodeSelector | None:
     if choice.is_local:
-        term = NodeSelectorTerm(match_fields=[Requirement(key="metadata.name", operator="In", values=[node])])
+        term = NodeSelectorTerm(match_fields=[KubeRequirement(key="metadata.name", operator="In", values=[node])])
         return NodeSelector([term])
     return NodeSelector([_wire_term(term) for term in choice.terms]) if choice.terms is not None else None
 
@@ -136,6 +136,6 @@ def _wire_term(term: NodeTerm) -> NodeSelectorTerm:
     return NodeSelectorTerm(_wire_clauses(term.labels), _wire_clauses(term.fields))
 
 
-def _wire_clauses(clauses: Iterable[Clause]) -> list[Requirement] | None:
-    wire = [Requirement(each.key, each.operator, list(each.values) or None) for each in clauses]
+def _wire_clauses(clauses: Iterable[Clause]) -> list[KubeRequirement] | None:
+    wire = [KubeRequirement(each.key, each.operator, list(each.values) or None) for each in clauses]
     return wire or None

@@ -10,24 +10,24 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from stromboli.core.model.devices.claims import DeviceToleration, Suit
-from stromboli.kube.objects.claims import Device as WireDevice
 from stromboli.kube.objects.claims import DeviceAttribute, DeviceSelector, DeviceTaint
+from stromboli.kube.objects.claims import KubeDevice as WireDevice
 
 if TYPE_CHECKING:
-    from stromboli.cel.program import Program
+    from stromboli.cel.program import CompiledExpression
 
 #: Taints with other effects bother nobody.
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
 
 @lru_cache(maxsize=1024)
-def _program(expression: str) -> Program | str:
+def _program(expression: str) -> CompiledExpression | str:
     """The expression, or what is wrong with it."""
     from stromboli.cel.errors import CompileError
-    from stromboli.cel.program import Program
+    from stromboli.cel.program import CompiledExpression
 
     try:
-        return Program(expression, ("device",))
+        return CompiledExpression(expression, ("device",))
     except CompileError as error:
         return str(error)
 
@@ -91,10 +91,10 @@ class JudgedDevice:
 
     def _facts_of_device(self) -> dict[str, object]:
         if self._facts is None:
-            from stromboli.cel.values import Domains, Quantity
+            from stromboli.cel.values import AttributeDomains, Quantity
 
             wire, driver = self._wire, self._driver
-            attributes, capacity = Domains(), Domains()
+            attributes, capacity = AttributeDomains(), AttributeDomains()
             for name, attribute in (wire.attributes or {}).items():
                 value = _seen(attribute)
                 if value is not None:

@@ -17,7 +17,7 @@ from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
 from stromboli.core.model.volumes.volumes import Terms
 from stromboli.kube.objects.claims import CapacityRequestPolicy, CounterUse, DeviceCapacity, ResourceSlice
-from stromboli.kube.objects.claims import Device as WireDevice
+from stromboli.kube.objects.claims import KubeDevice as WireDevice
 from stromboli.kube.objects.constraints import NodeSelector
 
 PoolName = tuple[str, str]

@@ -11,7 +11,7 @@ import msgspec
 from stromboli import kube
 from stromboli.core.model.topology.hypernodes import BY_LABELS
 from stromboli.kube.objects import native
-from stromboli.kube.objects.volcano import NetworkTopology, PodGroupCondition, PodGroupSpec, PodGroupStatus
+from stromboli.kube.objects.volcano import KubeNetworkTopology, PodGroupCondition, PodGroupSpec, PodGroupStatus
 
 #: What the condition is called that says whether a group was scheduled: of late, and in the first version.
 INITIALLY_SCHEDULED, SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
@@ -20,7 +20,7 @@ INITIALLY_SCHEDULED, SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupSchedule
 class NativeGroup(kube.PodGroup):
     """A group of Kubernetes' own, as the cache sees it. Its status is in the words that are used here."""
 
-    origin: native.PodGroup = msgspec.field(default_factory=native.PodGroup)
+    origin: native.NativePodGroup = msgspec.field(default_factory=native.NativePodGroup)
 
     @property
     def key(self) -> str:
@@ -41,12 +41,12 @@ def name_within(named: str) -> str:
     return named.removeprefix(f"{native.GROUP}:")
 
 
-def as_group(origin: native.PodGroup) -> NativeGroup:
+def as_group(origin: native.NativePodGroup) -> NativeGroup:
     """The group in our words. It asks for no room before its pods do, and names its queue in annotations or labels."""
     policy = origin.spec.scheduling_policy
     minimum = policy.gang.min_count if policy is not None and policy.gang is not None else 1
     labels = topology_labels(origin)
-    topology = NetworkTopology(mode="hard", highest_tier_name=labels[-1]) if labels else None
+    topology = KubeNetworkTopology(mode="hard", highest_tier_name=labels[-1]) if labels else None
     spec = PodGroupSpec(
         min_member=minimum, priority_class_name=origin.spec.priority_class_name, network_topology=topology
     )
@@ -70,7 +70,7 @@ def refuse_what_cannot_be_kept(group: kube.PodGroup) -> None:
             raise ValueError(f"{field}: is missing; make the group again with a label of nodes there")
 
 
-def topology_labels(origin: native.PodGroup) -> tuple[str, ...]:
+def topology_labels(origin: native.NativePodGroup) -> tuple[str, ...]:
     """The labels of nodes about which all nodes of the group must agree, each once."""
     constraints = origin.spec.scheduling_constraints
     return tuple(dict.fromkeys(entry.key or "" for entry in (constraints.topology or () if constraints else ())))
@@ -82,7 +82,7 @@ def network_of(group: kube.PodGroup) -> str:
     return f"{BY_LABELS}{','.join(labels)}" if labels else ""
 
 
-def _status(origin: native.PodGroup) -> PodGroupStatus:
+def _status(origin: native.NativePodGroup) -> PodGroupStatus:
     conditions = origin.status.conditions or ()
     told = next((c for c in conditions if c.type in (INITIALLY_SCHEDULED, SCHEDULED)), None)
     if told is None:

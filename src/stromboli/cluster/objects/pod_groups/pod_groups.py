@@ -179,7 +179,7 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
     wish_by_levels(result)
 
 
-def _topology(wire: volcano.NetworkTopology | None, field: str) -> NetworkTopology | None:
+def _topology(wire: volcano.KubeNetworkTopology | None, field: str) -> NetworkTopology | None:
     if wire is None:
         return None
     highest = wire.highest_tier_allowed
@@ -190,7 +190,7 @@ def _topology(wire: volcano.NetworkTopology | None, field: str) -> NetworkTopolo
     return NetworkTopology(wire.mode != "soft", highest, wire.highest_tier_name or "")
 
 
-def _policy(wire: volcano.SubGroupPolicy, place: int) -> SubGroupPolicy:
+def _policy(wire: volcano.KubeSubGroupPolicy, place: int) -> SubGroupPolicy:
     field = f"spec.subGroupPolicy[{place}]"
     size, minimum = wire.sub_group_size, wire.min_sub_groups
     if size is not None and size < 1:

@@ -13,8 +13,8 @@ from stromboli.core.model.tasks.pod_terms import Owned, PodTerm, TermRegistry
 from stromboli.core.model.tasks.selectors import NOTHING, LabelSelector, NodeTerm, Requirement
 from stromboli.core.model.tasks.task_class import AffinityTerm, HostPort, SpreadConstraint, Toleration
 from stromboli.kube.objects.constraints import NodeSelectorTerm, PodAffinityTerm, TopologySpreadConstraint
-from stromboli.kube.objects.meta import LabelSelector as WireSelector
-from stromboli.kube.objects.meta import Requirement as WireRequirement
+from stromboli.kube.objects.meta import KubeLabelSelector as WireSelector
+from stromboli.kube.objects.meta import KubeRequirement as WireRequirement
 
 #: More clauses than this in one pod are refused: nobody writes them, and they would slow down everybody.
 MOST_REQUIREMENTS = 1000

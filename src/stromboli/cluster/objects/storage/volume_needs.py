@@ -128,7 +128,7 @@ def volume_terms(selector: NodeSelector | None, where: str) -> Terms:
     )
 
 
-def _requirements(wire: Sequence[kube.Requirement] | None, where: str) -> tuple[Requirement, ...]:
+def _requirements(wire: Sequence[kube.KubeRequirement] | None, where: str) -> tuple[Requirement, ...]:
     return tuple(requirement_of(entry, f"{where}[{i}]", numbers=True) for i, entry in enumerate(wire or ()))
 
 
@@ -284,7 +284,7 @@ def allowed_topologies(wire: Sequence[TopologySelectorTerm] | None, name: str) -
     terms = []
     for i, term in enumerate(wire):
         where = f"StorageClass {name}: allowedTopologies[{i}].matchLabelExpressions"
-        clauses = (kube.Requirement(key=each.key, operator="In", values=each.values)
+        clauses = (kube.KubeRequirement(key=each.key, operator="In", values=each.values)
                    for each in term.match_label_expressions or ())  # fmt: skip
         terms.append(NodeTerm(_requirements(list(clauses), where)))
     return tuple(terms)

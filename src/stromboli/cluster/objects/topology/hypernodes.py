@@ -17,9 +17,9 @@ from stromboli.core.model.tasks.selectors import LabelSelector as Selector
 from stromboli.core.model.tasks.selectors import Requirement
 from stromboli.core.model.topology.hypernodes import TOP, HyperNode, HyperNodeTree
 from stromboli.core.model.values.patterns import LONGEST_PATTERN, compiled
-from stromboli.kube.objects.meta import LabelSelector
+from stromboli.kube.objects.meta import KubeLabelSelector
 from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberSelector, RegexMatch
-from stromboli.kube.objects.topology import HyperNode as WireHyperNode
+from stromboli.kube.objects.topology import KubeHyperNode as WireHyperNode
 
 
 class HyperNodeBook:
@@ -201,12 +201,12 @@ def chosen_by(member: HyperNodeMember) -> str | ExactMatch | Selector | re2._Reg
     match choice:
         case RegexMatch(pattern=pattern):
             return _compiled(pattern or "")
-        case LabelSelector() as labels:
+        case KubeLabelSelector() as labels:
             return selector_of(labels, ".selector.labelMatch")
     return choice
 
 
-def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | LabelSelector:
+def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | KubeLabelSelector:
     """The one of the three ways to choose members that is used."""
     ways = (selector.exact_match, selector.regex_match, selector.label_match) if selector else ()
     given = [way for way in ways if way is not None]

@@ -14,7 +14,7 @@ from stromboli import kube
 from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup, network_of, topology_labels
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.topology.hypernodes import HyperNode, HyperNodeTree
-from stromboli.kube.objects.topology import Topology
+from stromboli.kube.objects.topology import KubeTopology
 
 #: As the definition of the kind says.
 MOST_LEVELS = 16
@@ -28,7 +28,7 @@ class TopologyBook:
     """All Topology objects, and the trees that follow from them and from the labels of nodes."""
 
     def __init__(self) -> None:
-        self._objects: dict[str, Topology] = {}
+        self._objects: dict[str, KubeTopology] = {}
         #: The labels that groups name themselves, by the keys of the groups; and how many groups name the same.
         self._of_groups: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._wanted: Counter[tuple[str, tuple[str, ...]]] = Counter()
@@ -36,7 +36,7 @@ class TopologyBook:
         self._trees: Mapping[str, HyperNodeTree] = {}
         self._faults: Mapping[str, str] = {}
 
-    def apply(self, topology: Topology) -> None:
+    def apply(self, topology: KubeTopology) -> None:
         known = self._objects.get(topology.key)
         self._objects[topology.key] = topology
         if known is None or known.spec != topology.spec:
@@ -67,7 +67,7 @@ class TopologyBook:
                 del self._wanted[named]
                 self._table = None
 
-    def objects(self) -> list[Topology]:
+    def objects(self) -> list[KubeTopology]:
         return list(self._objects.values())
 
     def trees(self, table: NodeTable) -> Mapping[str, HyperNodeTree]:
@@ -94,7 +94,7 @@ class TopologyBook:
         return [f"Topology {name}: {fault}" for name, fault in sorted(self._faults.items())]
 
 
-def levels_of(topology: Topology) -> Sequence[str]:
+def levels_of(topology: KubeTopology) -> Sequence[str]:
     """The labels, the widest first. Raises ValueError."""
     levels = [level.node_label or "" for level in topology.spec.levels or ()]
     if not 1 <= len(levels) <= MOST_LEVELS:

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from stromboli.kube.client.config.credentials import CredentialsProblem
-from stromboli.kube.client.config.kubeconfig_entries import Entry
+from stromboli.kube.client.config.kubeconfig_entries import KubeconfigEntry
 from stromboli.kube.client.config.tls import Trust
 from stromboli.kube.manifests.errors import printable
 
@@ -33,7 +33,7 @@ RUN_AGAIN_SECONDS = 5.0
 """Requests that are refused together share one run of the program, and one that failed is not run for every request."""
 
 
-class _Status(msgspec.Struct, rename="camel"):
+class _ExecCredentialStatus(msgspec.Struct, rename="camel"):
     token: str | None = None
     client_certificate_data: str | None = None
     client_key_data: str | None = None
@@ -42,11 +42,11 @@ class _Status(msgspec.Struct, rename="camel"):
 
 class _ExecCredential(msgspec.Struct, rename="camel"):
     api_version: str
-    status: _Status
+    status: _ExecCredentialStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ExecProgram:
     """What to run, and what to tell it."""
 
     command: str
@@ -57,7 +57,7 @@ class Program:
     #: What the program wants to know of the cluster; None if it did not ask.
     cluster: Mapping[str, Any] | None = None
 
-    async def run(self) -> _Status:
+    async def run(self) -> _ExecCredentialStatus:
         """Raises CredentialsProblem."""
         try:
             process = await asyncio.create_subprocess_exec(
@@ -88,7 +88,7 @@ class Program:
             raise self._problem(f"failed with code {process.returncode}: {said}; run it by hand")
         return output
 
-    def _understood(self, output: bytes) -> _Status:
+    def _understood(self, output: bytes) -> _ExecCredentialStatus:
         try:
             answer = msgspec.json.decode(output, type=_ExecCredential)
         except msgspec.DecodeError as error:
@@ -112,10 +112,10 @@ class Program:
 class ExecPlugin:
     """The credentials that a program gives, kept until they expire."""
 
-    def __init__(self, program: Program, trust: Trust) -> None:
+    def __init__(self, program: ExecProgram, trust: Trust) -> None:
         self._program = program
         self._trust = trust
-        self._given: _Status | None = None
+        self._given: _ExecCredentialStatus | None = None
         self._context: ssl.SSLContext | None = None
         self._ran_at = float("-inf")
         self._problem: CredentialsProblem | None = None
@@ -137,7 +137,7 @@ class ExecPlugin:
     def certificate(self) -> ssl.SSLContext | None:
         return self._context
 
-    async def _run(self) -> _Status:
+    async def _run(self) -> _ExecCredentialStatus:
         if self._problem is not None and time.monotonic() - self._ran_at < RUN_AGAIN_SECONDS:
             raise self._problem
         try:
@@ -149,7 +149,7 @@ class ExecPlugin:
             self._ran_at = time.monotonic()
         return self._given
 
-    async def _obtain(self) -> _Status:
+    async def _obtain(self) -> _ExecCredentialStatus:
         given = await self._program.run()
         if given.client_certificate_data and given.client_key_data:
             pair = given.client_certificate_data.encode(), given.client_key_data.encode()
@@ -160,14 +160,14 @@ class ExecPlugin:
         return given
 
 
-def exec_plugin(entry: Entry, cluster: Entry, trust: Trust) -> ExecPlugin:
+def exec_plugin(entry: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) -> ExecPlugin:
     """The plugin that a kubeconfig describes. Raises ConnectionProblem."""
     version = entry.text("apiVersion", required=True)
     if version not in VERSIONS:
         raise entry.problem("apiVersion", f"{version!r} is not supported", f"write one of {', '.join(VERSIONS)}")
     if entry.text("interactiveMode") == "Always":
         raise entry.problem("interactiveMode", "there is no terminal here", "write IfAvailable or Never")
-    program = Program(
+    program = ExecProgram(
         command=_command(entry),
         arguments=tuple(_arguments(entry)),
         environment=_environment(entry),
@@ -178,20 +178,20 @@ def exec_plugin(entry: Entry, cluster: Entry, trust: Trust) -> ExecPlugin:
     return ExecPlugin(program, trust)
 
 
-def _command(entry: Entry) -> str:
+def _command(entry: KubeconfigEntry) -> str:
     """A path is relative to the kubeconfig; a bare name is searched for."""
     command = entry.text("command", required=True)
     return str(Path(entry.source).parent / command) if os.sep in command else command
 
 
-def _arguments(entry: Entry) -> list[str]:
+def _arguments(entry: KubeconfigEntry) -> list[str]:
     arguments = entry.fields.get("args") or []
     if not isinstance(arguments, list) or not all(isinstance(argument, str) for argument in arguments):
         raise entry.problem("args", "expected a list of strings", "write a list, one item per dash")
     return arguments
 
 
-def _environment(entry: Entry) -> dict[str, str]:
+def _environment(entry: KubeconfigEntry) -> dict[str, str]:
     listed = entry.fields.get("env") or []
     try:
         return {str(item["name"]): str(item["value"]) for item in listed}
@@ -199,7 +199,7 @@ def _environment(entry: Entry) -> dict[str, str]:
         raise entry.problem("env", "expected a list of names and values", "write - {name: A, value: b}") from None
 
 
-def _cluster_details(cluster: Entry, trust: Trust) -> dict[str, Any]:
+def _cluster_details(cluster: KubeconfigEntry, trust: Trust) -> dict[str, Any]:
     details: dict[str, Any] = {"server": cluster.text("server"), "config": _extension(cluster)}
     details |= {field: cluster.text(field) for field in ("tls-server-name", "proxy-url")}
     details["insecure-skip-tls-verify"] = trust.insecure
@@ -207,14 +207,14 @@ def _cluster_details(cluster: Entry, trust: Trust) -> dict[str, Any]:
     return {field: value for field, value in details.items() if value}
 
 
-def _extension(cluster: Entry) -> object:
+def _extension(cluster: KubeconfigEntry) -> object:
     """What the cluster entry holds for exec plugins, passed on as it is."""
     extensions = cluster.fields.get("extensions") or []
     named = (item for item in extensions if isinstance(item, Mapping) and item.get("name") == EXTENSION)
     return next((item.get("extension") for item in named), None)
 
 
-def _expired(given: _Status) -> bool:
+def _expired(given: _ExecCredentialStatus) -> bool:
     if given.expiration_timestamp is None:
         return False
     left = given.expiration_timestamp - datetime.now(UTC)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stromboli.kube.client.config.connection import Connection, ConnectionProblem
-from stromboli.kube.client.config.kubeconfig_entries import Entry
+from stromboli.kube.client.config.kubeconfig_entries import KubeconfigEntry
 from stromboli.kube.client.config.kubeconfig_users import credentials_of
 from stromboli.kube.client.config.proxies import proxy_for
 from stromboli.kube.client.config.tls import Trust
@@ -32,7 +32,7 @@ def load_kubeconfig(path: str | None = None, context: str | None = None) -> Conn
     chosen = config.find("contexts", name)
     cluster = config.find("clusters", chosen.text("cluster", required=True))
     user_name = chosen.text("user")
-    user = config.find("users", user_name) if user_name else Entry(chosen.source, "user", {})
+    user = config.find("users", user_name) if user_name else KubeconfigEntry(chosen.source, "user", {})
     return _connection(cluster, user, chosen.text("namespace") or "default")
 
 
@@ -41,7 +41,7 @@ def kubeconfig_exists() -> bool:
     return any(Path(path).is_file() for path in _paths(None))
 
 
-def _connection(cluster: Entry, user: Entry, namespace: str) -> Connection:
+def _connection(cluster: KubeconfigEntry, user: KubeconfigEntry, namespace: str) -> Connection:
     server = _server(cluster)
     trust = Trust(cluster.content("certificate-authority"), cluster.flag("insecure-skip-tls-verify"))
     context = cluster.judged("certificate-authority-data", trust.context) if server.startswith("https:") else None
@@ -55,7 +55,7 @@ def _connection(cluster: Entry, user: Entry, namespace: str) -> Connection:
     )
 
 
-def _server(cluster: Entry) -> str:
+def _server(cluster: KubeconfigEntry) -> str:
     server = cluster.text("server", required=True)
     if not server.startswith(("https://", "http://")):
         raise cluster.problem("server", f"{server!r} is no address", "write one such as https://10.0.0.1:6443")
@@ -75,7 +75,7 @@ class _Kubeconfig:
 
     source: str
     current_context: str = ""
-    entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    entries: dict[tuple[str, str], KubeconfigEntry] = field(default_factory=dict)
 
     @classmethod
     def read(cls, paths: list[str]) -> _Kubeconfig:
@@ -94,9 +94,9 @@ class _Kubeconfig:
             self.current_context = current
         for section, kind in _KINDS.items():
             for name, fields in _named_entries(path, section, kind, document.get(section)):
-                self.entries.setdefault((section, name), Entry(path, f"{kind} {name!r}", fields))
+                self.entries.setdefault((section, name), KubeconfigEntry(path, f"{kind} {name!r}", fields))
 
-    def find(self, section: str, name: str) -> Entry:
+    def find(self, section: str, name: str) -> KubeconfigEntry:
         found = self.entries.get((section, name))
         if found is None:
             known = ", ".join(sorted(repr(other) for kind, other in self.entries if kind == section)) or "none"

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KubeconfigEntry:
     """A cluster, user or context: the file it stands in, what it is called, and what it says."""
 
     source: str
@@ -42,14 +42,14 @@ class Entry:
             raise self.problem(field, f"expected a boolean, got {words_for(value)}", "write true or false")
         return bool(value)
 
-    def part(self, field: str) -> Entry | None:
+    def part(self, field: str) -> KubeconfigEntry | None:
         """A map inside the entry."""
         value = self.fields.get(field)
         if value is None:
             return None
         if not isinstance(value, Mapping):
             raise self.problem(field, f"expected a map, got {words_for(value)}", "write a map of keys and values")
-        return Entry(self.source, f"{self.title}: {field}", value)
+        return KubeconfigEntry(self.source, f"{self.title}: {field}", value)
 
     def file(self, field: str) -> str:
         """A path; if relative, then to the file that the entry stands in."""

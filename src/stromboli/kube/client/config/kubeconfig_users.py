@@ -16,11 +16,11 @@ from stromboli.kube.client.config.credentials import (
     static_token,
 )
 from stromboli.kube.client.config.exec_plugin import exec_plugin
-from stromboli.kube.client.config.kubeconfig_entries import Entry
+from stromboli.kube.client.config.kubeconfig_entries import KubeconfigEntry
 from stromboli.kube.client.config.tls import Trust
 
 
-def credentials_of(user: Entry, cluster: Entry, trust: Trust) -> Credentials:
+def credentials_of(user: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) -> Credentials:
     """What the server shall know us by. Raises ConnectionProblem for what is not understood."""
     if user.fields.get("auth-provider") is not None:
         raise user.problem(
@@ -32,7 +32,7 @@ def credentials_of(user: Entry, cluster: Entry, trust: Trust) -> Credentials:
     return parts[0] if len(parts) == 1 else Combined(*parts)
 
 
-def _headers(user: Entry, cluster: Entry, trust: Trust) -> Iterator[Credentials]:
+def _headers(user: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) -> Iterator[Credentials]:
     """At most one: a file of tokens wins over a token, that over a password, and all of them over a plugin."""
     if path := user.file("tokenFile"):
         yield TokenFile(path)
@@ -44,7 +44,7 @@ def _headers(user: Entry, cluster: Entry, trust: Trust) -> Iterator[Credentials]
         yield exec_plugin(plugin, cluster, trust)
 
 
-def _certificate(user: Entry, trust: Trust) -> Iterator[Credentials]:
+def _certificate(user: KubeconfigEntry, trust: Trust) -> Iterator[Credentials]:
     """Files are read again when they change; what stands in the kubeconfig itself stays."""
     certificate, key = user.content("client-certificate"), user.content("client-key")
     if not certificate and not key:

@@ -6,10 +6,10 @@ import ipaddress
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from stromboli.kube.client.config.kubeconfig_entries import Entry
+from stromboli.kube.client.config.kubeconfig_entries import KubeconfigEntry
 
 
-def proxy_for(server: str, cluster: Entry) -> str:
+def proxy_for(server: str, cluster: KubeconfigEntry) -> str:
     """The proxy's URL, or nothing. Raises ConnectionProblem for one that cannot be spoken to."""
     if configured := cluster.text("proxy-url"):
         if not configured.startswith(("http://", "https://")):

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from stromboli.local.api_server.registry import Column
+from stromboli.local.api_server.registry import PrinterColumn
 from stromboli.local.discovery.printers.columns import AGE, NAME, Cell, Field, Object
 from stromboli.local.discovery.printers.durations import age
 
@@ -31,7 +31,7 @@ class InvalidPath(ValueError):
     """A JSONPath beyond the part that is understood."""
 
 
-def custom_columns(columns: Iterable[Column]) -> tuple[Field, ...]:
+def custom_columns(columns: Iterable[PrinterColumn]) -> tuple[Field, ...]:
     """The name, then what the definition declares; its age where it declares nothing."""
     declared = tuple(_field(column) for column in columns)
     return (NAME, *(declared or (AGE,)))
@@ -107,7 +107,7 @@ def _everything(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _field(column: Column) -> Field:
+def _field(column: PrinterColumn) -> Field:
     def read(entry: Object, now: datetime) -> Cell:
         return _cell(column.type, _first(entry, column.path), now)
 

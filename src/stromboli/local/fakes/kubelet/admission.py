@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.pod import Pod
 from stromboli.local.api_server.quantities import UNIT
 from stromboli.local.fakes.kubelet.pod_requests import Amounts, amounts_of, pod_requests
@@ -19,7 +19,7 @@ class Admission:
     def is_admitted(self, node: str, uid: str) -> bool:
         return uid in self._held.get(node, ())
 
-    def admit(self, node: Node, pod: Pod) -> tuple[str, str] | None:
+    def admit(self, node: KubeNode, pod: Pod) -> tuple[str, str] | None:
         """Lets the pod in, or says why not: a reason in one word, and a message."""
         try:
             wanted, room = pod_requests(pod), amounts_of(node.status.allocatable)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class Kubelets:
     def __init__(
-        self, client: Client, nodes: Informer[Node], pods: Informer[Pod], *, clock: Callable[[], float] = time.time
+        self, client: Client, nodes: Informer[KubeNode], pods: Informer[Pod], *, clock: Callable[[], float] = time.time
     ) -> None:
         self._client = client
         self._nodes, self._pods = nodes, pods
@@ -49,7 +49,7 @@ class Kubelets:
         await self._pods.synced.wait()
         await self.work.run()
 
-    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+    def _node_changed(self, old: KubeNode | None, new: KubeNode | None) -> None:
         if new is not None and _answers(new) and not (old is not None and _answers(old)):
             for key in self._on_node.get(new.metadata.name, ()):
                 self.work.add(key)
@@ -99,7 +99,7 @@ class Kubelets:
         await self._take(pod, step)
         return None
 
-    async def _let_in(self, pod: Pod, node: Node) -> bool:
+    async def _let_in(self, pod: Pod, node: KubeNode) -> bool:
         """Only a pod that has not started yet is looked at, once."""
         is_new = pod.status.phase not in ("Running", "Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
         if not is_new or self._admission.is_admitted(node.metadata.name, pod.metadata.uid):
@@ -164,7 +164,7 @@ class Kubelets:
         self.deleted += 1
 
 
-def _answers(node: Node) -> bool:
+def _answers(node: KubeNode) -> bool:
     """Whether there is a kubelet of ours, and it is alive."""
     return is_simulated(node) and health(node) != "Unknown"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stromboli.kube.objects.cluster import Node, Taint
-from stromboli.kube.objects.constraints import Toleration
+from stromboli.kube.objects.cluster import KubeNode, KubeTaint
+from stromboli.kube.objects.constraints import KubeToleration
 from stromboli.local.fakes.kubelet.simulated_nodes import health, is_simulated
 
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -16,7 +16,7 @@ _OUR_TAINTS = {NOT_READY, UNREACHABLE, UNSCHEDULABLE}
 _TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
 
 
-def wanted_taints(node: Node, moment: str) -> list[Taint] | None:
+def wanted_taints(node: KubeNode, moment: str) -> list[KubeTaint] | None:
     """The taints that follow from the node's health and from being cordoned; None when they are there already."""
     wanted: list[tuple[str, str]] = []
     if (key := _TAINT_OF.get(health(node))) is not None:
@@ -27,10 +27,10 @@ def wanted_taints(node: Node, moment: str) -> list[Taint] | None:
     if {(taint.key, taint.effect) for taint in present if taint.key in _OUR_TAINTS} == set(wanted):
         return None
     others = [taint for taint in present if taint.key not in _OUR_TAINTS]
-    return others + [Taint(key=key, effect=effect, time_added=moment) for key, effect in wanted]
+    return others + [KubeTaint(key=key, effect=effect, time_added=moment) for key, effect in wanted]
 
 
-def conditions(node: Node, moment: str) -> list[dict[str, Any]]:
+def conditions(node: KubeNode, moment: str) -> list[dict[str, Any]]:
     """What a kubelet says every now and then, or what is said about one that is silent."""
     status = health(node)
     reason, message = _READINESS[status]
@@ -42,7 +42,7 @@ def conditions(node: Node, moment: str) -> list[dict[str, Any]]:
     return [_timed(condition, node, moment) for condition in said]
 
 
-def _timed(condition: dict[str, Any], node: Node, moment: str) -> dict[str, Any]:
+def _timed(condition: dict[str, Any], node: KubeNode, moment: str) -> dict[str, Any]:
     """A condition that stays as it was keeps the time of its last change."""
     before = next((old for old in node.status.conditions or () if old.type == condition["type"]), None)
     since = before.last_transition_time if before is not None and before.status == condition["status"] else None
@@ -53,7 +53,7 @@ def _timed(condition: dict[str, Any], node: Node, moment: str) -> dict[str, Any]
 _GIVEN_TO_ALL = 300
 
 
-def staying_time(tolerations: Sequence[Toleration], taint: str, patience: float) -> float | None:
+def staying_time(tolerations: Sequence[KubeToleration], taint: str, patience: float) -> float | None:
     """How long a pod may stay on a node that it is to leave; None for as long as it likes.
 
     The five minutes that the server gives to every pod are too long for a simulated cluster.
@@ -77,7 +77,7 @@ _PRESSURES = (
 )
 
 
-def _tolerates(toleration: Toleration, taint: str) -> bool:
+def _tolerates(toleration: KubeToleration, taint: str) -> bool:
     if toleration.effect not in (None, "", "NoExecute"):
         return False
     if not toleration.key:
@@ -85,18 +85,18 @@ def _tolerates(toleration: Toleration, taint: str) -> bool:
     return toleration.key == taint and (toleration.operator == "Exists" or not toleration.value)
 
 
-def facts(node: Node) -> tuple[object, ...]:
+def facts(node: KubeNode) -> tuple[object, ...]:
     """All that the node's own health depends on; a heartbeat is none of it."""
     ready = next((entry.status for entry in node.status.conditions or () if entry.type == "Ready"), None)
     return health(node), node.spec.unschedulable, node.spec.taints, ready, is_simulated(node)
 
 
-def lost_by(node: Node) -> str | None:
+def lost_by(node: KubeNode) -> str | None:
     """The taint because of which pods have to leave."""
     lost = (taint.key for taint in node.spec.taints or () if taint.effect == "NoExecute")
     return next((key for key in lost if key in (NOT_READY, UNREACHABLE)), None)
 
 
-def says_how_it_is(node: Node) -> bool:
+def says_how_it_is(node: KubeNode) -> bool:
     wanted = health(node)
     return any(entry.type == "Ready" and entry.status == wanted for entry in node.status.conditions or ())

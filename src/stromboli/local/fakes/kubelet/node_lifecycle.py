@@ -17,7 +17,7 @@ import msgspec
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.objects.catalogue import NODES, PODS
-from stromboli.kube.objects.cluster import Node, Taint
+from stromboli.kube.objects.cluster import KubeNode, KubeTaint
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
@@ -44,7 +44,7 @@ class NodeLife:
     def __init__(
         self,
         client: Client,
-        nodes: Informer[Node],
+        nodes: Informer[KubeNode],
         pods: Informer[Pod],
         *,
         heartbeat: float = HEARTBEAT,
@@ -75,7 +75,7 @@ class NodeLife:
             tasks.create_task(self.nodes_work.run())
             tasks.create_task(self.pods_work.run())
 
-    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+    def _node_changed(self, old: KubeNode | None, new: KubeNode | None) -> None:
         node = new or old
         if node is None:
             return
@@ -120,7 +120,7 @@ class NodeLife:
             self._next_beat[name] = self._clock() + _spread(name, self._heartbeat)
         return self._next_beat[name] - self._clock()
 
-    async def _write_taints(self, node: Node, taints: Sequence[Taint]) -> None:
+    async def _write_taints(self, node: KubeNode, taints: Sequence[KubeTaint]) -> None:
         """Others taint nodes as well, so the list is only replaced in the version that was read."""
         body = {
             "metadata": {"resourceVersion": node.metadata.resource_version},
@@ -128,7 +128,7 @@ class NodeLife:
         }
         await self._client.patch(NODES, node.metadata.name, body)
 
-    async def _write_conditions(self, node: Node) -> None:
+    async def _write_conditions(self, node: KubeNode) -> None:
         body = {"status": {"conditions": conditions(node, stamp(self._clock()))}}
         await self._client.patch(
             NODES, node.metadata.name, body, subresource="status", kind=PatchKind.STRATEGIC, field_manager="kubelet"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import NODES
-from stromboli.kube.objects.cluster import Node
+from stromboli.kube.objects.cluster import KubeNode
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -29,7 +29,7 @@ AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class NodePool:
     """Nodes that are all alike, spread evenly over racks, and the racks over zones."""
 
     count: int
@@ -40,11 +40,11 @@ class Pool:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def is_simulated(node: Node) -> bool:
+def is_simulated(node: KubeNode) -> bool:
     return (node.metadata.labels or {}).get(SIMULATED) == "true"
 
 
-def health(node: Node) -> str:
+def health(node: KubeNode) -> str:
     """The status of the condition Ready as it ought to be: True, False, or Unknown when the kubelet does not answer."""
     return {"false": "False", "unknown": "Unknown"}.get((node.metadata.annotations or {}).get(READY, ""), "True")
 
@@ -55,13 +55,13 @@ def address_of(node: str) -> str:
     return f"10.{64 + (digest >> 16) % 64}.{(digest >> 8) % 256}.{digest % 256}"
 
 
-def node_documents(pool: Pool) -> list[dict[str, Any]]:
+def node_documents(pool: NodePool) -> list[dict[str, Any]]:
     """The nodes of a pool, as they are created. Names sort as they count: node-000, node-001, ..."""
     width = max(2, len(str(pool.count - 1)))
     return [_document(pool, f"{pool.prefix}-{place:0{width}}", place) for place in range(pool.count)]
 
 
-def _document(pool: Pool, name: str, place: int) -> dict[str, Any]:
+def _document(pool: NodePool, name: str, place: int) -> dict[str, Any]:
     rack = place * pool.racks // pool.count
     resources = {"pods": "110", **pool.resources}
     return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.workloads import Job
+from stromboli.kube.objects.workloads import BatchJob
 from stromboli.local.fakes.workloads.job_rules import Counts, index_of, index_set, is_indexed
 from stromboli.local.fakes.workloads.pod_states import is_active, is_finished, is_ready
 
@@ -39,7 +39,7 @@ class JobRecord:
     def dismiss(self, uid: str) -> None:
         self._dismissed.add(uid)
 
-    def counts(self, job: Job, pods: Iterable[Pod]) -> Counts:
+    def counts(self, job: BatchJob, pods: Iterable[Pod]) -> Counts:
         present = list(pods)
         earlier_succeeded, earlier_failed = self._begin(job)
         active = [pod for pod in present if is_active(pod)]
@@ -53,13 +53,13 @@ class JobRecord:
             indexes=indexes,
         )
 
-    def _begin(self, job: Job) -> tuple[int, int]:
+    def _begin(self, job: BatchJob) -> tuple[int, int]:
         if self._earlier is None:
             succeeded = max(0, (job.status.succeeded or 0) - len(self._succeeded))
             self._earlier = succeeded, max(0, (job.status.failed or 0) - len(self._failed))
         return self._earlier
 
-    def _indexes(self, job: Job) -> frozenset[int]:
+    def _indexes(self, job: BatchJob) -> frozenset[int]:
         done = {index for index in self._succeeded.values() if index is not None}
         return frozenset(
             index for index in done | index_set(job.status.completed_indexes) if index < (job.spec.completions or 0)

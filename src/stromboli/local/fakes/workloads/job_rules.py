@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from stromboli.kube.objects.meta import Condition
+from stromboli.kube.objects.meta import KubeCondition
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.workloads import Job
+from stromboli.kube.objects.workloads import BatchJob
 from stromboli.local.fakes.timestamps import seconds_of
 from stromboli.local.fakes.workloads.pod_states import first_to_go
 
@@ -31,7 +31,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class JobEnding:
     """How a job ends, and why."""
 
     type: str
@@ -40,77 +40,77 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JobPlan:
     """The pods to make, by index (None where a job has none), and the pods to delete."""
 
     create: tuple[int | None, ...] = ()
     delete: tuple[Pod, ...] = ()
 
 
-def is_indexed(job: Job) -> bool:
+def is_indexed(job: BatchJob) -> bool:
     return job.spec.completion_mode == "Indexed"
 
 
-def condition_of(job: Job, kind: str) -> Condition | None:
+def condition_of(job: BatchJob, kind: str) -> KubeCondition | None:
     """A condition that is true."""
     return next((each for each in job.status.conditions or () if each.type == kind and each.status == "True"), None)
 
 
-def finished(job: Job) -> Condition | None:
+def finished(job: BatchJob) -> KubeCondition | None:
     return condition_of(job, COMPLETE) or condition_of(job, FAILED)
 
 
-def ending(job: Job, counts: Counts, now: float) -> Ending | None:
+def ending(job: BatchJob, counts: Counts, now: float) -> JobEnding | None:
     """None while there is something left to do. What was once decided stays."""
     for kind, criterion in CRITERIA.items():
         if (decided := condition_of(job, criterion)) is not None:
-            return Ending(kind, decided.reason or "", decided.message or "")
+            return JobEnding(kind, decided.reason or "", decided.message or "")
     limit = job.spec.backoff_limit
     if counts.failed > (6 if limit is None else limit):
-        return Ending(FAILED, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return JobEnding(FAILED, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     if (end := deadline(job)) is not None and now >= end:
-        return Ending(FAILED, "DeadlineExceeded", "Job was active longer than specified deadline")
+        return JobEnding(FAILED, "DeadlineExceeded", "Job was active longer than specified deadline")
     if not job.spec.suspend and _is_complete(job, counts):
-        return Ending(COMPLETE, "CompletionsReached", "Reached expected number of succeeded pods")
+        return JobEnding(COMPLETE, "CompletionsReached", "Reached expected number of succeeded pods")
     return None
 
 
-def _is_complete(job: Job, counts: Counts) -> bool:
+def _is_complete(job: BatchJob, counts: Counts) -> bool:
     """Without a number, the first success is enough, as soon as the others are done, too."""
     if job.spec.completions is None:
         return counts.succeeded > 0 and not counts.active
     return counts.succeeded >= job.spec.completions
 
 
-def deadline(job: Job) -> float | None:
+def deadline(job: BatchJob) -> float | None:
     """When its time is up; a suspended job has all the time in the world."""
     start, limit = seconds_of(job.status.start_time), job.spec.active_deadline_seconds
     return None if start is None or limit is None or job.spec.suspend else start + limit
 
 
-def expires_at(job: Job) -> float | None:
+def expires_at(job: BatchJob) -> float | None:
     """When a finished job is to be removed; None for never."""
     over, lifetime = finished(job), job.spec.ttl_seconds_after_finished
     at = seconds_of(over.last_transition_time) if over is not None else None
     return None if at is None or lifetime is None else at + lifetime
 
 
-def plan(job: Job, active: Iterable[Pod], counts: Counts, *, is_ending: bool) -> Plan:
+def plan(job: BatchJob, active: Iterable[Pod], counts: Counts, *, is_ending: bool) -> JobPlan:
     """The next step to having as many pods at work as there should be."""
     present = list(active)
     if is_ending or job.spec.suspend:
-        return Plan(delete=tuple(present))
+        return JobPlan(delete=tuple(present))
     surplus = list(_misplaced(job, present, counts)) if is_indexed(job) else []
     dismissed = {pod.key for pod in surplus}
     kept = [pod for pod in present if pod.key not in dismissed]
     wanted = wanted_active(job, len(kept), counts.succeeded)
     if len(kept) > wanted:
         surplus += first_to_go(kept)[: len(kept) - wanted]
-        return Plan(delete=tuple(surplus))
-    return Plan(create=_to_create(job, kept, counts, wanted - len(kept)), delete=tuple(surplus))
+        return JobPlan(delete=tuple(surplus))
+    return JobPlan(create=_to_create(job, kept, counts, wanted - len(kept)), delete=tuple(surplus))
 
 
-def wanted_active(job: Job, active: int, succeeded: int) -> int:
+def wanted_active(job: BatchJob, active: int, succeeded: int) -> int:
     parallelism = 1 if job.spec.parallelism is None else job.spec.parallelism
     if job.spec.completions is None:
         return min(active, parallelism) if succeeded else parallelism
@@ -122,7 +122,7 @@ def index_of(pod: Pod) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
-def _misplaced(job: Job, pods: Iterable[Pod], counts: Counts) -> Iterator[Pod]:
+def _misplaced(job: BatchJob, pods: Iterable[Pod], counts: Counts) -> Iterator[Pod]:
     """Pods whose index is none of the job's, is done already, or is another pod's."""
     seen: set[int] = set()
     for pod in sorted(pods, key=lambda pod: pod.metadata.creation_timestamp or ""):
@@ -133,7 +133,7 @@ def _misplaced(job: Job, pods: Iterable[Pod], counts: Counts) -> Iterator[Pod]:
             seen.add(index)
 
 
-def _to_create(job: Job, active: Iterable[Pod], counts: Counts, number: int) -> tuple[int | None, ...]:
+def _to_create(job: BatchJob, active: Iterable[Pod], counts: Counts, number: int) -> tuple[int | None, ...]:
     if not is_indexed(job):
         return (None,) * number
     busy = {index_of(pod) for pod in active} | counts.indexes

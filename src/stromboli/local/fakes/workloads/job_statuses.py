@@ -6,20 +6,20 @@ from typing import Any
 
 import msgspec
 
-from stromboli.kube.objects.workloads import Job
+from stromboli.kube.objects.workloads import BatchJob
 from stromboli.local.fakes.timestamps import stamp
 from stromboli.local.fakes.workloads.job_rules import (
     COMPLETE,
     CRITERIA,
     SUSPENDED,
     Counts,
-    Ending,
+    JobEnding,
     index_text,
     is_indexed,
 )
 
 
-def status_changes(job: Job, counts: Counts, end: Ending | None, now: float) -> dict[str, Any]:
+def status_changes(job: BatchJob, counts: Counts, end: JobEnding | None, now: float) -> dict[str, Any]:
     """The fields that are not as they should be; None takes one away."""
     status, moment = job.status, stamp(now)
     is_over = end is not None and not counts.active and not counts.terminating
@@ -41,14 +41,14 @@ def status_changes(job: Job, counts: Counts, end: Ending | None, now: float) -> 
     return changes
 
 
-def _start(job: Job, end: Ending | None, moment: str) -> str | None:
+def _start(job: BatchJob, end: JobEnding | None, moment: str) -> str | None:
     """A job that is suspended starts when it is resumed."""
     if job.spec.suspend and end is None:
         return None
     return job.status.start_time or moment
 
 
-def _conditions(job: Job, end: Ending | None, is_over: bool, moment: str) -> list[dict[str, Any]] | None:
+def _conditions(job: BatchJob, end: JobEnding | None, is_over: bool, moment: str) -> list[dict[str, Any]] | None:
     """All conditions, if one of them has changed."""
     present: dict[str, dict[str, Any]] = {
         each.type or "": msgspec.to_builtins(each) for each in job.status.conditions or ()

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import JOBS
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.workloads import Job
+from stromboli.kube.objects.workloads import BatchJob
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.workloads.job_records import JobRecord
 from stromboli.local.fakes.workloads.job_rules import (
     COMPLETION_INDEX,
     Counts,
-    Ending,
+    JobEnding,
     deadline,
     ending,
     expires_at,
@@ -57,7 +57,7 @@ class JobController:
         self._writes = PodWrites(client)
         self._clock = clock
         self._first_retry = first_retry
-        self._jobs: Informer[Job] = Informer(client, JOBS)
+        self._jobs: Informer[BatchJob] = Informer(client, JOBS)
         self._records: dict[str, JobRecord] = {}
         self.work: WorkQueue[str] = WorkQueue(self._look, name="jobs", workers=4)
         self._jobs.listen(self._job_changed)
@@ -71,7 +71,7 @@ class JobController:
             await self._jobs.synced.wait()
             tasks.create_task(self.work.run())
 
-    def _job_changed(self, old: Job | None, new: Job | None) -> None:
+    def _job_changed(self, old: BatchJob | None, new: BatchJob | None) -> None:
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._records.pop(old.metadata.uid, None)
             self.work.forget(old.key)
@@ -98,7 +98,7 @@ class JobController:
             await write_status(self._client, JOBS, job, changes)
         return await self._proceed(job, list(filter(is_active, pods)), counts, end)
 
-    async def _proceed(self, job: Job, active: list[Pod], counts: Counts, end: Ending | None) -> float | None:
+    async def _proceed(self, job: BatchJob, active: list[Pod], counts: Counts, end: JobEnding | None) -> float | None:
         """Deletes and makes pods; answers when to look again, should nothing happen until then. The active pods and the
         counts are of one moment: a pod that ended in between would be missing from both and be made once more.
         """
@@ -114,7 +114,7 @@ class JobController:
             waits.append(1.0)
         return max(0.0, min(waits)) if waits else None
 
-    def _documents(self, job: Job, indexes: tuple[int | None, ...]) -> Iterator[dict[str, Any]]:
+    def _documents(self, job: BatchJob, indexes: tuple[int | None, ...]) -> Iterator[dict[str, Any]]:
         """Pods without an index share one row of names; each index has its own."""
         name, uid = job.metadata.name, job.metadata.uid
         is_taken = self._pods.is_taken(job.metadata.namespace)
@@ -128,7 +128,7 @@ class JobController:
                 own_name = next(free_names(prefix, uid, is_taken))
                 yield indexed(pod_document(template, own_name, prefix, owner), name, index)
 
-    async def _expire(self, job: Job) -> float | None:
+    async def _expire(self, job: BatchJob) -> float | None:
         at = expires_at(job)
         if at is None or at > (now := self._clock()):
             return None if at is None else at - now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stromboli.kube.objects.meta import Condition
+from stromboli.kube.objects.meta import KubeCondition
 from stromboli.kube.objects.pod import Pod
 from stromboli.local.fakes.timestamps import seconds_of
 
@@ -36,6 +36,6 @@ def first_to_go(pods: Iterable[Pod]) -> list[Pod]:
     )
 
 
-def _readiness(pod: Pod) -> Condition | None:
+def _readiness(pod: Pod) -> KubeCondition | None:
     conditions = pod.status.conditions or ()
     return next((entry for entry in conditions if entry.type == "Ready" and entry.status == "True"), None)

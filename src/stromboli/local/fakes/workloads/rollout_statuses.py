@@ -17,7 +17,7 @@ _TOO_LATE = "ProgressDeadlineExceeded"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RolloutProgress:
     """The pods of all sets of a deployment, counted."""
 
     replicas: int
@@ -26,9 +26,9 @@ class Progress:
     available: int
 
 
-def progress(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> Progress:
+def progress(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> RolloutProgress:
     everything = [each.status for each in (*old, *((new,) if new else ()))]
-    return Progress(
+    return RolloutProgress(
         replicas=sum(each.replicas or 0 for each in everything),
         updated=(new.status.replicas or 0) if new else 0,
         ready=sum(each.ready_replicas or 0 for each in everything),
@@ -36,12 +36,12 @@ def progress(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> Progress:
     )
 
 
-def is_complete(deployment: Deployment, now_at: Progress) -> bool:
+def is_complete(deployment: Deployment, now_at: RolloutProgress) -> bool:
     replicas = desired(deployment)
     return now_at.updated == now_at.replicas == replicas and now_at.available >= replicas
 
 
-def status_changes(deployment: Deployment, now_at: Progress, name: str, now: float) -> dict[str, Any]:
+def status_changes(deployment: Deployment, now_at: RolloutProgress, name: str, now: float) -> dict[str, Any]:
     """The fields that are not as they should be; `name` is that of the new set."""
     status = deployment.status
     missing = max(0, max(desired(deployment), now_at.replicas) - now_at.available)
@@ -65,7 +65,7 @@ def status_changes(deployment: Deployment, now_at: Progress, name: str, now: flo
     return changes
 
 
-def patience_ends(deployment: Deployment, now_at: Progress) -> float | None:
+def patience_ends(deployment: Deployment, now_at: RolloutProgress) -> float | None:
     """When a rollout that does not move is given up, in seconds since the epoch."""
     limit = deployment.spec.progress_deadline_seconds
     present = next((each for each in deployment.status.conditions or () if each.type == PROGRESSING), None)
@@ -76,7 +76,7 @@ def patience_ends(deployment: Deployment, now_at: Progress) -> float | None:
 
 
 def _availability(
-    deployment: Deployment, now_at: Progress, before: DeploymentCondition | None, now: float
+    deployment: Deployment, now_at: RolloutProgress, before: DeploymentCondition | None, now: float
 ) -> DeploymentCondition:
     is_enough = now_at.available >= bounds(deployment).fewest
     if is_enough:
@@ -88,7 +88,7 @@ def _availability(
 
 
 def _progressing(
-    deployment: Deployment, now_at: Progress, before: DeploymentCondition | None, name: str, now: float
+    deployment: Deployment, now_at: RolloutProgress, before: DeploymentCondition | None, name: str, now: float
 ) -> DeploymentCondition | None:
     if deployment.spec.paused:
         return before
@@ -107,7 +107,7 @@ def _progressing(
     return before
 
 
-def _has_moved(before: DeploymentStatus, after: Progress) -> bool:
+def _has_moved(before: DeploymentStatus, after: RolloutProgress) -> bool:
     """More new pods, fewer old ones, or more that are well."""
     old_before = (before.replicas or 0) - (before.updated_replicas or 0)
     return (

@@ -23,7 +23,7 @@ POD_INDEX = "apps.kubernetes.io/pod-index"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StatefulSetPlan:
     """The numbers of pods to make, and the pods to delete."""
 
     create: tuple[int, ...] = ()
@@ -51,19 +51,21 @@ def revision(stateful_set: StatefulSet) -> str:
     return f"{stateful_set.metadata.name}-{letters(content, 10)}"
 
 
-def plan(stateful_set: StatefulSet, pods: Iterable[Pod]) -> Plan:
+def plan(stateful_set: StatefulSet, pods: Iterable[Pod]) -> StatefulSetPlan:
     """The next step. Pods that are on their way out still have their names, so nobody can take their place."""
     by_number = {number: pod for pod in pods if (number := number_of(stateful_set, pod)) is not None}
     missing = tuple(number for number in range(desired(stateful_set)) if number not in by_number)
     leaving = [pod for number, pod in sorted(by_number.items(), reverse=True) if number >= desired(stateful_set)]
     ended = [pod for pod in by_number.values() if is_finished(pod) and pod not in leaving]
     if is_parallel(stateful_set) and (missing or leaving or ended):
-        return Plan(missing, tuple(pod for pod in (*ended, *leaving) if pod.metadata.deletion_timestamp is None))
+        return StatefulSetPlan(
+            missing, tuple(pod for pod in (*ended, *leaving) if pod.metadata.deletion_timestamp is None)
+        )
     if missing and all(is_well(by_number[number]) for number in range(missing[0])):
-        return Plan(create=missing[:1])
+        return StatefulSetPlan(create=missing[:1])
     if ended or missing or not all(map(is_well, by_number.values())):
-        return Plan(delete=tuple(pod for pod in ended[:1] if pod.metadata.deletion_timestamp is None))
-    return Plan(delete=tuple(leaving[:1] or _outdated(stateful_set, by_number)[:1]))
+        return StatefulSetPlan(delete=tuple(pod for pod in ended[:1] if pod.metadata.deletion_timestamp is None))
+    return StatefulSetPlan(delete=tuple(leaving[:1] or _outdated(stateful_set, by_number)[:1]))
 
 
 def is_well(pod: Pod) -> bool:

@@ -9,11 +9,11 @@ import msgspec
 from stromboli.kube.objects.meta import ObjectMeta
 
 
-class _Part(msgspec.Struct, rename="camel"):
+class _DefinitionPart(msgspec.Struct, rename="camel"):
     """A part of a definition. Any field may be left out; what else is there is not looked at."""
 
 
-class SchemaTypes(_Part):
+class SchemaTypes(_DefinitionPart):
     type: str | None = None
     format: str | None = None
     description: str | None = None
@@ -47,11 +47,11 @@ class SchemaTypes(_Part):
     map_keys: list[str] | None = msgspec.field(default=None, name="x-kubernetes-list-map-keys")
 
 
-class _VersionSchema(_Part):
+class _VersionSchema(_DefinitionPart):
     schema: SchemaTypes | None = msgspec.field(default=None, name="openAPIV3Schema")
 
 
-class _PrinterColumn(_Part):
+class _PrinterColumn(_DefinitionPart):
     name: str
     type: str
     json_path: str
@@ -60,11 +60,11 @@ class _PrinterColumn(_Part):
     priority: int = 0
 
 
-class _SelectableField(_Part):
+class _SelectableField(_DefinitionPart):
     json_path: str
 
 
-class _Version(_Part):
+class _Version(_DefinitionPart):
     name: str
     served: bool = False
     storage: bool = False
@@ -74,7 +74,7 @@ class _Version(_Part):
     selectable_fields: list[_SelectableField] | None = None
 
 
-class _Names(_Part):
+class _Names(_DefinitionPart):
     plural: str = ""
     kind: str = ""
     singular: str = ""
@@ -83,14 +83,14 @@ class _Names(_Part):
     categories: list[str] | None = None
 
 
-class _Spec(_Part):
+class _Spec(_DefinitionPart):
     group: str = ""
     scope: str = ""
     names: _Names = msgspec.field(default_factory=_Names)
     versions: list[_Version] | None = None
 
 
-class DefinitionTypes(_Part):
+class DefinitionTypes(_DefinitionPart):
     """A CustomResourceDefinition as a whole."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

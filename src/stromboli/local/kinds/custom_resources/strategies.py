@@ -7,17 +7,17 @@ from typing import Any
 
 from stromboli.local.api_server.clock import now
 from stromboli.local.api_server.errors import Cause
-from stromboli.local.api_server.registry import Column, Registry, ScalePaths, ServedResource
-from stromboli.local.api_server.store import Entry, Object, Store
+from stromboli.local.api_server.registry import KindRegistry, PrinterColumn, ScalePaths, ServedResource
+from stromboli.local.api_server.store import Object, Store, StoreEntry
 from stromboli.local.kinds.custom_resources.schemas import defaulted, pruned, schema_causes
 from stromboli.local.kinds.custom_resources.structural_schemas import places_of_rules, structural_causes
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.strategies import KindStrategy
 
 CRD_GROUP = "apiextensions.k8s.io"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
-class CustomStrategy(Strategy):
+class CustomStrategy(KindStrategy):
     """Objects of a custom resource: their schema is the law."""
 
     unconditional_update = False
@@ -52,10 +52,10 @@ class CustomStrategy(Strategy):
         return {**old, "metadata": None} != {**new, "metadata": None}
 
 
-class DefinitionStrategy(Strategy):
+class DefinitionStrategy(KindStrategy):
     """Definitions of custom resources: served as soon as they are stored."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: KindRegistry) -> None:
         self._store = store
         self._registry = registry
 
@@ -120,14 +120,14 @@ class DefinitionStrategy(Strategy):
         if CLEANUP not in finalizers:
             body["metadata"]["finalizers"] = [*finalizers, CLEANUP]
 
-    def written(self, resource: ServedResource, entry: Entry, previous: Entry | None) -> None:
+    def written(self, resource: ServedResource, entry: StoreEntry, previous: StoreEntry | None) -> None:
         spec = entry.body["spec"]
         storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
         group, plural = spec["group"], spec["names"]["plural"]
         self._store.add_collection(group, plural, f"{group}/{storage}")
         self._registry.replace(group, plural, served_resources(entry.body))
 
-    def removed(self, resource: ServedResource, entry: Entry) -> None:
+    def removed(self, resource: ServedResource, entry: StoreEntry) -> None:
         spec = entry.body["spec"]
         self._registry.remove(spec["group"], spec["names"]["plural"])
         self._store.drop_collection(spec["group"], spec["names"]["plural"])
@@ -189,8 +189,8 @@ def _scale_paths(scale: dict[str, str]) -> ScalePaths:
     return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath", ""))
 
 
-def _column(column: dict[str, Any]) -> Column:
-    return Column(
+def _column(column: dict[str, Any]) -> PrinterColumn:
+    return PrinterColumn(
         name=column["name"],
         type=column["type"],
         path=column["jsonPath"],

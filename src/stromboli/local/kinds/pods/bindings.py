@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stromboli.local.api_server.errors import Refused, bad_request, conflict
+from stromboli.local.api_server.errors import StatusError, bad_request, conflict
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Entry, Object, Store
+from stromboli.local.api_server.store import Object, Store, StoreEntry
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
 from stromboli.local.kinds.pods.pods import with_condition
@@ -18,8 +18,8 @@ _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 
 
 def bind(
-    store: Store, writes: Writes, pods: ServedResource, entry: Entry, binding: Any, options: WriteOptions
-) -> Entry:
+    store: Store, writes: Writes, pods: ServedResource, entry: StoreEntry, binding: Any, options: WriteOptions
+) -> StoreEntry:
     """Assign the pod, and put the binding's annotations and labels on it in the same write."""
     check_type(binding, BindingTypes, "Binding")
     metadata = binding.get("metadata") or {}
@@ -36,7 +36,7 @@ def bind(
     return writes.store_marked(pods, entry, body, options)
 
 
-def _check_place(entry: Entry, metadata: Object) -> None:
+def _check_place(entry: StoreEntry, metadata: Object) -> None:
     if metadata.get("name") != entry.key[1]:
         raise bad_request("name in URL does not match name in Binding object")
     if metadata.get("namespace") not in (None, "", entry.key[0]):
@@ -46,13 +46,13 @@ def _check_place(entry: Entry, metadata: Object) -> None:
 def _target(target: Object) -> str:
     if target.get("kind") not in (None, "", "Node"):
         why = f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
-        raise Refused(500, "", f"target.kind: {why}")
+        raise StatusError(500, "", f"target.kind: {why}")
     if not target.get("name"):
-        raise Refused(500, "", "target.name: Required value")
+        raise StatusError(500, "", "target.name: Required value")
     return str(target["name"])
 
 
-def _check(pods: ServedResource, entry: Entry, binding: Object) -> None:
+def _check(pods: ServedResource, entry: StoreEntry, binding: Object) -> None:
     name, found = entry.key[1], entry.metadata
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if binding.get(field) and binding[field] != found[field]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from stromboli.local.api_server.clock import now
 from stromboli.local.api_server.deletion import DeleteOptions, Deletion, check_preconditions
-from stromboli.local.api_server.errors import Cause, Refused, bad_request, forbidden, too_many_requests
+from stromboli.local.api_server.errors import Cause, StatusError, bad_request, forbidden, too_many_requests
 from stromboli.local.api_server.label_selectors import selects
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.api_server.store import Entry, Object, Store
+from stromboli.local.api_server.store import Object, Store, StoreEntry
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
 from stromboli.local.kinds.pods.pods import FINISHED, with_condition
@@ -37,7 +37,7 @@ class Evictions:
         self._deletion = deletion
         self._budgets = budgets
 
-    def evict(self, pods: ServedResource, entry: Entry, eviction: Any, dry_run: bool) -> None:
+    def evict(self, pods: ServedResource, entry: StoreEntry, eviction: Any, dry_run: bool) -> None:
         check_type(eviction, EvictionTypes, "Eviction")
         named = (eviction.get("metadata") or {}).get("name")
         if named and named != entry.key[1]:
@@ -54,11 +54,11 @@ class Evictions:
         unversioned = DeleteOptions(options.grace_period, options.uid, "", options.propagation, options.dry_run)
         self._deletion.delete(pods, entry, unversioned)
 
-    def _spend(self, pod: Entry, options: DeleteOptions) -> None:
+    def _spend(self, pod: StoreEntry, options: DeleteOptions) -> None:
         budgets = list(self._matching(pod))
         if len(budgets) > 1:
             message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            raise Refused(500, "InternalError", message)
+            raise StatusError(500, "InternalError", message)
         for budget in budgets:
             if not _is_ready(pod.body) and _may_lose_unready(budget.body):
                 continue
@@ -67,7 +67,7 @@ class Evictions:
                 body = {**budget.body, "status": status, "metadata": dict(budget.metadata)}
                 self._writes.store_marked(self._budgets, budget, body, WriteOptions())
 
-    def _matching(self, pod: Entry) -> Iterator[Entry]:
+    def _matching(self, pod: StoreEntry) -> Iterator[StoreEntry]:
         labels = pod.metadata.get("labels") or {}
         for budget in self._store.collection("policy", "poddisruptionbudgets").entries(pod.key[0]):
             if selects((budget.body.get("spec") or {}).get("selector"), labels):
@@ -97,7 +97,7 @@ def _may_lose_unready(budget: Object) -> bool:
     return desired > 0 and status.get("currentHealthy", 0) >= desired
 
 
-def _spent(budgets: ServedResource, budget: Entry, pod: str) -> Object:
+def _spent(budgets: ServedResource, budget: StoreEntry, pod: str) -> Object:
     """The budget's status with one disruption less."""
     status, name = budget.body.get("status") or {}, budget.key[1]
     if status.get("observedGeneration", 0) < budget.metadata.get("generation", 0):
@@ -117,7 +117,7 @@ def _spent(budgets: ServedResource, budget: Entry, pod: str) -> Object:
     return with_condition(spent, {**_NONE_LEFT, "observedGeneration": budget.metadata["generation"]})
 
 
-def _exhausted(name: str, status: Object) -> Refused:
+def _exhausted(name: str, status: Object) -> StatusError:
     needs, has = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     why = f"The disruption budget {name} needs {needs} healthy pods and has {has} currently"
     message = "Cannot evict pod as it would violate the pod's disruption budget."

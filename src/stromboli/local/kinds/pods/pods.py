@@ -13,8 +13,8 @@ from stromboli.local.kinds.pods.container_validation import CONTAINER_LISTS
 from stromboli.local.kinds.pods.defaults import defaulted_spec, quality_of_service, with_patience
 from stromboli.local.kinds.pods.topology_labels import topology_labels, with_labels
 from stromboli.local.kinds.pods.validation import pod_spec_causes
-from stromboli.local.kinds.priority_classes import Priorities
-from stromboli.local.kinds.strategies import Strategy
+from stromboli.local.kinds.priority_classes import PodPriorities
+from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import wrong
 
 FINISHED = ("Succeeded", "Failed")
@@ -31,12 +31,12 @@ _DEADLINE = "spec.activeDeadlineSeconds"
 _STEERABLE = ("nodeSelector", "affinity")
 
 
-class PodStrategy(Strategy):
+class PodStrategy(KindStrategy):
     """Pods: the spec is settled at creation, the end is graceful."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._priorities = Priorities(store)
+        self._priorities = PodPriorities(store)
 
     def default(self, resource: ServedResource, body: Object) -> None:
         spec = body.get("spec")

@@ -7,26 +7,26 @@ import msgspec
 from stromboli.kube.objects.meta import Int64, ObjectMeta
 
 
-class _Part(msgspec.Struct, rename="camel"):
+class _ActionPart(msgspec.Struct, rename="camel"):
     """Any field may be left out or be null."""
 
 
-class _Target(_Part):
+class _Target(_ActionPart):
     kind: str | None = None
     name: str | None = None
 
 
-class BindingTypes(_Part):
+class BindingTypes(_ActionPart):
     metadata: ObjectMeta | None = None
     target: _Target | None = None
 
 
-class _Preconditions(_Part):
+class _Preconditions(_ActionPart):
     uid: str | None = None
     resource_version: str | None = None
 
 
-class DeleteOptionsTypes(_Part):
+class DeleteOptionsTypes(_ActionPart):
     grace_period_seconds: Int64 | None = None
     preconditions: _Preconditions | None = None
     orphan_dependents: bool | None = None
@@ -34,6 +34,6 @@ class DeleteOptionsTypes(_Part):
     dry_run: list[str] | None = None
 
 
-class EvictionTypes(_Part):
+class EvictionTypes(_ActionPart):
     metadata: ObjectMeta | None = None
     delete_options: DeleteOptionsTypes | None = None

@@ -27,14 +27,14 @@ GANG = {"gang": {"minCount": 2}}
 
 def group(
     policy: Any, *, uid: str = "g-1", conditions: Any = None, metadata: Any = None, **spec: Any
-) -> native.PodGroup:
+) -> native.NativePodGroup:
     document = {
         "apiVersion": "scheduling.k8s.io/v1beta1",
         "metadata": {"name": "train", "namespace": "team", "uid": uid, **(metadata or {})},
         "spec": {"schedulingPolicy": policy, **spec},
         "status": {"conditions": conditions},
     }
-    return msgspec.convert(document, native.PodGroup)
+    return msgspec.convert(document, native.NativePodGroup)
 
 
 def scheduled(status: str, name: str = "PodGroupInitiallyScheduled") -> list[dict[str, str]]:
@@ -72,7 +72,7 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize(("described", "meant"), MEANINGS.values(), ids=MEANINGS)
-def test_what_a_group_means(described: native.PodGroup, meant: tuple[int, int, str]) -> None:
+def test_what_a_group_means(described: native.NativePodGroup, meant: tuple[int, int, str]) -> None:
     job = job_of(cluster_of(described))
     assert (job.min_available, job.priority, job.queue) == meant
     assert job.spec.fault == ""
@@ -99,7 +99,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("described", "words"), FAULTS.values(), ids=FAULTS)
-def test_what_cannot_be_kept_is_a_fault(described: native.PodGroup, words: str) -> None:
+def test_what_cannot_be_kept_is_a_fault(described: native.NativePodGroup, words: str) -> None:
     fault = job_of(cluster_of(described)).spec.fault
     assert fault.startswith(f"PodGroup {KEY}: ")
     assert words in fault

@@ -11,7 +11,7 @@ from stromboli.cluster.objects.topology.hypernodes import HyperNodeBook
 from stromboli.cluster.objects.topology.node_patterns import Names, NodePatterns, is_plain, matching
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.kube.objects.meta import ObjectMeta
-from stromboli.kube.objects.topology import HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector, RegexMatch
+from stromboli.kube.objects.topology import HyperNodeMember, HyperNodeSpec, KubeHyperNode, MemberSelector, RegexMatch
 from tests.testing.random_clusters.effort import examples
 
 NAMES = [f"{kind}-{number:02}.{place}" for kind in ("gpu", "a", "ab") for number in range(12) for place in ("x", "yy")]
@@ -82,7 +82,7 @@ def test_a_node_that_says_something_else_is_not_looked_at_again(monkeypatch: pyt
     """Five hundred patterns for five thousand nodes are two million and a half to compare."""
     member = HyperNodeMember(type="Node", selector=MemberSelector(regex_match=RegexMatch(pattern="^a")))
     book = HyperNodeBook()
-    book.apply(HyperNode(metadata=ObjectMeta(name="rack"), spec=HyperNodeSpec(tier=1, members=[member])))
+    book.apply(KubeHyperNode(metadata=ObjectMeta(name="rack"), spec=HyperNodeSpec(tier=1, members=[member])))
     looked_at: list[str] = []
 
     def counted(pattern: object, among: Names) -> list[str]:

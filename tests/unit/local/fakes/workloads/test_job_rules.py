@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.workloads import Job
+from stromboli.kube.objects.workloads import BatchJob
 from stromboli.local.fakes.timestamps import stamp
 from stromboli.local.fakes.workloads.job_records import JobRecord
 from stromboli.local.fakes.workloads.job_rules import (
@@ -27,8 +27,8 @@ from stromboli.local.fakes.workloads.jobs import indexed
 NOW = 1_800_000_000.0
 
 
-def job(status: dict[str, Any] | None = None, **spec: Any) -> Job:
-    return msgspec.convert({"metadata": {"name": "j", "uid": "u"}, "spec": spec, "status": status or {}}, Job)
+def job(status: dict[str, Any] | None = None, **spec: Any) -> BatchJob:
+    return msgspec.convert({"metadata": {"name": "j", "uid": "u"}, "spec": spec, "status": status or {}}, BatchJob)
 
 
 def pod(name: str, phase: str = "Running", index: int | None = None, **metadata: Any) -> Pod:
@@ -43,7 +43,7 @@ def true(kind: str, **facts: str) -> dict[str, Any]:
 
 class End(NamedTuple):
     story: str
-    job: Job
+    job: BatchJob
     counts: Counts
     expected: tuple[str, str] | None
 
@@ -74,7 +74,7 @@ def test_ending(case: End) -> None:
 
 class Step(NamedTuple):
     story: str
-    job: Job
+    job: BatchJob
     active: list[Pod]
     counts: Counts
     create: tuple[int | None, ...]

@@ -24,7 +24,7 @@ from stromboli.local.fakes.workloads.rollout_rules import (
     shrunk,
     template_hash,
 )
-from stromboli.local.fakes.workloads.rollout_statuses import Progress, patience_ends, status_changes
+from stromboli.local.fakes.workloads.rollout_statuses import RolloutProgress, patience_ends, status_changes
 
 NOW = 1_800_000_000.0
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "web:1"}]}}
@@ -191,7 +191,7 @@ def test_names_come_in_the_same_order_again() -> None:
 class Told(NamedTuple):
     story: str
     before: dict[str, Any]
-    progress: Progress
+    progress: RolloutProgress
     available: str
     progressing: tuple[str, str]
 
@@ -201,14 +201,14 @@ def said(reason: str, status: str = "True", at: float = NOW - 700) -> dict[str, 
 
 
 TOLD = [
-    Told("just made", {}, Progress(0, 0, 0, 0), "False", ("True", "NewReplicaSetCreated")),
-    Told("done", said("NewReplicaSetCreated"), Progress(4, 4, 4, 4), "True", ("True", "NewReplicaSetAvailable")),
-    Told("on its way", said("NewReplicaSetCreated"), Progress(5, 2, 4, 4), "True", ("True", "ReplicaSetUpdated")),
-    Told("stuck", {"replicas": 1, "updatedReplicas": 1, **said("ReplicaSetUpdated")}, Progress(1, 1, 0, 0), "False",
+    Told("just made", {}, RolloutProgress(0, 0, 0, 0), "False", ("True", "NewReplicaSetCreated")),
+    Told("done", said("NewReplicaSetCreated"), RolloutProgress(4, 4, 4, 4), "True", ("True", "NewReplicaSetAvailable")),
+    Told("on its way", said("NewReplicaSetCreated"), RolloutProgress(5, 2, 4, 4), "True", ("True", "ReplicaSetUpdated")),
+    Told("stuck", {"replicas": 1, "updatedReplicas": 1, **said("ReplicaSetUpdated")}, RolloutProgress(1, 1, 0, 0), "False",
          ("False", "ProgressDeadlineExceeded")),
-    Told("slow", {"replicas": 1, "updatedReplicas": 1, **said("ReplicaSetUpdated", at=NOW - 5)}, Progress(1, 1, 0, 0),
+    Told("slow", {"replicas": 1, "updatedReplicas": 1, **said("ReplicaSetUpdated", at=NOW - 5)}, RolloutProgress(1, 1, 0, 0),
          "False", ("True", "ReplicaSetUpdated")),
-    Told("better late", said("ProgressDeadlineExceeded", "False"), Progress(4, 4, 4, 4), "True",
+    Told("better late", said("ProgressDeadlineExceeded", "False"), RolloutProgress(4, 4, 4, 4), "True",
          ("True", "NewReplicaSetAvailable")),
 ]  # fmt: skip
 
@@ -225,6 +225,6 @@ def test_conditions(case: Told) -> None:
 
 def test_when_patience_ends() -> None:
     stuck = deployment(said("ReplicaSetUpdated", at=NOW - 10), replicas=4, progressDeadlineSeconds=60)
-    assert patience_ends(stuck, Progress(1, 1, 0, 0)) == NOW + 50
-    assert patience_ends(stuck, Progress(4, 4, 4, 4)) is None
-    assert patience_ends(deployment(), Progress(0, 0, 0, 0)) is None
+    assert patience_ends(stuck, RolloutProgress(1, 1, 0, 0)) == NOW + 50
+    assert patience_ends(stuck, RolloutProgress(4, 4, 4, 4)) is None
+    assert patience_ends(deployment(), RolloutProgress(0, 0, 0, 0)) is None

@@ -10,7 +10,7 @@ import pytest_asyncio
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import DEPLOYMENTS, JOBS, POD_GROUPS, PODS, REPLICA_SETS
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.workloads import Deployment, Job
+from stromboli.kube.objects.workloads import BatchJob, Deployment
 from stromboli.local.api_server.faults import Answer, CutWatch, ExpireWatch, LoseAnswer, Match
 from stromboli.local.fakes.workloads import jobs
 from tests.testing.world import World, cpus, living
@@ -35,7 +35,7 @@ def template(image: str = "web:1", restart: str = "Always", **annotations: str) 
     return {"metadata": {"labels": LABELS, "annotations": notes}, "spec": spec}
 
 
-async def create_job(world: World, name: str = "train", run: str = "0.02", code: str = "0", **spec: Any) -> Job:
+async def create_job(world: World, name: str = "train", run: str = "0.02", code: str = "0", **spec: Any) -> BatchJob:
     pods = template(restart="Never", run_seconds=run, exit_code=code)
     return await world.client.create(JOBS, {"metadata": {"name": name}, "spec": {"template": pods, **spec}})
 
@@ -45,8 +45,8 @@ async def create_deployment(world: World, **spec: Any) -> Deployment:
     return await world.client.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": facts})
 
 
-def has(job: str, condition: str, world: World) -> Callable[[], Awaitable[Job | None]]:
-    async def look() -> Job | None:
+def has(job: str, condition: str, world: World) -> Callable[[], Awaitable[BatchJob | None]]:
+    async def look() -> BatchJob | None:
         found = await world.client.get(JOBS, job)
         conditions = {each.type for each in found.status.conditions or () if each.status == "True"}
         return found if condition in conditions else None
