@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished
-from stromboli.cli.garbage_collection import tune_collection
+from stromboli.cli.garbage_collection import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.state.cluster import Cluster
@@ -23,7 +23,7 @@ from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
-from stromboli.local.up.local_cluster import Playground, playground
+from stromboli.local.up.local_cluster import LocalCluster, playground
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
@@ -43,7 +43,7 @@ def embedded(parameters: Parameters, runs: int) -> list[Result]:
 
 
 async def _embedded(parameters: Parameters) -> Result:
-    tune_collection()
+    tune_garbage_collection()
     nodes, pods = parameters["nodes"], parameters["pods"]
     async with _cluster_of(nodes) as running:
         gc.collect()
@@ -63,18 +63,18 @@ async def _embedded(parameters: Parameters) -> Result:
 
 
 @asynccontextmanager
-async def _cluster_of(nodes: int) -> AsyncIterator[Playground]:
+async def _cluster_of(nodes: int) -> AsyncIterator[LocalCluster]:
     pool = NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
     async with playground(Policy(built_in_registry()), pools=[pool]) as running:
         await _until(lambda: len(running.scheduler.cluster.structure.nodes) == nodes)
         yield running
 
 
-def _bound(running: Playground) -> int:
+def _bound(running: LocalCluster) -> int:
     return sum(1 for pod in running.scheduler.cluster.pods() if pod.spec.node_name)
 
 
-def _started(running: Playground) -> int:
+def _started(running: LocalCluster) -> int:
     return sum(1 for pod in running.scheduler.cluster.pods() if pod.status.phase == "Running")
 
 
@@ -125,7 +125,7 @@ def idle(parameters: Parameters, runs: int) -> list[Result]:
 
 
 async def _idle(parameters: Parameters) -> Result:
-    tune_collection()
+    tune_garbage_collection()
     seconds = 20.0
     async with _cluster_of(parameters["nodes"]) as running:
         await _submit(running.client, 100)
@@ -161,7 +161,7 @@ async def _start(parameters: Parameters) -> Result:
 
 
 async def _first_decision(connection: Any, parameters: Parameters) -> Result:
-    tune_collection()
+    tune_garbage_collection()
     gc.collect()
     async with Client(connection) as client:
         began = time.perf_counter()
@@ -182,7 +182,7 @@ def ingest(parameters: Parameters, runs: int) -> list[Result]:
 
 
 async def _ingest(parameters: Parameters) -> Result:
-    tune_collection()
+    tune_garbage_collection()
     number = parameters["events"]
     with subprocess.Popen(
         [sys.executable, "-m", "benchmarks.watch_server", str(number)], stdout=subprocess.PIPE, text=True
@@ -210,8 +210,8 @@ async def _read_events(client: Client, number: int) -> tuple[float, float]:
     done, began, spent = reflector.events, time.perf_counter(), time.process_time()
     while reflector.events < number:
         await asyncio.sleep(0.1)
-        cluster.derived()
-    cluster.derived()
+        cluster.cluster_state()
+    cluster.cluster_state()
     used, took = time.process_time() - spent, time.perf_counter() - began
     reading.cancel()
     await asyncio.gather(reading, return_exceptions=True)

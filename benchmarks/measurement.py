@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
-from stromboli.cli.garbage_collection import tune_collection
+from stromboli.cli.garbage_collection import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import default_configuration
@@ -74,7 +74,7 @@ def best_of(name: str, parameters: dict[str, int], make: Callable[[], Cluster], 
 
 def prepared(cluster: Cluster) -> Cluster:
     """A cluster as a process that has been up for a while sees it: read, derived, and out of the collector's way."""
-    tune_collection()
+    tune_garbage_collection()
     cluster.snapshot()
     gc.collect()
     gc.freeze()

@@ -17,17 +17,17 @@ Parameters = dict[str, int]
 Objects = Iterator[kube.KubeObject]
 #: Puts nodes into so many racks; makes a job wish for a rack of its own.
 Network = Callable[[list[kube.KubeNode], list[int]], Objects]
-Wishing = Callable[[Objects], Objects]
+WithConstraint = Callable[[Objects], Objects]
 
 _HALF: Resources = {"cpu": "4"}
 
 
-def rack_room(
-    action: str, parameters: Parameters, network: Network, wishing: Wishing, program: Program, runs: int
+def rack_capacity(
+    action: str, parameters: Parameters, network: Network, with_constraint: WithConstraint, program: Program, runs: int
 ) -> Result:
     """The whole decision: who goes, and where the gang will be."""
     cluster = Cluster()
-    clusters.fill(cluster, full(parameters, network, wishing))
+    clusters.fill(cluster, full(parameters, network, with_constraint))
     prepared(cluster)
     best: Result | None = None
     timings = []
@@ -47,7 +47,7 @@ def rack_room(
     return finished(best)
 
 
-def full(parameters: Parameters, network: Network, wishing: Wishing) -> Objects:
+def full(parameters: Parameters, network: Network, with_constraint: WithConstraint) -> Objects:
     """Two pods on every node, each of half its size. Those that may have to go are spread over all racks."""
     yield from standard_queues()
     for name, value in (("low", 10), ("high", 1_000)):
@@ -59,7 +59,7 @@ def full(parameters: Parameters, network: Network, wishing: Wishing) -> Objects:
         priority = "low" if number * victims // pods < (number + 1) * victims // pods else "high"
         name, node = f"old-{number:05}", nodes[number // 2].metadata.name
         yield from contention.job(name, 1, _HALF, priority=priority, node=node, created=number)
-    yield from wishing(contention.job("urgent", parameters["gang"], _HALF, priority="high"))
+    yield from with_constraint(contention.job("urgent", parameters["gang"], _HALF, priority="high"))
 
 
 def check(session: Session, gang: int) -> None:

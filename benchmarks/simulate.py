@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished
 from stromboli import kube
-from stromboli.cli.garbage_collection import tune_collection
+from stromboli.cli.garbage_collection import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.objects.pods.run_times import RUN_TIME
@@ -49,7 +49,7 @@ def simulate(parameters: Parameters, runs: int) -> list[Result]:
 
 
 def _day(strategy: str, parameters: Parameters) -> Result:
-    tune_collection()
+    tune_garbage_collection()
     registry = built_in_registry(())
     program = Program(parse_configuration(_CONFIGURATION % strategy, registry), registry)
     objects = list(_world(parameters["nodes"], parameters["pods"]))
@@ -70,7 +70,7 @@ def _day(strategy: str, parameters: Parameters) -> Result:
         "used_cpu": report["utilisation"]["mean"]["cpu"],
         "mean_wait": report["waits"]["mean"],
         "p95_wait": report["waits"]["p95"],
-        "longest_wait": report["waits"]["max"],
+        "max_wait": report["waits"]["max"],
     }
     return finished(result)
 

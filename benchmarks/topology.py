@@ -9,7 +9,7 @@ import msgspec
 
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished, prepared, run_cycle
-from benchmarks.rack_capacity import rack_room
+from benchmarks.rack_capacity import rack_capacity
 from benchmarks.turnover import turnover
 from stromboli import kube
 from stromboli.cli.registry import built_in_registry
@@ -42,7 +42,7 @@ def topology(parameters: Parameters, runs: int) -> list[Result]:
     for action in ("preempt", "gangpreempt"):
         size = {"nodes": 2_000, "racks": 20, "victims": 700, "gang": 30}
         claiming = program(f"allocate, {action}")
-        results.append(rack_room(action, size, network, partial(wishing, HARD_RACK), claiming, runs))
+        results.append(rack_capacity(action, size, network, partial(with_constraint, HARD_RACK), claiming, runs))
     return results
 
 
@@ -76,7 +76,9 @@ def _racks(parameters: Parameters) -> Objects:
     yield from standard_queues()
     yield from network([clusters.plain_node(number, 16) for number in range(parameters["nodes"])], [50])
     for number in range(parameters["gangs"]):
-        yield from wishing(HARD_RACK, clusters.job(f"gang-{number:04}", parameters["size"], clusters.cpu_template()))
+        yield from with_constraint(
+            HARD_RACK, clusters.job(f"gang-{number:04}", parameters["size"], clusters.cpu_template())
+        )
 
 
 def _tree(parameters: Parameters) -> Objects:
@@ -85,7 +87,7 @@ def _tree(parameters: Parameters) -> Objects:
     zones, blocks, racks, hosts = (parameters[key] for key in ("zones", "blocks", "racks", "hosts"))
     nodes = [clusters.plain_node(number, 1) for number in range(zones * blocks * racks * hosts)]
     yield from network(nodes, [zones * blocks * racks, zones * blocks, zones])
-    yield from wishing(_SOFT, clusters.job("gang", len(nodes), clusters.cpu_template()))
+    yield from with_constraint(_SOFT, clusters.job("gang", len(nodes), clusters.cpu_template()))
 
 
 def _parts(parameters: Parameters) -> Objects:
@@ -105,7 +107,7 @@ def _parts(parameters: Parameters) -> Objects:
             yield msgspec.structs.replace(entry, metadata=msgspec.structs.replace(entry.metadata, labels=labels))
 
 
-def wishing(wish: KubeNetworkTopology, objects: Objects) -> Objects:
+def with_constraint(wish: KubeNetworkTopology, objects: Objects) -> Objects:
     for entry in objects:
         if isinstance(entry, kube.PodGroup):
             entry = msgspec.structs.replace(entry, spec=msgspec.structs.replace(entry.spec, network_topology=wish))

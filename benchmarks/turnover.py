@@ -64,7 +64,7 @@ class Turnover:
         self.now = 0.0
         self.cycles = 0
         self.seconds = 0.0
-        self.seconds_of_books = 0.0
+        self.accounting_seconds = 0.0
         self.finished = 0
         self.preferred = 0
         #: Of preferred ones, how many had to do without a rack of their own.
@@ -81,14 +81,14 @@ class Turnover:
                     self._arrive(workload)
                 else:
                     self._leave(workload)
-            self._bring_books_up_to_date()
+            self._update_accounting()
             self._realise(self._cycle())
         assert self.finished == self._expected, "all workloads finish"
 
-    def _bring_books_up_to_date(self) -> None:
+    def _update_accounting(self) -> None:
         began = time.process_time()
-        self.cluster.derived()
-        self.seconds_of_books += time.process_time() - began
+        self.cluster.cluster_state()
+        self.accounting_seconds += time.process_time() - began
 
     def _cycle(self) -> Session:
         began = time.process_time()
@@ -113,7 +113,7 @@ class Turnover:
         """What was decided is done: pods run from now on."""
         for key, status in session.statuses.items():
             self.cluster.set_phase(key, status.phase)
-        self.cluster.remember(session.aftermath())
+        self.cluster.remember(session.carryover())
         for statement in session.decisions.binds:
             workload = self._by_pod[statement[0].task.uid]
             for bind in statement:
@@ -142,12 +142,12 @@ def turnover(parameters: Parameters, network: Network, program: Program) -> Resu
     prepared(passing.cluster)
     passing.run()
     number, cpus = parameters["workloads"], parameters["nodes"] * _CPU
-    seconds, of_books = passing.seconds, passing.seconds_of_books
+    seconds, accounting = passing.seconds, passing.accounting_seconds
     result = Result("topology.turnover", parameters, seconds, passing.bound, passing.bound / seconds, {})
-    result.phases = {"cycles": seconds, "books": of_books}
+    result.phases = {"cycles": seconds, "books": accounting}
     result.more = {
         "workloads_per_second": number / seconds,
-        "workloads_per_second_with_books": number / (seconds + of_books),
+        "workloads_per_second_with_books": number / (seconds + accounting),
         "cycles": passing.cycles,
         "virtual_seconds": passing.now,
         "used_cpu": passing.used / (cpus * passing.now),

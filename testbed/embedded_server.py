@@ -22,14 +22,14 @@ async def main(*, bare: bool, native_groups: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with ApiServer(native_groups=native_groups) as server:
             if not bare:
-                await _furnish(server)
+                await _create_initial_objects(server)
             path = Path(folder) / "kubeconfig"
             server.write_kubeconfig(path)
             print(path, flush=True)
             await asyncio.Event().wait()
 
 
-async def _furnish(server: ApiServer) -> None:
+async def _create_initial_objects(server: ApiServer) -> None:
     async with Client(server.connection) as client:
         await install_crds(client)
         for queue in standard_queues():

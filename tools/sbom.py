@@ -18,7 +18,7 @@ from pathlib import Path
 
 LOCK = Path(__file__).parents[1] / "requirements" / "runtime.lock"
 OURSELVES = "stromboli"
-LONGEST_NAME = 64
+MAX_NAME_LENGTH = 64
 """Some packages put the whole text of their licence where its name belongs."""
 
 Document = dict[str, object]
@@ -90,7 +90,7 @@ def licences(name: str) -> list[Document]:
     classifiers = said.get_all("Classifier") or []
     names = [line.split(" :: ")[-1] for line in classifiers if line.startswith("License ::")]
     names = names or said.get_all("License") or []
-    return [{"license": {"name": each}} for each in names if 0 < len(each) <= LONGEST_NAME]
+    return [{"license": {"name": each}} for each in names if 0 < len(each) <= MAX_NAME_LENGTH]
 
 
 def dependencies(us: str, entries: list[Locked]) -> Iterator[Document]:

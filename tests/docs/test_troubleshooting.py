@@ -17,7 +17,7 @@ from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.cli import main
 from stromboli.core.model.reasons import Code
-from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.scheduler.reporting import announcer, patches
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,7 @@ def test_options_exist(text: str) -> None:
 
 @EVERY_PAGE
 def test_metrics_exist(text: str) -> None:
-    everybody = (Metrics(), AdmissionMetrics(), BinderMetrics())
+    everybody = (SchedulerMetrics(), AdmissionMetrics(), BinderMetrics())
     families = {family.name for each in everybody for family in each.registry.collect()}
     named = {name.removesuffix("_total") for name in re.findall(r"\b(?:stromboli|volcano)_[a-z_]+[a-z]\b", text)}
     assert named - families == set()

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.binding.requests.binder import Binder
 from stromboli.local.api_server.faults import Answer, Match
-from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from tests.testing.manifests.builders import gang
 from tests.testing.world import cpus, living
 
@@ -19,7 +19,7 @@ OPTIONAL = Match(verb="watch", plural="resourcequotas")
 
 async def test_a_kind_that_is_missing_is_named_everywhere(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "stromboli.watches")
-    metrics = Metrics()
+    metrics = SchedulerMetrics()
     async with living(cpus(1), bare=True, starts=False) as world:
         world.faults.add(REQUIRED, Answer(404, "NotFound"), times=None)
         await world.start(metrics=metrics)

@@ -42,7 +42,7 @@ async def sweep(client: Client, namespace: str) -> None:
     await _clear_classes(client)
 
 
-async def sweep_all(client: Client) -> None:
+async def delete_all(client: Client) -> None:
     """The same in every namespace."""
     for path in _IN_NAMESPACES:
         found = await _listed(client, path.replace("/namespaces/{}", ""))

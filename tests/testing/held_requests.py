@@ -11,7 +11,7 @@ from tests.testing.world import World, found
 BINDINGS = Match(verb="create", plural="pods", subresource="binding")
 
 
-class HeldUp:
+class HeldRequests:
     """Binds, or other requests, that the server does not answer before the story goes on; `after` so many that it does.
     They are `times`, or all that come.
     """

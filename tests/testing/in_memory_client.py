@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from stromboli.binding.process.crash_point_client import MarkedClient, name_of_write
+from stromboli.binding.process.crash_point_client import CrashPointClient, write_name
 from stromboli.kube.client.api_errors import ApiError, Unreachable
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
@@ -50,7 +50,7 @@ class InMemoryClient(Client):
     ) -> None:
         Client.__init__(self, Connection("http://memory", None, static_token("")))
         self._api = Api(plane)
-        self._weather = weather or Weather()
+        self._faults = weather or Weather()
         self._allowed = may_write
         #: Whoever is dead asks for nothing, and hears of nothing.
         self.is_dead = False
@@ -66,13 +66,13 @@ class InMemoryClient(Client):
         accept: str = "application/json",
         timeout: float | None = None,
     ) -> bytes:
-        chance = self._weather.chance
+        chance = self._faults.chance
         await self._unless_dead()
         await asyncio.sleep(chance.uniform(0.001, 0.01))
         await self._unless_dead()
         asked = partial(self._asked, method, path, params, body, content_type, accept)
-        serve = self._serve(name_of_write(method, path), path, asked)
-        if chance.random() >= self._weather.slow:
+        serve = self._serve(write_name(method, path), path, asked)
+        if chance.random() >= self._faults.slow:
             return await serve
         # What is on its way when its sender dies arrives at once, or never.
         return await asyncio.shield(asyncio.ensure_future(self._later(chance.uniform(0.5, 5.0), serve)))
@@ -81,13 +81,13 @@ class InMemoryClient(Client):
         end = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < end and not self.is_dead:
             await asyncio.sleep(0.1)
-        if self.is_dead and self._weather.chance.random() < 0.5:
+        if self.is_dead and self._faults.chance.random() < 0.5:
             serve.close()
             await asyncio.Event().wait()
         return await serve
 
     async def _serve(self, write: str, path: str, asked: Callable[[], Asked]) -> bytes:
-        weather, chance = self._weather, self._weather.chance
+        weather, chance = self._faults, self._faults.chance
         if write and not self._allowed():
             raise Unreachable("we are not in charge any more", sent=False)
         if chance.random() < weather.refused:
@@ -142,7 +142,7 @@ class InMemoryClient(Client):
         for line in watch.opening():
             yield line
         while True:
-            await asyncio.sleep(self._weather.chance.uniform(0.0, 0.02))
+            await asyncio.sleep(self._faults.chance.uniform(0.0, 0.02))
             watch.wake.clear()
             try:
                 changes = watch.news()
@@ -154,7 +154,7 @@ class InMemoryClient(Client):
             await watch.wake.wait()
 
 
-class SimulatedClient(MarkedClient, InMemoryClient):
+class SimulatedClient(CrashPointClient, InMemoryClient):
     """The binder's own client over no network. `point` may end the process it belongs to."""
 
     def __init__(

@@ -14,7 +14,7 @@ from stromboli.kube.crds.install import install_crds
 from stromboli.local.api_server.faults import Faults
 from stromboli.local.api_server.server import ApiServer
 from testbed.plane import ControlPlane
-from tests.testing.cleanup import sweep_all
+from tests.testing.cleanup import delete_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Stage:
         return path
 
 
-class Theatre:
+class TestServers:
     """Where the stories of this session are played; on servers of their own unless somebody says otherwise."""
 
     shared: ControlPlane | None = None
@@ -69,11 +69,11 @@ async def _swept(connection: Connection) -> AsyncIterator[None]:
     """Nothing is left of the story before, and nothing will be left of this one."""
     async with Client(connection) as client:
         await install_crds(client)
-        await sweep_all(client)
+        await delete_all(client)
         try:
             yield
         finally:
-            await sweep_all(client)
+            await delete_all(client)
 
 
-THEATRE = Theatre()
+TEST_SERVERS = TestServers()

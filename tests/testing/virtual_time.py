@@ -12,7 +12,7 @@ from unittest import mock
 T = TypeVar("T")
 
 
-class _Impatient(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+class _InstantSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
     """Looks at what is ready, and lets the clock jump instead of waiting."""
 
     now = 0.0
@@ -28,7 +28,7 @@ class _Impatient(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
 
 class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
-        self.selector = _Impatient()
+        self.selector = _InstantSelector()
         super().__init__(self.selector)
 
     def time(self) -> float:

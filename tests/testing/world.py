@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from stromboli.binding.direct.workers import BindWorkers
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.controllers.wiring import Controllers
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.configuration import parse_configuration
@@ -38,7 +38,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 from stromboli.local.api_server.faults import Faults
 from stromboli.local.api_server.server import ApiServer
-from stromboli.local.fakes.controllers import StandIns
+from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
@@ -46,7 +46,7 @@ from stromboli.scheduler.policy import Policy
 from tests.testing.cases.case import configuration, flattened
 from tests.testing.manifests.builders import Manifest, queue
 from tests.testing.priority_classes import until_usable
-from tests.testing.stage import THEATRE, Stage
+from tests.testing.stage import TEST_SERVERS, Stage
 
 #: Long, since it is waited for in vain only where something is broken.
 DEADLINE = 30.0
@@ -54,7 +54,7 @@ DEADLINE = 30.0
 QUICK = Options(period=0.05, debounce=0.005, flush=0.5, heal=60.0, status_refresh=0.1, grace=2.0, audit=0.1)
 #: How long a gang may stay half-bound in stories about just that.
 SOON = 0.25
-IMPATIENT = Patience(attempts=3, shortest=0.01, longest=0.05)
+IMPATIENT = RetryPolicy(attempts=3, shortest=0.01, longest=0.05)
 #: Jobs by priority, gangs whole, every rule of nodes; queues share as they like.
 SIMPLE = configuration("priority", "gang", "predicates", "nodeorder")
 KUBECTL = Path(__file__).parents[2] / ".venv/bin/kubectl"
@@ -322,7 +322,7 @@ async def living(
 ) -> AsyncIterator[World]:
     """A cluster with these nodes; the scheduler runs, unless it is to be started by the story."""
     async with contextlib.AsyncExitStack() as stack:
-        stage = await stack.enter_async_context(THEATRE.stage(server))
+        stage = await stack.enter_async_context(TEST_SERVERS.stage(server))
         clients = [await stack.enter_async_context(Client(stage.connection)) for _ in range(3)]
         world = World(stage, clients[0], policy or policy_of(), replace(QUICK, **options))
         world.home, world.is_bare = home, bare
@@ -330,7 +330,7 @@ async def living(
             await world.create(queue("default"))
         else:
             controllers = Controllers(clients[2], world.options.scheduler_names)
-            parts = [StandIns(clients[1], patience=0.3).run(), controllers.run()]
+            parts = [FakeControllers(clients[1], patience=0.3).run(), controllers.run()]
             await stack.enter_async_context(_running(parts))
         for pool in pools:
             await world.add_nodes(pool)

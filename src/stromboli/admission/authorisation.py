@@ -23,13 +23,13 @@ from stromboli.kube.objects.catalogue import QUEUES
 
 VERB = "use"
 _PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-_MOST_REMEMBERED = 10_000
+_MAX_CACHED = 10_000
 _SECONDS_TO_ANSWER = 5.0
 
 _log = logging.getLogger("stromboli.admission")
 
 
-class Unanswered(Exception):
+class AuthorisationUnavailable(Exception):
     """Nobody knows whether it is allowed; the message says why."""
 
 
@@ -85,7 +85,7 @@ class Authorisation:
         except (RequestFailed, msgspec.DecodeError) as error:
             self._told("unanswered")
             _log.warning("nobody says whether %s may use queue %s: %s", user.username, queue, error)
-            raise Unanswered(str(error)) from error
+            raise AuthorisationUnavailable(str(error)) from error
         self._told("allowed" if allowed else "denied")
         self._remember(asked, allowed)
         return allowed
@@ -93,7 +93,7 @@ class Authorisation:
     def _remember(self, asked: _AccessQuestion, allowed: bool) -> None:
         self._answers[asked] = (self._clock() + self._ttl, allowed)
         self._answers.move_to_end(asked)
-        while len(self._answers) > _MOST_REMEMBERED:
+        while len(self._answers) > _MAX_CACHED:
             self._answers.popitem(last=False)
 
 

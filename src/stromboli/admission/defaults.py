@@ -12,10 +12,10 @@ from typing import Any
 from stromboli import kube
 from stromboli.admission.facts import NAMESPACE_QUEUE, AdmissionPolicy, Facts
 from stromboli.admission.json_patch import Operation, patch_between
-from stromboli.admission.pods import is_meant_for_us
+from stromboli.admission.pods import is_targeted
 from stromboli.admission.requests import Document, Request
 from stromboli.admission.review import typed
-from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, queue_told
+from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, named_queue
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 
@@ -58,11 +58,11 @@ def _queue_for(given: str | None, metadata: kube.ObjectMeta, facts: Facts, terms
 
 
 def _told(metadata: kube.ObjectMeta) -> str:
-    return queue_told(metadata.annotations or {}, metadata.labels or {})
+    return named_queue(metadata.annotations or {}, metadata.labels or {})
 
 
 def _fill_pod(pod: kube.Pod, document: Document, terms: AdmissionPolicy) -> None:
-    if is_meant_for_us(pod, terms):
+    if is_targeted(pod, terms):
         _map(document, "spec")["schedulerName"] = terms.scheduler_names[0]
     elif pod.spec.scheduler_name not in terms.scheduler_names:
         return

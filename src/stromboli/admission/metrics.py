@@ -44,12 +44,12 @@ class AdmissionMetrics:
             "stromboli_admission_duration_seconds", "a request, until it is answered", ("path",), buckets=SECONDS,
             registry=self.registry,
         )  # fmt: skip
-        self._begin_at_nothing()
+        self._initialize_labels()
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"stromboli_admission_{name}", documentation, labels, registry=self.registry)
 
-    def _begin_at_nothing(self) -> None:
+    def _initialize_labels(self) -> None:
         """Alerts watch counters grow: one that appears only with its first case hides that case from them."""
         for code in ("400", "408", "413", "500", "503"):
             self._away.labels(code)

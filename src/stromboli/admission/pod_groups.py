@@ -18,13 +18,13 @@ _CLASS = "spec.priorityClassName"
 _STANDARD_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
-def group_sense(group: kube.PodGroup, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+def validate_pod_group(group: kube.PodGroup, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
     """What is wrong with a group, whoever asks for it."""
     wishes = (_topology(place, wish) for place, wish in _wishes(group.spec))
     return _readable(group, terms).plus(*wishes, _sums(group.spec), _class(group, facts))
 
 
-def group_step(
+def validate_pod_group_change(
     before: kube.PodGroup | None, group: kube.PodGroup, user: User, facts: Facts, terms: AdmissionPolicy
 ) -> AdmissionVerdict:
     """Whether this user may make the group, or what it is out of what it was."""

@@ -15,8 +15,8 @@ from stromboli.cluster.objects.pod_groups.pod_groups import (
     PREEMPTABLE,
     QUEUE_NAMES,
     job_key_of,
+    named_queue,
     queue_name_of,
-    queue_told,
 )
 from stromboli.cluster.objects.pods.requests import pod_request
 from stromboli.controllers.owners import inherits_annotations
@@ -31,18 +31,18 @@ _CLASS = "spec.priorityClassName"
 
 
 def is_ours(pod: kube.Pod, terms: AdmissionPolicy) -> bool:
-    return pod.spec.scheduler_name in terms.scheduler_names or is_meant_for_us(pod, terms)
+    return pod.spec.scheduler_name in terms.scheduler_names or is_targeted(pod, terms)
 
 
-def is_meant_for_us(pod: kube.Pod, terms: AdmissionPolicy) -> bool:
+def is_targeted(pod: kube.Pod, terms: AdmissionPolicy) -> bool:
     """Whether a pod names a group or a queue, and no scheduler that would read it."""
     if not terms.assigns_scheduler or pod.spec.scheduler_name not in NOBODY:
         return False
     annotations, labels = pod.metadata.annotations or {}, pod.metadata.labels or {}
-    return bool(annotations.get(GROUP_NAME) or queue_told(annotations, labels))
+    return bool(annotations.get(GROUP_NAME) or named_queue(annotations, labels))
 
 
-def pod_sense(pod: kube.Pod, document: Mapping[str, Any], terms: AdmissionPolicy) -> AdmissionVerdict:
+def validate_pod(pod: kube.Pod, document: Mapping[str, Any], terms: AdmissionPolicy) -> AdmissionVerdict:
     """What is wrong with a pod, whoever asks for it; what plugins of the binder look at is the manifest."""
     if not is_ours(pod, terms):
         return GOOD
@@ -50,7 +50,7 @@ def pod_sense(pod: kube.Pod, document: Mapping[str, Any], terms: AdmissionPolicy
     return _group(pod).plus(_request(pod), *(refused(Violation(problem)) for problem in plugins))
 
 
-def pod_step(
+def validate_pod_change(
     before: kube.Pod | None, pod: kube.Pod, user: User, facts: Facts, terms: AdmissionPolicy
 ) -> AdmissionVerdict:
     """Whether this user may make the pod, or what it is out of what it was."""
@@ -70,7 +70,7 @@ def pod_step(
     return verdict
 
 
-def place_told(pod: kube.Pod) -> tuple[str, str]:
+def scheduled_node(pod: kube.Pod) -> tuple[str, str]:
     """The queue that a pod names, and where; both empty when it names none."""
     parts = (("annotations", pod.metadata.annotations or {}), ("labels", pod.metadata.labels or {}))
     told = (
@@ -111,7 +111,7 @@ def _line(pod: kube.Pod, user: User, facts: Facts, terms: AdmissionPolicy) -> Ad
     if group is not None:
         field = GROUP_FIELD if key else "metadata.ownerReferences"
         return _use(queue_name_of(group, terms.default_queue), field, pod, user, facts, terms)
-    queue, field = place_told(pod)
+    queue, field = scheduled_node(pod)
     if key is not None or (owner is not None and not queue):
         return GOOD
     if not queue:

@@ -14,7 +14,7 @@ from stromboli.core.model.queues.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT
 from stromboli.core.model.resources.resources import Request, ResourceAxis
 
 #: Deeper than any organisation.
-MOST_LEVELS = 64
+MAX_LEVELS = 64
 _PARENT, _NAME = "spec.parent", "metadata.name"
 #: What is promised, and what bounds it: the field, its attribute, and the same of the bound.
 _BOUNDS = (
@@ -82,11 +82,11 @@ def _place(entry: Queue, queues: Mapping[str, Queue]) -> AdmissionVerdict:
 def _depth(entry: Queue, queues: Mapping[str, Queue]) -> AdmissionVerdict:
     """Every cycle walks from each queue up to the root."""
     above, levels = queues.get(entry.parent), 1
-    while above is not None and levels <= MOST_LEVELS:
+    while above is not None and levels <= MAX_LEVELS:
         above, levels = queues.get(above.parent), levels + 1
-    if levels <= MOST_LEVELS:
+    if levels <= MAX_LEVELS:
         return GOOD
-    return invalid(_PARENT, f"the queue would lie more than {MOST_LEVELS} levels deep", "name one nearer to the root")
+    return invalid(_PARENT, f"the queue would lie more than {MAX_LEVELS} levels deep", "name one nearer to the root")
 
 
 def _promises(entry: Queue, axis: ResourceAxis) -> Iterator[AdmissionVerdict]:

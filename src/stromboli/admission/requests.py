@@ -15,12 +15,12 @@ from stromboli.kube.objects.meta import Wire
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 #: Kubernetes cuts warnings that are longer than this in all.
 _LONGEST_WARNING, _MOST_WARNINGS = 250, 16
-_LONGEST_MESSAGE = 4000
+_MAX_MESSAGE_LENGTH = 4000
 
 Document = dict[str, Any]
 
 
-class UnusableReview(ValueError):
+class InvalidReview(ValueError):
     """This is nothing that could be answered."""
 
 
@@ -70,12 +70,12 @@ def read_review(body: bytes) -> Request:
     try:
         review = msgspec.json.decode(body, type=_Review)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise UnusableReview(f"this is no {KIND}: {error}") from None
+        raise InvalidReview(f"this is no {KIND}: {error}") from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         found = printable(f"{review.api_version} {review.kind}", 100)
-        raise UnusableReview(f"expected {API_VERSION} {KIND}, got {found}; use admissionReviewVersions: [v1]")
+        raise InvalidReview(f"expected {API_VERSION} {KIND}, got {found}; use admissionReviewVersions: [v1]")
     if review.request is None or not review.request.uid:
-        raise UnusableReview(f"{KIND}: request.uid is missing")
+        raise InvalidReview(f"{KIND}: request.uid is missing")
     return review.request
 
 
@@ -86,7 +86,7 @@ def answer_verdict(request: Request, verdict: AdmissionVerdict) -> bytes:
         response["status"] = {
             "code": 403 if verdict.is_forbidden else 422,
             "reason": "Forbidden" if verdict.is_forbidden else "Invalid",
-            "message": printable(verdict.message, _LONGEST_MESSAGE),
+            "message": printable(verdict.message, _MAX_MESSAGE_LENGTH),
         }
     if verdict.warnings:
         response["warnings"] = [printable(each, _LONGEST_WARNING) for each in verdict.warnings[:_MOST_WARNINGS]]

@@ -12,13 +12,19 @@ from typing import TypeVar
 
 from stromboli import kube
 from stromboli.admission.facts import AdmissionPolicy, Facts
-from stromboli.admission.pod_groups import group_sense, group_step
-from stromboli.admission.pods import pod_sense, pod_step
+from stromboli.admission.pod_groups import validate_pod_group, validate_pod_group_change
+from stromboli.admission.pods import validate_pod, validate_pod_change
 from stromboli.admission.queues import review_deletion, review_queue
 from stromboli.admission.requests import Document, Request
 from stromboli.admission.topology import review_hyper_node, review_topology
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, refused
-from stromboli.admission.workloads import VOLCANO_JOB, WORKLOADS, templates_of, workload_sense, workload_step
+from stromboli.admission.workloads import (
+    VOLCANO_JOB,
+    WORKLOADS,
+    templates_of,
+    validate_workload,
+    validate_workload_change,
+)
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
@@ -88,10 +94,10 @@ def _any_group(
     if request.operation == "DELETE":
         return GOOD
     group, before = read(request.document), _known(_before(request), read)
-    sense = group_sense(group, facts, terms)
+    sense = validate_pod_group(group, facts, terms)
     if before is not None:
-        sense = sense.beyond(group_sense(before, facts, terms))
-    return sense.plus(group_step(before, group, request.user_info, facts, terms))
+        sense = sense.beyond(validate_pod_group(before, facts, terms))
+    return sense.plus(validate_pod_group_change(before, group, request.user_info, facts, terms))
 
 
 def _queue(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
@@ -123,11 +129,11 @@ def _pod(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVer
     if request.operation == "DELETE":
         return GOOD
     pod = typed(request, request.document, kube.Pod)
-    sense, old = pod_sense(pod, request.document, terms), _before(request)
+    sense, old = validate_pod(pod, request.document, terms), _before(request)
     before = _known(old, lambda document: typed(request, document, kube.Pod))
     if before is not None:
-        sense = sense.beyond(pod_sense(before, old or {}, terms))
-    return sense.plus(pod_step(before, pod, request.user_info, facts, terms))
+        sense = sense.beyond(validate_pod(before, old or {}, terms))
+    return sense.plus(validate_pod_change(before, pod, request.user_info, facts, terms))
 
 
 def _workload(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
@@ -138,9 +144,9 @@ def _workload(request: Request, facts: Facts, terms: AdmissionPolicy) -> Admissi
     verdict = GOOD
     for place, template in enumerate(templates_of(kind, _placed(request, request.document))):
         was = before[place] if place < len(before) else None
-        sense = workload_sense(template, terms)
-        sense = sense if was is None else sense.beyond(workload_sense(was, terms))
-        verdict = verdict.plus(sense, workload_step(was, template, request.user_info, facts, terms))
+        sense = validate_workload(template, terms)
+        sense = sense if was is None else sense.beyond(validate_workload(was, terms))
+        verdict = verdict.plus(sense, validate_workload_change(was, template, request.user_info, facts, terms))
     return verdict
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stromboli import kube
-from stromboli.admission.authorisation import Authorisation, Unanswered
+from stromboli.admission.authorisation import Authorisation, AuthorisationUnavailable
 from stromboli.admission.defaults import patch_for
 from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.json_patch import Operation
@@ -52,7 +52,7 @@ class Reviewer:
         try:
             if await self.authorisation.may_use(user, use.queue):
                 return AdmissionVerdict()
-        except Unanswered as error:
+        except AuthorisationUnavailable as error:
             if self.allows_unanswered:
                 return AdmissionVerdict(warnings=(f"{place} nobody says whether you may use it, so it was let pass",))
             words = f"{place} nobody says whether {user.username!r} may use it ({error}); try again"

@@ -14,21 +14,21 @@ from functools import partial
 from aiohttp import web
 
 from stromboli.admission.metrics import AdmissionMetrics
-from stromboli.admission.requests import Request, UnusableReview, answer_patch, answer_verdict, read_review
+from stromboli.admission.requests import InvalidReview, Request, answer_patch, answer_verdict, read_review
 from stromboli.admission.reviewer import Reviewer
 from stromboli.admission.tls import Certificate
 from stromboli.observability.addresses import Address
-from stromboli.observability.endpoints import CannotListen
+from stromboli.observability.endpoints import ListenError
 
 VALIDATE, MUTATE = "/validate", "/mutate"
-LARGEST_BODY = 3 << 20
+MAX_BODY_SIZE = 3 << 20
 BODY_SECONDS = 5.0
 ANSWER_SECONDS = 9.0
 IDLE_SECONDS = 60.0
 """How long a connection may be silent, and how long the headers of a request may take."""
 LINGERING_SECONDS = 1.0
 """How long the rest of a request that was turned away is waited for, so that its sender reads the answer."""
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 
 _log = logging.getLogger("stromboli.admission")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
@@ -58,7 +58,7 @@ class Server:
 
     async def start(self, address: Address, certificate: Certificate) -> Address:
         """Where it listens. Raises CannotListen."""
-        application = web.Application(client_max_size=LARGEST_BODY)
+        application = web.Application(client_max_size=MAX_BODY_SIZE)
         for path, answering in ((VALIDATE, self._validate), (MUTATE, self._mutate)):
             application.router.add_post(path, partial(self._answer, answering))
         self._runner = web.AppRunner(
@@ -73,7 +73,7 @@ class Server:
         try:
             await web.TCPSite(self._runner, address.host, address.port, ssl_context=certificate.context).start()
         except OSError as error:
-            raise CannotListen(f"cannot listen on {address}: {error.strerror or error}") from error
+            raise ListenError(f"cannot listen on {address}: {error.strerror or error}") from error
         return Address(address.host, self._runner.addresses[0][1])
 
     async def stop(self) -> None:
@@ -93,18 +93,18 @@ class Server:
     async def _in_turn(self, request: web.Request, answering: Answering) -> tuple[int, bytes]:
         if problem := self._ready():
             return 503, f"not ready: {problem}\n".encode()
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MAX_WAITING:
             return 503, b"too many requests at once; try again later\n"
         self._waiting += 1
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._turns:
                 return 200, await answering(read_review(await self._body(request)))
-        except UnusableReview as error:
+        except InvalidReview as error:
             return 400, f"{error}\n".encode()
         except _TooSlow:
             return 408, f"the request took longer than {self._body_seconds:g} s to arrive\n".encode()
         except web.HTTPRequestEntityTooLarge:
-            return 413, f"a review holds at most {LARGEST_BODY} bytes\n".encode()
+            return 413, f"a review holds at most {MAX_BODY_SIZE} bytes\n".encode()
         except TimeoutError:
             return 503, b"no answer was found in time; try again later\n"
         except Exception:
@@ -114,8 +114,8 @@ class Server:
             self._waiting -= 1
 
     async def _body(self, request: web.Request) -> bytes:
-        if (request.content_length or 0) > LARGEST_BODY:
-            raise web.HTTPRequestEntityTooLarge(LARGEST_BODY, request.content_length or 0)
+        if (request.content_length or 0) > MAX_BODY_SIZE:
+            raise web.HTTPRequestEntityTooLarge(MAX_BODY_SIZE, request.content_length or 0)
         try:
             async with asyncio.timeout(self._body_seconds):
                 return await request.read()

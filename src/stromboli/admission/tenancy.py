@@ -10,7 +10,7 @@ from stromboli import kube
 from stromboli.admission.facts import AUTHORISATION, PRIORITIES, PRIORITY_CLASSES, AdmissionPolicy, Facts
 from stromboli.admission.requests import User
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, QueueUse, forbidden, invalid
-from stromboli.controllers.queue_state import OPEN, standing_of
+from stromboli.controllers.queue_state import OPEN, state_of
 
 
 def entering(queue: str, field: str, facts: Facts) -> AdmissionVerdict:
@@ -18,7 +18,7 @@ def entering(queue: str, field: str, facts: Facts) -> AdmissionVerdict:
     found = facts.queues.get(queue)
     if found is None:
         return invalid(field, f"queue {queue!r} does not exist", "create it, or name another", queue=queue)
-    state = standing_of(found).state
+    state = state_of(found).state
     if state != OPEN:
         return invalid(
             field, f"queue {queue!r} is {state}", "name one that is Open, or ask for it to be opened", queue=queue

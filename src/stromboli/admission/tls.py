@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 from pathlib import Path
 
-LOOKS_EVERY = 1.0
+RELOAD_INTERVAL = 1.0
 """How often the files are looked at, in seconds."""
 
 _log = logging.getLogger("stromboli.admission")
@@ -20,7 +20,7 @@ _log = logging.getLogger("stromboli.admission")
 Signature = tuple[tuple[int, int, int], ...]
 
 
-class UnusableCertificate(ValueError):
+class InvalidCertificate(ValueError):
     """Files that make no certificate; the message says which and why."""
 
 
@@ -47,7 +47,7 @@ class Certificate:
     async def follow(self) -> None:
         """Until cancelled."""
         while True:
-            await asyncio.sleep(LOOKS_EVERY)
+            await asyncio.sleep(RELOAD_INTERVAL)
             self.refresh()
 
     def refresh(self) -> None:
@@ -57,7 +57,7 @@ class Certificate:
             return
         try:
             self._newest = self._load()
-        except UnusableCertificate as error:
+        except InvalidCertificate as error:
             _log.error("the certificate cannot be used; the last good one stays: %s", error)
             self._told("refused")
         else:
@@ -74,13 +74,13 @@ class Certificate:
         try:
             context.load_cert_chain(self._certificate, self._key)
         except (OSError, ValueError) as error:
-            raise UnusableCertificate(f"{self._certificate} and {self._key}: {_reason(error)}") from error
+            raise InvalidCertificate(f"{self._certificate} and {self._key}: {_reason(error)}") from error
         if self._client_authority:
             context.verify_mode = ssl.CERT_REQUIRED
             try:
                 context.load_verify_locations(self._client_authority)
             except (OSError, ValueError) as error:
-                raise UnusableCertificate(f"{self._client_authority}: {_reason(error)}") from error
+                raise InvalidCertificate(f"{self._client_authority}: {_reason(error)}") from error
         return context
 
     def _hand_on(self, connection: ssl.SSLObject, name: str | None, listening: ssl.SSLContext) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from stromboli import kube
 from stromboli.admission.facts import AdmissionPolicy, Facts
-from stromboli.admission.pods import GROUP_FIELD, NAMESPACE_FIELD, is_ours, place_told, pod_sense
+from stromboli.admission.pods import GROUP_FIELD, NAMESPACE_FIELD, is_ours, scheduled_node, validate_pod
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import entering, prioritised, using
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of, queue_name_of, queue_told
+from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of, named_queue, queue_name_of
 from stromboli.kube.objects.kinds import as_type
 
 WORKLOADS = {
@@ -46,13 +46,13 @@ def templates_of(kind: tuple[str, str], document: Mapping[str, Any]) -> list[Wor
     return list(_tasks(document) if kind == VOLCANO_JOB else _single(WORKLOADS[kind], document))
 
 
-def workload_sense(template: WorkloadTemplate, terms: AdmissionPolicy) -> AdmissionVerdict:
-    found = pod_sense(template.pod, template.document, terms)
+def validate_workload(template: WorkloadTemplate, terms: AdmissionPolicy) -> AdmissionVerdict:
+    found = validate_pod(template.pod, template.document, terms)
     faults = (Violation(f"{template.field}.{fault.words}", fault.is_forbidden, fault.queue) for fault in found.faults)
     return AdmissionVerdict(faults=tuple(faults), warnings=found.warnings)
 
 
-def workload_step(
+def validate_workload_change(
     before: WorkloadTemplate | None, after: WorkloadTemplate, user: User, facts: Facts, terms: AdmissionPolicy
 ) -> AdmissionVerdict:
     """Whether this user may have such pods made. Nothing is asked again of a workload that stays where it was."""
@@ -88,7 +88,7 @@ def _queue(template: WorkloadTemplate, facts: Facts, terms: AdmissionPolicy) -> 
     if (key := job_key_of(pod)) is not None:
         group = facts.groups.get(key)
         return queue_name_of(group, terms.default_queue) if group else "", f"{template.field}.{GROUP_FIELD}"
-    told, field = place_told(pod)
+    told, field = scheduled_node(pod)
     if told:
         return told, f"{template.field}.{field}"
     if template.inherited:
@@ -103,7 +103,7 @@ def _single(path: str, document: Mapping[str, Any]) -> Iterator[WorkloadTemplate
         found = _map(found.get(step))
         if step == "jobTemplate":
             owner, place = found, "spec.jobTemplate."
-    told = queue_told(_texts(_map(owner.get("metadata")).get("annotations")), {})
+    told = named_queue(_texts(_map(owner.get("metadata")).get("annotations")), {})
     yield _template(found, path, document, told, f"{place}metadata.annotations")
 
 

@@ -11,7 +11,7 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncIterator
 
-from stromboli.binding.retry import is_worth_repeating
+from stromboli.binding.retry import is_retryable
 from stromboli.kube.client.api_errors import RequestFailed
 
 
@@ -37,7 +37,7 @@ class Pace:
         try:
             yield
         except RequestFailed as error:
-            if is_worth_repeating(error):
+            if is_retryable(error):
                 self._cut(cuts)
             raise
         else:

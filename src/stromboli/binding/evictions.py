@@ -13,16 +13,16 @@ from typing import Protocol
 
 from stromboli.binding.draining import drained
 from stromboli.binding.orders import DONE, EvictOrder, Outcome, Result
-from stromboli.binding.retry import Patience, is_worth_repeating
+from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.work.workers import side_by_side
+from stromboli.kube.work.workers import run_workers
 
 #: What the server says of a budget that is used up.
 _BUDGET = "disruption budget"
 #: What the server says when two budgets cover a pod: it then evicts it for nobody.
-_TWO_BUDGETS = "more than one PodDisruptionBudget"
+_MULTIPLE_BUDGETS = "more than one PodDisruptionBudget"
 
 
 class Evictor:
@@ -33,13 +33,13 @@ class Evictor:
         client: Client,
         *,
         delete: bool = False,
-        patience: Patience | None = None,
-        is_in_charge: Callable[[], bool] = lambda: True,
+        patience: RetryPolicy | None = None,
+        is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client = client
-        self._is_in_charge = is_in_charge
+        self._is_leader = is_leader
         self._delete = delete
-        self._patience = patience or Patience(attempts=4, shortest=0.5, longest=10.0)
+        self._patience = patience or RetryPolicy(attempts=4, shortest=0.5, longest=10.0)
 
     async def evict(self, order: EvictOrder) -> Result:
         attempt, began = 0, time.monotonic()
@@ -50,7 +50,7 @@ class Evictor:
                 final = await self._judge(order, error)
                 if final is not None:
                     return final
-                if not await self._patience.wait(attempt, error, began) or not self._is_in_charge():
+                if not await self._patience.wait(attempt, error, began) or not self._is_leader():
                     return await self._give_up(order, error)
                 attempt += 1
             else:
@@ -67,9 +67,9 @@ class Evictor:
         if isinstance(error, ApiError):
             if error.is_missing or error.is_conflict:
                 return DONE if await self._is_gone(order) else Result(Outcome.IMPOSSIBLE, error.message)
-            if _TWO_BUDGETS in error.message:
+            if _MULTIPLE_BUDGETS in error.message:
                 return Result(Outcome.IMPOSSIBLE, error.message)
-        return None if is_worth_repeating(error) else Result(Outcome.IMPOSSIBLE, str(error))
+        return None if is_retryable(error) else Result(Outcome.IMPOSSIBLE, str(error))
 
     async def _give_up(self, order: EvictOrder, error: RequestFailed) -> Result:
         if isinstance(error, ApiError) and error.is_throttled:
@@ -88,10 +88,10 @@ class Evictor:
         return pod.metadata.uid != order.uid or pod.metadata.deletion_timestamp is not None
 
 
-class EvictionLedger(Protocol):
+class EvictionObserver(Protocol):
     """Who wants to know what became of evictions."""
 
-    def is_in_charge(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether we may write at all."""
 
     def evicted(self, order: EvictOrder, result: Result) -> None:
@@ -101,7 +101,7 @@ class EvictionLedger(Protocol):
 class EvictWorkers:
     """So many evictions at a time."""
 
-    def __init__(self, evictor: Evictor, ledger: EvictionLedger, *, workers: int = 8) -> None:
+    def __init__(self, evictor: Evictor, ledger: EvictionObserver, *, workers: int = 8) -> None:
         self._evictor = evictor
         self._ledger = ledger
         self._workers = max(workers, 1)
@@ -125,7 +125,7 @@ class EvictWorkers:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        await side_by_side(self._workers, self._worker)
+        await run_workers(self._workers, self._worker)
 
     async def _worker(self) -> None:
         while True:
@@ -135,7 +135,7 @@ class EvictWorkers:
             self._ledger.evicted(order, result)
 
     async def _carry_out(self, order: EvictOrder) -> Result:
-        if self._is_stopping or not self._ledger.is_in_charge():
+        if self._is_stopping or not self._ledger.is_leader():
             return Result(Outcome.DROPPED, "the scheduler is stopping")
         try:
             return await self._evictor.evict(order)

@@ -70,7 +70,7 @@ class EvictOrder:
     name: str
     job: str
     reason: str
-    claimant: str = ""
+    preemptor: str = ""
 
     @property
     def key(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from stromboli.binding.concurrency import Pace
 from stromboli.binding.orders import DONE, FOUND, BindOrder, Outcome, Result
-from stromboli.binding.retry import Patience, is_worth_repeating
+from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.binding.steps.step import BindStep, Preparation, StepFailed
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
@@ -25,30 +25,30 @@ class Binding:
         self,
         client: Client,
         steps: Sequence[BindStep] = (),
-        patience: Patience | None = None,
-        is_in_charge: Callable[[], bool] = lambda: True,
+        patience: RetryPolicy | None = None,
+        is_leader: Callable[[], bool] = lambda: True,
         at_a_time: int = 32,
     ) -> None:
         self._client = client
         #: How many bindings the server is asked for at a time.
         self.pace = Pace(at_a_time)
-        self._is_in_charge = is_in_charge
+        self._is_leader = is_leader
         self._steps = steps
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
 
     async def bind(self, order: BindOrder) -> Result:
         preparation = Preparation(self._steps, order)
         try:
             await preparation.run()
         except StepFailed as error:
-            return await self._undone(preparation, Result(Outcome.IMPOSSIBLE, str(error)))
+            return await self._rolled_back(preparation, Result(Outcome.IMPOSSIBLE, str(error)))
         except RequestFailed as error:
-            return await self._undone(preparation, Result(Outcome.IMPOSSIBLE, f"preparation failed: {error}"))
+            return await self._rolled_back(preparation, Result(Outcome.IMPOSSIBLE, f"preparation failed: {error}"))
         result = await self._write(order)
         # What was prepared for an attempt whose outcome nobody knows may be in use.
-        return await self._undone(preparation, result) if result.outcome is Outcome.IMPOSSIBLE else result
+        return await self._rolled_back(preparation, result) if result.outcome is Outcome.IMPOSSIBLE else result
 
-    async def _undone(self, preparation: Preparation, result: Result) -> Result:
+    async def _rolled_back(self, preparation: Preparation, result: Result) -> Result:
         problems = await preparation.undo()
         return Result(result.outcome, "; ".join((result.problem, *problems))) if problems else result
 
@@ -68,9 +68,9 @@ class Binding:
             except RequestFailed as error:
                 if isinstance(error, ApiError) and error.is_conflict:
                     return await self._read_back(order, error)
-                if not is_worth_repeating(error):
+                if not is_retryable(error):
                     return Result(Outcome.IMPOSSIBLE, str(error))
-                if not await self._patience.wait(attempt, error, began) or not self._is_in_charge():
+                if not await self._patience.wait(attempt, error, began) or not self._is_leader():
                     return Result(Outcome.UNKNOWN, str(error))
                 attempt += 1
             else:

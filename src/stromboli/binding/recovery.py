@@ -37,7 +37,7 @@ def term_of(pod: kube.Pod) -> int | None:
 
 
 @dataclass(slots=True)
-class HalfBound:
+class HalfBoundGang:
     """A gang below its minimum, the pods to be evicted if it stays so, and since when."""
 
     job: str
@@ -45,24 +45,24 @@ class HalfBound:
     since: float
 
 
-class Healing:
+class GangRecovery:
     """`is_whole` tells whether a job has its minimum, or is gone; `is_hopeful` whether it will have it once the binds
     that are under way are done. A gang is healed when it is whole, and is not unwound while there is hope.
     """
 
     def __init__(
         self,
-        is_whole: Callable[[str], bool],
-        is_hopeful: Callable[[str], bool],
+        has_minimum_placed: Callable[[str], bool],
+        can_complete: Callable[[str], bool],
         clock: Callable[[], float],
         *,
         patience: float,
     ) -> None:
-        self._is_whole = is_whole
-        self._is_hopeful = is_hopeful
+        self._is_whole = has_minimum_placed
+        self._can_complete = can_complete
         self._clock = clock
         self._patience = patience
-        self._open: dict[str, HalfBound] = {}
+        self._open: dict[str, HalfBoundGang] = {}
 
     @property
     def open(self) -> int:
@@ -77,24 +77,24 @@ class Healing:
         known = self._open.get(job)
         before = known.uids if known else ()
         since = known.since if known else self._clock()
-        self._open[job] = HalfBound(job, tuple(dict.fromkeys((*before, *uids))), since)
+        self._open[job] = HalfBoundGang(job, tuple(dict.fromkeys((*before, *uids))), since)
 
-    def due(self) -> list[HalfBound]:
+    def due(self) -> list[HalfBoundGang]:
         """The gangs whose time is up; those that have become whole are forgotten."""
         self._open = {job: half for job, half in self._open.items() if not self._is_whole(job)}
         now = self._clock()
-        late = [half for half in self._hopeless() if now - half.since >= self._patience]
+        late = [half for half in self._impossible() if now - half.since >= self._patience]
         for half in late:
             del self._open[half.job]
         return late
 
     def next_due(self) -> float | None:
         """Seconds until the first gang's time is up; None when there is no such gang."""
-        first = min((half.since for half in self._hopeless()), default=None)
+        first = min((half.since for half in self._impossible()), default=None)
         return None if first is None else max(first + self._patience - self._clock(), 0.0)
 
-    def _hopeless(self) -> list[HalfBound]:
-        return [half for half in self._open.values() if not self._is_hopeful(half.job)]
+    def _impossible(self) -> list[HalfBoundGang]:
+        return [half for half in self._open.values() if not self._can_complete(half.job)]
 
 
 def left_behind(pods: Collection[kube.Pod]) -> list[str]:

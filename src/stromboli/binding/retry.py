@@ -11,7 +11,7 @@ from stromboli.kube.client.api_errors import ApiError, RequestFailed
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often something is tried, and how long the pauses are: they grow, within limits, by chance.
 
     A server that asks to be left alone is left alone, but not for longer than the longest pause. Whatever happens,
@@ -38,7 +38,7 @@ class Patience:
         return True
 
 
-def is_worth_repeating(error: RequestFailed) -> bool:
+def is_retryable(error: RequestFailed) -> bool:
     """The server was busy, broken or out of reach; what it refuses for a reason it will refuse again."""
     if isinstance(error, ApiError):
         return error.status in (408, 429) or error.status >= 500

@@ -28,7 +28,7 @@ from stromboli.cel.syntax import (
 )
 from stromboli.cel.values import Optional, Unsigned, word_of
 
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 """What one evaluation may cost."""
 
 
@@ -44,7 +44,7 @@ class Scope:
     def spend(self, steps: int = 1) -> None:
         self.left -= steps
         if self.left < 0:
-            raise TooCostly(f"the expression takes more than {MOST_STEPS} steps")
+            raise TooCostly(f"the expression takes more than {MAX_STEPS} steps")
 
 
 Step = Callable[[Scope], Any]
@@ -57,7 +57,7 @@ class CompiledExpression:
         self.text = text
         self._step = _Compiler(frozenset(names)).compiled(parse(text))
 
-    def evaluate(self, values: Mapping[str, object], most: int = MOST_STEPS) -> object:
+    def evaluate(self, values: Mapping[str, object], most: int = MAX_STEPS) -> object:
         """Raises EvaluationError where there is no answer."""
         return self._step(Scope(dict(values), most))
 
@@ -177,7 +177,7 @@ class _Compiler:
         bodies = [inner.compiled(body) for body in node.arguments[1:]]
         if len(bodies) == 2 and node.function != "map":
             raise CompileError(f"{node.function}() takes a name and an expression")
-        return _going_through(self.compiled(target), node.function, variable.name, bodies)
+        return _macro_step(self.compiled(target), node.function, variable.name, bodies)
 
 
 def _with(scope: Scope, name: str, value: object) -> Scope:
@@ -366,7 +366,7 @@ def _weight(values: Iterable[object]) -> int:
 _MACROS = frozenset(("all", "exists", "exists_one", "existsOne", "map", "filter"))
 
 
-def _going_through(target: Step, macro: str, variable: str, bodies: Sequence[Step]) -> Step:
+def _macro_step(target: Step, macro: str, variable: str, bodies: Sequence[Step]) -> Step:
     def value(scope: Scope) -> object:
         members = target(scope)
         if not isinstance(members, list | dict):
@@ -438,15 +438,15 @@ def _within(mine: Any, other: Any) -> bool:
 def _sum(mine: Any, other: Any) -> object:
     if type(mine) is type(other) and isinstance(mine, str | list):
         return mine + other
-    return _reckoned("+", mine, other)
+    return _arithmetic("+", mine, other)
 
 
-def _reckoned(sign: str, mine: Any, other: Any) -> object:
+def _arithmetic(sign: str, mine: Any, other: Any) -> object:
     kind = type(mine)
     if kind is not type(other) or kind not in (int, Unsigned, float):
         raise EvaluationError(f"{word_of(mine)} {sign} {word_of(other)} has no answer")
     if kind is float:
-        return _reckoned_with_floats(sign, mine, other)
+        return _float_arithmetic(sign, mine, other)
     if sign in "/%" and other == 0:
         raise EvaluationError("division by zero")
     if sign in "/%":
@@ -457,7 +457,7 @@ def _reckoned(sign: str, mine: Any, other: Any) -> object:
     return unsigned(result) if kind is Unsigned else whole(result)
 
 
-def _reckoned_with_floats(sign: str, mine: float, other: float) -> float:
+def _float_arithmetic(sign: str, mine: float, other: float) -> float:
     if sign == "/":
         return mine / other if other else math.nan if not mine or math.isnan(mine) else math.copysign(math.inf, mine)
     if sign == "%":
@@ -465,8 +465,8 @@ def _reckoned_with_floats(sign: str, mine: float, other: float) -> float:
     return {"+": mine + other, "-": mine - other, "*": mine * other}[sign]
 
 
-def _reckoning(sign: str) -> Callable[[Any, Any], object]:
-    return lambda mine, other: _reckoned(sign, mine, other)
+def _arithmetic_operator(sign: str) -> Callable[[Any, Any], object]:
+    return lambda mine, other: _arithmetic(sign, mine, other)
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
@@ -478,5 +478,5 @@ _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
     ">=": _ordering(">=", lambda mine, other: bool(mine >= other)),
     "in": _within,
     "+": _sum,
-    **{sign: _reckoning(sign) for sign in "-*/%"},
+    **{sign: _arithmetic_operator(sign) for sign in "-*/%"},
 }

@@ -15,7 +15,7 @@ from stromboli.cel.values import Unsigned
 LONGEST = 10 * 1024
 """The most characters an expression may have, as the API server says."""
 
-DEEPEST = 40
+MAX_DEPTH = 40
 """How deep brackets may nest."""
 
 
@@ -181,8 +181,8 @@ class _Parser:
 
     def expression(self) -> Expression:
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise CompileError(f"brackets nest deeper than {DEEPEST} at character {self._next.place}")
+        if self._depth > MAX_DEPTH:
+            raise CompileError(f"brackets nest deeper than {MAX_DEPTH} at character {self._next.place}")
         tree = self._chain(0)
         if self._took("?"):
             then = self._chain(0)
@@ -203,8 +203,8 @@ class _Parser:
         signs = []
         while sign := next((sign for sign in ("!", "-") if self._took(sign)), None):
             signs.append(sign)
-        if len(signs) > DEEPEST:
-            raise CompileError(f"more than {DEEPEST} signs in a row")
+        if len(signs) > MAX_DEPTH:
+            raise CompileError(f"more than {MAX_DEPTH} signs in a row")
         token = self._next
         if signs and signs[-1] == "-" and token.kind in ("whole", "float"):
             signs.pop()
@@ -230,8 +230,8 @@ class _Parser:
             else:
                 return tree
             steps += 1
-            if steps > DEEPEST:
-                raise CompileError(f"more than {DEEPEST} members in a row at character {self._next.place}")
+            if steps > MAX_DEPTH:
+                raise CompileError(f"more than {MAX_DEPTH} members in a row at character {self._next.place}")
 
     def _name(self) -> str:
         token = self._take()

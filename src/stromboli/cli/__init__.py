@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from stromboli import __version__
-from stromboli.cli.garbage_collection import tune_collection
+from stromboli.cli.garbage_collection import tune_garbage_collection
 from stromboli.cli.lazy import LazyCommand, LazyGroup
 
 COMMANDS = {
@@ -76,4 +76,4 @@ class _Command(LazyGroup):
 @click.version_option(__version__, "-V", "--version", prog_name="stromboli", message="%(prog)s %(version)s")
 def main() -> None:
     """A batch scheduler for Kubernetes: gangs, fair queues, and a reason for every refusal."""
-    tune_collection()
+    tune_garbage_collection()

@@ -6,9 +6,9 @@ among them every few hundred allocations finds nothing and costs a fifth of the 
 
 import gc
 
-_ALLOCATIONS_BETWEEN_LOOKS = 50_000
+_GC_THRESHOLD = 50_000
 
 
-def tune_collection() -> None:
+def tune_garbage_collection() -> None:
     """To be called once, when the process starts."""
-    gc.set_threshold(_ALLOCATIONS_BETWEEN_LOOKS, 20, 100)
+    gc.set_threshold(_GC_THRESHOLD, 20, 100)

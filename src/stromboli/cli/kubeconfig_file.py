@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 MARK = "# Made by stromboli up for a cluster that ends with it.\n"
 
 
-def own_folder() -> Path:
+def state_folder() -> Path:
     """The folder of the command itself, where a user's programs keep what need not survive."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "stromboli"
 
 
-def check_place(path: Path) -> None:
+def check_kubeconfig_path(path: Path) -> None:
     """Whether a kubeconfig may be written here. Ends the command if the place belongs to somebody else."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -37,7 +37,7 @@ def check_place(path: Path) -> None:
 
 
 @contextmanager
-def written_kubeconfig(server: ApiServer, path: Path) -> Iterator[Path]:
+def temporary_kubeconfig(server: ApiServer, path: Path) -> Iterator[Path]:
     """The kubeconfig of a server, for as long as it is of use."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ _REMOVED = dict.fromkeys(_CONTROLS)
 _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
 
 
-def tame(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text without characters that steer a terminal or turn the direction of what follows: names come from
     manifests that anybody may have written.
     """
@@ -36,7 +36,7 @@ def echo_yaml(value: object) -> None:
 
 def warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
-        click.echo(f"warning: {tame(warning)}", err=True)
+        click.echo(f"warning: {escape_controls(warning)}", err=True)
 
 
 class Failure(click.ClickException):
@@ -47,4 +47,4 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         for line in self.message.splitlines():
-            click.echo(f"error: {tame(line)}", file=file, err=True)
+            click.echo(f"error: {escape_controls(line)}", file=file, err=True)

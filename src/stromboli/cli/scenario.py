@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from stromboli.cli.options.shards import OF_A_DUMP, shard_of, shard_options
+from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
     from stromboli.cluster.dump.dump import Dump
     from stromboli.core.config.configuration import Configuration
-    from stromboli.core.config.external_services import Outside
+    from stromboli.core.config.external_services import ExternalServices
     from stromboli.core.config.registry import Registry
     from stromboli.core.model.nodes.shards import ShardChoice
     from stromboli.core.session.program import Program
@@ -171,7 +171,7 @@ def read_scenario(
     shard = shard_of(shard_mode, shard_name, shard_selector)
     if len(paths) == 1 and is_dump(paths[0]):
         if shard is not None:
-            raise click.UsageError(OF_A_DUMP)
+            raise click.UsageError(SHARD_WITH_DUMP)
         return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")
@@ -220,7 +220,7 @@ def _program(configuration: Configuration, registry: Registry, *, ask_extenders:
         raise Failure(error) from error
 
 
-def _extenders() -> Outside:
+def _extenders() -> ExternalServices:
     """Whoever reaches extenders, until the command ends."""
     from stromboli.external.extenders import HttpExtenders
 

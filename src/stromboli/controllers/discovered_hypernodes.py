@@ -28,7 +28,7 @@ Path = tuple[str | None, ...]
 _PLAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 #: Stands for a label that nodes do not have.
 _MISSING = "none"
-_LONGEST_NAME = 63
+_MAX_NAME_LENGTH = 63
 _DIGITS = 10
 
 
@@ -94,8 +94,8 @@ def _name(path: Path, keys: Sequence[Key]) -> str:
     """
     parts = [keys[len(path) - 1].tier_name, *(_MISSING if value is None else value for value in path)]
     name = ".".join(parts)
-    if all(map(_PLAIN.fullmatch, parts)) and _MISSING not in path and len(name) <= _LONGEST_NAME:
+    if all(map(_PLAIN.fullmatch, parts)) and _MISSING not in path and len(name) <= _MAX_NAME_LENGTH:
         return name
     digits = hashlib.sha256(msgspec.json.encode((parts[0], path))).hexdigest()[:_DIGITS]
     rest = ".".join(filter(None, (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)))
-    return f"{rest[: _LONGEST_NAME - _DIGITS - 1].rstrip('-.')}-{digits}"
+    return f"{rest[: _MAX_NAME_LENGTH - _DIGITS - 1].rstrip('-.')}-{digits}"

@@ -17,7 +17,7 @@ from stromboli.kube.work.work_queue import WorkQueue
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-LOOKED_AT_WITHIN = 0.5
+DEBOUNCE_SECONDS = 0.5
 """How late a change may be followed, in seconds: nodes that join together are looked at together."""
 
 #: The only thing that there is to look at.
@@ -46,11 +46,11 @@ class DiscoveryController:
 
     def _hyper_node_changed(self, old: KubeHyperNode | None, new: KubeHyperNode | None) -> None:
         if old is None or new is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels:
-            self.work.add_after(_NETWORK, LOOKED_AT_WITHIN)
+            self.work.add_after(_NETWORK, DEBOUNCE_SECONDS)
 
     def _node_changed(self, old: KubeNode | None, new: KubeNode | None) -> None:
         if old is None or new is None or old.metadata.labels != new.metadata.labels:
-            self.work.add_after(_NETWORK, LOOKED_AT_WITHIN)
+            self.work.add_after(_NETWORK, DEBOUNCE_SECONDS)
 
     async def _look(self, _: str) -> None:
         """Where nothing is found, what is there stays: more likely a label was mistyped than the network is gone."""

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LONGEST_PREFIX = 253
 
 
-class UnusableKeys(ValueError):
+class DiscoveryKeyError(ValueError):
     """Keys that name no labels, or the same thing twice."""
 
 
@@ -39,7 +39,7 @@ def parse_keys(text: str) -> tuple[Key, ...]:
         twice = next((each for each in given if given.count(each) > 1), None)
         if twice is not None:
             remedy = "name it once" if what == "label" else f"give one of them another name: NAME={keys[-1].label}"
-            raise UnusableKeys(f"the {what} {twice} is there twice; {remedy}")
+            raise DiscoveryKeyError(f"the {what} {twice} is there twice; {remedy}")
     return keys
 
 
@@ -52,5 +52,5 @@ def _key(text: str) -> Key:
     is_label = _NAME.fullmatch(last) and (not slash or (_PREFIX.fullmatch(prefix) and len(prefix) <= _LONGEST_PREFIX))
     if not is_label or not _NAME.fullmatch(name):
         words = ", ".join(WORDS)
-        raise UnusableKeys(f"{text!r} is no label; write {words}, a label such as example.com/rack, or NAME=LABEL")
+        raise DiscoveryKeyError(f"{text!r} is no label; write {words}, a label such as example.com/rack, or NAME=LABEL")
     return Key(name, label)

@@ -121,7 +121,7 @@ class GroupController:
                 "name": metadata.name,
                 "annotations": metadata.annotations or {},
                 "labels": metadata.labels or {},
-                "ownerReferences": [_without_a_veto(owner) for owner in metadata.owner_references or ()],
+                "ownerReferences": [_without_owner_deletion_block(owner) for owner in metadata.owner_references or ()],
             },
             "spec": msgspec.to_builtins(spec),
         }
@@ -148,7 +148,7 @@ class GroupController:
             self._pods[key][pod.key] = with_group(pod, name)
 
 
-def _without_a_veto(owner: OwnerReference) -> dict[str, Any]:
+def _without_owner_deletion_block(owner: OwnerReference) -> dict[str, Any]:
     """A group does not hold up the deletion of its owner: saying so takes the right to change the owner."""
     reference: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(owner, block_owner_deletion=None))
     return reference

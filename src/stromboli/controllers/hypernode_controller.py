@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stromboli.cluster.objects.topology.hypernodes import HyperNodeBook
+from stromboli.cluster.objects.topology.hypernodes import HyperNodes
 from stromboli.controllers.hypernode_status import Verdict, condition_of
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
@@ -26,7 +26,7 @@ from stromboli.kube.work.work_queue import WorkQueue
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-LOOKED_AT_WITHIN = 0.2
+DEBOUNCE_SECONDS = 0.2
 """How old the tree may be, in seconds: what changes together is looked at together."""
 FIELD_MANAGER = "stromboli-controller"
 
@@ -40,7 +40,7 @@ class HyperNodeController:
     ) -> None:
         self._client = client
         self._hyper_nodes, self._nodes, self._recorder = hyper_nodes, nodes, recorder
-        self._book = HyperNodeBook()
+        self._book = HyperNodes()
         self._tree = HyperNodeTree(0)
         #: Whether something has changed since the tree was made, and the nodes as they were then.
         self._is_outdated = True
@@ -75,12 +75,12 @@ class HyperNodeController:
 
     def _look_later(self) -> None:
         self._is_outdated = True
-        self.work.add_after(_ALL, LOOKED_AT_WITHIN)
+        self.work.add_after(_ALL, DEBOUNCE_SECONDS)
 
     async def _look(self, name: str) -> None:
         """One that is looked at before the tree is up to date is looked at again afterwards."""
         if name == _ALL:
-            self._look_at_all()
+            self._rebuild()
             return
         hyper_node = self._hyper_nodes.objects.get(name)
         if hyper_node is None or self._is_outdated:
@@ -89,7 +89,7 @@ class HyperNodeController:
         if not verdict.is_told_by(hyper_node):
             await self._tell(hyper_node, verdict)
 
-    def _look_at_all(self) -> None:
+    def _rebuild(self) -> None:
         if self._table is None:
             nodes = self._nodes.objects.values()
             self._table = NodeTable(Node(node.key, node.metadata.labels or {}) for node in nodes)
@@ -121,7 +121,7 @@ class HyperNodeController:
                 return
             raise
         self.status_writes += 1
-        if verdict.is_news_for(hyper_node):
+        if verdict.differs_from(hyper_node):
             self._announce(hyper_node, verdict)
 
     def _announce(self, hyper_node: KubeHyperNode, verdict: Verdict) -> None:

@@ -12,7 +12,7 @@ from stromboli.kube.objects.topology import KubeHyperNode
 #: The condition that says whether everything in the description could be understood and found.
 VALID = "Valid"
 _UNDERSTOOD, _FAULTY = "Understood", "Faulty"
-_MOST_FAULTS = 5
+_MAX_FAULTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,15 @@ class Verdict:
 
     @property
     def message(self) -> str:
-        left = len(self.faults) - _MOST_FAULTS
-        told = [*self.faults[:_MOST_FAULTS], *([f"and {left} more"] if left > 0 else [])]
+        left = len(self.faults) - _MAX_FAULTS
+        told = [*self.faults[:_MAX_FAULTS], *([f"and {left} more"] if left > 0 else [])]
         return "; ".join(told)
 
     def is_told_by(self, hyper_node: KubeHyperNode) -> bool:
         """Whether the status says all this already."""
-        return hyper_node.status.node_count == self.nodes and not self.is_news_for(hyper_node)
+        return hyper_node.status.node_count == self.nodes and not self.differs_from(hyper_node)
 
-    def is_news_for(self, hyper_node: KubeHyperNode) -> bool:
+    def differs_from(self, hyper_node: KubeHyperNode) -> bool:
         """Whether the condition says something else."""
         told = condition_of(hyper_node)
         return told is None or (told.status, told.message or "") != (self.status, self.message)

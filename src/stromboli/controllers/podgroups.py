@@ -10,7 +10,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups import topology_levels
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, job_key_of, queue_told
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, job_key_of, named_queue
 from stromboli.cluster.objects.pods.requests import pod_request
 from stromboli.core.model.resources.resources import PODS, ResourceAxis
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
@@ -43,7 +43,7 @@ def group_name(pod: kube.Pod) -> str:
 
 def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube.PodGroup:
     """The group of a plain pod; `inherited` are the annotations of its owner, which the pod's own overrule."""
-    annotations = _addressed(inherited or {}) | _addressed(pod.metadata.annotations or {})
+    annotations = _scheduling_entries(inherited or {}) | _scheduling_entries(pod.metadata.annotations or {})
     labels = pod.metadata.labels or {}
     minimum = _count(annotations.get(MIN_MEMBER))
     return kube.PodGroup(
@@ -53,12 +53,12 @@ def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube
             uid=group_name(pod),
             creation_timestamp=pod.metadata.creation_timestamp,
             annotations=annotations,
-            labels=_addressed(labels) or None,
+            labels=_scheduling_entries(labels) or None,
             owner_references=_owners(pod),
         ),
         spec=PodGroupSpec(
             min_member=1 if minimum is None else minimum,
-            queue=queue_told(annotations, labels),
+            queue=named_queue(annotations, labels),
             priority_class_name=pod.spec.priority_class_name,
             min_resources=_requests(pod),
             network_topology=_topology(annotations),
@@ -66,7 +66,7 @@ def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube
     )
 
 
-def _addressed(entries: Mapping[str, str]) -> dict[str, str]:
+def _scheduling_entries(entries: Mapping[str, str]) -> dict[str, str]:
     """What is addressed to the scheduler, among all that is written on a pod; not which group it belongs to."""
     volcanic = (key for key in entries if key.partition("/")[0].endswith("volcano.sh") and "/" in key)
     return {key: entries[key] for key in (*volcanic, *_LEVELS) if key in entries}

@@ -20,10 +20,10 @@ from stromboli.controllers.queue_state import (
     CLOSED_BY_PARENT,
     Standing,
     counts_of,
-    next_standing,
+    next_state,
     parent_of,
     phase_of,
-    standing_of,
+    state_of,
 )
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects import native
@@ -35,7 +35,7 @@ from stromboli.kube.work.work_queue import WorkQueue
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-COUNTS_WITHIN = 0.1
+COUNT_DEBOUNCE_SECONDS = 0.1
 """How old a count may be, in seconds: groups that change together are counted together."""
 
 
@@ -79,8 +79,8 @@ class QueueController:
         if queue is None:
             return
         name = queue.metadata.name
-        if old is not None and new is not None and standing_of(old) == standing_of(new):
-            self.work.add_after(name, COUNTS_WITHIN)
+        if old is not None and new is not None and state_of(old) == state_of(new):
+            self.work.add_after(name, COUNT_DEBOUNCE_SECONDS)
             return
         self.work.add(name)
         for other in self._queues.objects.values():
@@ -113,7 +113,7 @@ class QueueController:
         phases[phase] += change
         if not phases[phase]:
             del phases[phase]
-        self.work.add_after(queue, COUNTS_WITHIN)
+        self.work.add_after(queue, COUNT_DEBOUNCE_SECONDS)
 
     async def _look(self, name: str) -> None:
         queue = self._queues.objects.get(name)
@@ -135,8 +135,8 @@ class QueueController:
     async def _bring_up_to_date(self, queue: KubeQueue) -> None:
         """A queue is marked before it is closed and opened before the mark goes: half done, it is still understood."""
         phases = self._phases.get(queue.metadata.name, Counter())
-        now = standing_of(queue)
-        wanted = next_standing(now, self._parent_standing(queue), is_empty=not phases.total())
+        now = state_of(queue)
+        wanted = next_state(now, self._parent_state(queue), is_empty=not phases.total())
         if wanted.with_parent and not now.with_parent:
             queue = await self._mark(queue, "true")
         if changes := _changes(queue, wanted.state, counts_of(phases)):
@@ -144,9 +144,9 @@ class QueueController:
         if now.with_parent and not wanted.with_parent:
             await self._mark(queue, None)
 
-    def _parent_standing(self, queue: KubeQueue) -> Standing | None:
+    def _parent_state(self, queue: KubeQueue) -> Standing | None:
         parent = self._queues.objects.get(parent_of(queue) or "")
-        return None if parent is None else standing_of(parent)
+        return None if parent is None else state_of(parent)
 
     async def _mark(self, queue: KubeQueue, value: str | None) -> KubeQueue:
         metadata = _this_version(queue) | {"annotations": {CLOSED_BY_PARENT: value}}

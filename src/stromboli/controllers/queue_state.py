@@ -27,24 +27,24 @@ class Standing:
     with_parent: bool = False
 
     @property
-    def is_shut(self) -> bool:
+    def is_closed(self) -> bool:
         return self.state in (CLOSING, CLOSED)
 
 
-def standing_of(queue: KubeQueue) -> Standing:
+def state_of(queue: KubeQueue) -> Standing:
     """As the queue says of itself; a queue that says nothing is open."""
     marked = (queue.metadata.annotations or {}).get(CLOSED_BY_PARENT) == "true"
     return Standing(queue.status.state or OPEN, marked)
 
 
-def next_standing(now: Standing, parent: Standing | None, *, is_empty: bool) -> Standing:
+def next_state(now: Standing, parent: Standing | None, *, is_empty: bool) -> Standing:
     """As the queue ought to be, given the queue above it and whether it holds groups."""
     shut = CLOSED if is_empty else CLOSING
-    if parent is not None and parent.is_shut:
-        return Standing(shut, with_parent=now.with_parent or not now.is_shut)
+    if parent is not None and parent.is_closed:
+        return Standing(shut, with_parent=now.with_parent or not now.is_closed)
     if now.with_parent:
         return Standing(OPEN)
-    if now.is_shut:
+    if now.is_closed:
         return Standing(shut)
     return Standing(now.state if now.state in (OPEN, UNKNOWN) else UNKNOWN)
 

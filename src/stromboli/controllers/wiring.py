@@ -26,7 +26,7 @@ from stromboli.kube.watch.informer import Informer
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-TOLD_AGAIN = 2.0
+EVENT_REPEAT_SECONDS = 2.0
 """How soon it is told that something happened again, in seconds: what controllers tell happens seldom."""
 
 
@@ -53,7 +53,7 @@ class Controllers:
         native_groups = [Informer(client, resource, optional=True) for resource in served_somewhere]
         self.queues = QueueController(client, queues, pod_groups, default_queue, native_groups)
         hyper_nodes, nodes = Informer(client, HYPER_NODES, optional=True), Informer(client, NODES)
-        recorder = EventRecorder(client, "stromboli-controller", repeat_seconds=TOLD_AGAIN)
+        recorder = EventRecorder(client, "stromboli-controller", repeat_seconds=EVENT_REPEAT_SECONDS)
         self.hyper_nodes = HyperNodeController(client, hyper_nodes, nodes, recorder)
         self._parts: list[_Part] = [
             pod_groups, queues, *native_groups, hyper_nodes, nodes, recorder,

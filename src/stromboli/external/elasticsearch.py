@@ -12,7 +12,7 @@ from stromboli.kube.client.transport import Transport
 
 CPU, MEMORY, TIME = "host.cpu.usage", "system.memory.actual.used.pct", "@timestamp"
 #: More nodes than a cluster has.
-_MOST_NODES = 20_000
+_MAX_NODES = 20_000
 
 
 class _Number(msgspec.Struct):
@@ -68,7 +68,7 @@ def _search(window: int, hostname_field: str) -> dict[str, object]:
     return {
         "size": 0,
         "query": {"range": {TIME: {"gte": f"now-{window}s"}}},
-        "aggs": {"nodes": {"terms": {"field": hostname_field, "size": _MOST_NODES}, "aggs": figures}},
+        "aggs": {"nodes": {"terms": {"field": hostname_field, "size": _MAX_NODES}, "aggs": figures}},
     }
 
 

@@ -13,7 +13,7 @@ from stromboli.kube.client.config.tls import Trust
 from stromboli.kube.client.transport import Transport
 
 #: Files that hold certificates, keys and passwords are small.
-_LARGEST_FILE = 1 << 20
+_MAX_FILE_SIZE = 1 << 20
 
 
 class EndpointError(ValueError):
@@ -65,6 +65,6 @@ def _credentials(place: ExternalEndpoint) -> Credentials:
 def _content(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
-            return file.read(_LARGEST_FILE)
+            return file.read(_MAX_FILE_SIZE)
     except OSError as error:
         raise EndpointError(f"{path}: {error.strerror or error}") from None

@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stromboli.core.config.external_services import Document, Endpoint, NoAnswer
+from stromboli.core.config.external_services import Document, Endpoint, ServiceError
 from stromboli.external.endpoints import EndpointError, ExternalEndpoint, transport_to
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.transport import Transport
 
 #: An answer may have this many bytes.
-LARGEST_ANSWER = 1 << 20
+MAX_RESPONSE_SIZE = 1 << 20
 #: All answers of a cycle together may take so many times as long as one.
-PATIENCE_PER_CYCLE = 10
+TIMEOUTS_PER_CYCLE = 10
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class HttpExtenders:
         self._thread: threading.Thread | None = None
         self._transports: dict[Endpoint, Transport] = {}
 
-    def talk_to(self, endpoint: Endpoint) -> ExtenderSession:
+    def client_for(self, endpoint: Endpoint) -> ExtenderSession:
         return ExtenderSession(self, endpoint)
 
     def post(self, endpoint: Endpoint, verb: str, body: bytes) -> bytes:
@@ -46,7 +46,7 @@ class HttpExtenders:
         transport = self._transports.get(endpoint)
         if transport is None:
             transport = self._transports[endpoint] = transport_to(
-                _place(endpoint), timeout=endpoint.seconds, largest=LARGEST_ANSWER
+                _place(endpoint), timeout=endpoint.seconds, largest=MAX_RESPONSE_SIZE
             )
         return self._run(_post(transport, verb, body, endpoint.seconds))
 
@@ -76,18 +76,18 @@ class ExtenderSession:
     def __init__(self, extenders: HttpExtenders, endpoint: Endpoint) -> None:
         self._extenders = extenders
         self._endpoint = endpoint
-        self._left = endpoint.seconds * PATIENCE_PER_CYCLE
+        self._left = endpoint.seconds * TIMEOUTS_PER_CYCLE
         #: Why it is not asked any more; empty as long as it is.
         self._given_up = ""
 
     def ask(self, verb: str, question: Document) -> Document:
         if self._given_up:
-            raise NoAnswer(self._given_up)
+            raise ServiceError(self._given_up)
         began = self._extenders.clock()
         try:
             answer = self._extenders.post(self._endpoint, verb, msgspec.json.encode(question))
         except ApiError as error:
-            raise NoAnswer(f"{self._endpoint.address}/{verb}: {error}") from None
+            raise ServiceError(f"{self._endpoint.address}/{verb}: {error}") from None
         except (RequestFailed, EndpointError, TimeoutError) as error:
             words = str(error) or f"no answer within {self._endpoint.seconds:g} s"
             raise self._give_up(f"{self._endpoint.address}: {words}") from None
@@ -97,9 +97,9 @@ class ExtenderSession:
                 self._given_up = f"{self._endpoint.address}: its answers took too long in all in this cycle"
         return _understood(f"{self._endpoint.address}/{verb}", answer)
 
-    def _give_up(self, words: str) -> NoAnswer:
+    def _give_up(self, words: str) -> ServiceError:
         self._given_up = f"{words}; it is not asked again in this cycle"
-        return NoAnswer(words)
+        return ServiceError(words)
 
 
 async def _post(transport: Transport, verb: str, body: bytes, seconds: float) -> bytes:
@@ -125,7 +125,7 @@ def _understood(where: str, answer: bytes) -> Document:
     try:
         document = msgspec.json.decode(answer)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise NoAnswer(f"{where}: the answer is no JSON: {error}") from None
+        raise ServiceError(f"{where}: the answer is no JSON: {error}") from None
     if not isinstance(document, dict):
-        raise NoAnswer(f"{where}: the answer is no JSON object")
+        raise ServiceError(f"{where}: the answer is no JSON object")
     return document

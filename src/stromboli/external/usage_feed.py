@@ -24,7 +24,7 @@ from stromboli.kube.client.client import Client
 #: A source has this long to answer everything, in seconds.
 PATIENCE = 10.0
 #: The figures of the largest cluster fit into this.
-LARGEST_ANSWER = 32 << 20
+MAX_RESPONSE_SIZE = 32 << 20
 #: How often it is looked whether the configuration has changed, in seconds.
 _LOOK_EVERY = 1.0
 
@@ -88,14 +88,14 @@ class UsageFeed:
             log.exception("measurements of nodes cannot be read")
             self.problem = str(error)
         else:
-            self._tell("" if self._report(figures) else _about_nobody(figures))
+            self._tell("" if self._report(figures) else _without_nodes(figures))
 
     def _made(self, source: MetricsSource, window: float) -> Source:
         if source.type == METRICS_SERVER:
             return MetricsServer(self._client)
         if source.type == ADAPTOR:
             return Adaptor(self._client)
-        transport = transport_to(_place(source), timeout=self._patience, largest=LARGEST_ANSWER)
+        transport = transport_to(_place(source), timeout=self._patience, largest=MAX_RESPONSE_SIZE)
         if source.type == ELASTICSEARCH:
             return Elasticsearch(transport, window, source.index, source.hostname_field)
         return Prometheus(transport, window)
@@ -120,7 +120,7 @@ def _wanted(program: Program) -> tuple[MetricsSource, float] | None:
     return (source, window) if source is not None and window else None
 
 
-def _about_nobody(figures: Mapping[str, Usage]) -> str:
+def _without_nodes(figures: Mapping[str, Usage]) -> str:
     """Why figures are of no use."""
     if not figures:
         return "the source has no figures"

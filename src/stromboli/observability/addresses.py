@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HIGHEST_PORT = 65535
+MAX_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Address:
 def parse_address(text: str) -> Address:
     """Raises ValueError with what is wrong. Without a host, all interfaces are meant; port 0 is any free one."""
     host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > HIGHEST_PORT:
+    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > MAX_PORT:
         raise ValueError(f"{text!r} is not an address to listen on; write one like :8080 or 127.0.0.1:8080")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]

@@ -25,17 +25,17 @@ HEALTH_ADDRESS = "127.0.0.1:11251"
 
 _SECONDS_TO_START = 10.0
 _SECONDS_TO_STOP = 5.0
-_LARGEST_BODY = 1024
+_MAX_BODY = 1024
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class CannotListen(RuntimeError):
+class ListenError(RuntimeError):
     """An address cannot be used; the message says which one, and why."""
 
 
-class Rendered(Protocol):
+class MetricsRenderer(Protocol):
     """Metrics that can be put into text."""
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
@@ -47,7 +47,7 @@ class Endpoints:
 
     def __init__(
         self,
-        metrics: Rendered | None,
+        metrics: MetricsRenderer | None,
         health: Health,
         *,
         metrics_address: str = METRICS_ADDRESS,
@@ -119,27 +119,27 @@ class Endpoints:
 
     def _application(self, name: str) -> web.Application:
         """Each address answers about health; only one tells numbers and the configuration."""
-        application = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_with_headers])
+        application = web.Application(client_max_size=_MAX_BODY, middlewares=[_with_headers])
         for path in ("/healthz", "/livez"):
-            application.router.add_get(path, self._tell_alive)
-        application.router.add_get("/readyz", self._tell_ready)
+            application.router.add_get(path, self._get_livez)
+        application.router.add_get("/readyz", self._get_readyz)
         if name == "metrics":
-            application.router.add_get("/metrics", self._tell_metrics)
-            application.router.add_get("/configz", self._tell_configuration)
+            application.router.add_get("/metrics", self._get_metrics)
+            application.router.add_get("/configz", self._get_configuration)
         return application
 
-    async def _tell_alive(self, request: web.Request) -> web.Response:
+    async def _get_livez(self, request: web.Request) -> web.Response:
         return _told(self._health.alive(), request)
 
-    async def _tell_ready(self, request: web.Request) -> web.Response:
+    async def _get_readyz(self, request: web.Request) -> web.Response:
         return _told(self._health.ready(), request)
 
-    async def _tell_metrics(self, request: web.Request) -> web.Response:
+    async def _get_metrics(self, request: web.Request) -> web.Response:
         assert self._metrics is not None, "without metrics there is no such path"  # noqa: S101
         text, content_type = self._metrics.render(request.headers.get("Accept", ""))
         return web.Response(body=text, headers={"Content-Type": content_type})
 
-    async def _tell_configuration(self, request: web.Request) -> web.Response:
+    async def _get_configuration(self, request: web.Request) -> web.Response:
         """For whoever sits at this machine: a configuration tells more about a cluster than numbers do."""
         if not _is_local(request.remote):
             return web.Response(status=403, text="the configuration is shown on this machine only\n")
@@ -156,7 +156,7 @@ async def _listen(runner: web.AppRunner, address: Address) -> Address:
     try:
         await web.TCPSite(runner, address.host, address.port).start()
     except OSError as error:
-        raise CannotListen(f"cannot listen on {address}: {error.strerror or error}") from error
+        raise ListenError(f"cannot listen on {address}: {error.strerror or error}") from error
     port: int = runner.addresses[0][1]
     return Address(address.host, port)
 

@@ -16,15 +16,15 @@ from typing import TextIO
 
 from stromboli.kube.client.redaction import REDACTED, is_sensitive, redact
 
-FORMS = ("text", "json")
+FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 
-_LONGEST_TEXT = 16 * 1024
-_MOST_FIELDS = 64
+_MAX_TEXT = 16 * 1024
+_MAX_FIELDS = 64
 #: What every record has; all else was given by the caller as `extra`.
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 #: Libraries that tell every request at a level at which people want to read about scheduling.
-_TALKATIVE = ("aiohttp.access", "asyncio")
+_VERBOSE_LIBRARIES = ("aiohttp.access", "asyncio")
 
 
 def escape(text: str) -> str:
@@ -37,13 +37,13 @@ def escape(text: str) -> str:
 def _clean(value: object) -> str:
     """A value as text without secrets, cut where nobody reads on."""
     text = str(value)
-    if len(text) > _LONGEST_TEXT:
-        text = f"{text[:_LONGEST_TEXT]}… ({len(text) - _LONGEST_TEXT} more characters)"
+    if len(text) > _MAX_TEXT:
+        text = f"{text[:_MAX_TEXT]}… ({len(text) - _MAX_TEXT} more characters)"
     return redact(text)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    given = [(key, value) for key, value in vars(record).items() if key not in _STANDARD][:_MOST_FIELDS]
+    given = [(key, value) for key, value in vars(record).items() if key not in _STANDARD][:_MAX_FIELDS]
     return {key: REDACTED if is_sensitive(key) else _plain(value) for key, value in given}
 
 
@@ -55,7 +55,7 @@ def _moment(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class _Form(logging.Formatter):
+class _Formatter(logging.Formatter):
     def _story(self, record: logging.LogRecord) -> str:
         """Where an error came from, if the record tells of one."""
         parts = [self.formatException(record.exc_info)] if record.exc_info else []
@@ -63,7 +63,7 @@ class _Form(logging.Formatter):
         return _clean("\n".join(parts)) if parts else ""
 
 
-class JsonForm(_Form):
+class JsonFormatter(_Formatter):
     """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -79,7 +79,7 @@ class JsonForm(_Form):
         return json.dumps(entry, default=str)
 
 
-class TextForm(_Form):
+class TextFormatter(_Formatter):
     """Time, level, place, message and fields; the story of an error follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -95,7 +95,7 @@ def _quoted(value: object) -> str:
     return json.dumps(text, ensure_ascii=False) if not text or " " in text or '"' in text else text
 
 
-class UnbreakableHandler(logging.StreamHandler[TextIO]):
+class SafeStreamHandler(logging.StreamHandler[TextIO]):
     """Writes records, and never raises when they cannot be written."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -122,14 +122,14 @@ class UnbreakableHandler(logging.StreamHandler[TextIO]):
             self.lost += 1
 
 
-def set_up_logs(*, form: str = "text", level: str = "info", stream: TextIO | None = None) -> UnbreakableHandler:
+def set_up_logs(*, form: str = "text", level: str = "info", stream: TextIO | None = None) -> SafeStreamHandler:
     """Make this the only log of the process. The answer tells how many records were lost."""
-    forms: Mapping[str, type[_Form]] = {"json": JsonForm, "text": TextForm}
-    handler = UnbreakableHandler(sys.stderr if stream is None else stream)
+    forms: Mapping[str, type[_Formatter]] = {"json": JsonFormatter, "text": TextFormatter}
+    handler = SafeStreamHandler(sys.stderr if stream is None else stream)
     handler.setFormatter(forms[form]())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for name in _TALKATIVE:
+    for name in _VERBOSE_LIBRARIES:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     return handler

@@ -19,7 +19,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.election.leadership import Election, Leadership
-from stromboli.observability.endpoints import Endpoints, Rendered
+from stromboli.observability.endpoints import Endpoints, MetricsRenderer
 from stromboli.observability.health import Health, Heartbeat
 from stromboli.observability.signals import stopped_by_signal
 
@@ -76,7 +76,7 @@ class Worker(Protocol):
         """Begin nothing more."""
 
 
-class LeaderGauge(Rendered, Protocol):
+class LeaderGauge(MetricsRenderer, Protocol):
     """Metrics that say who leads."""
 
     def set_leader(self, leads: bool) -> None: ...
@@ -130,7 +130,7 @@ class Process(Generic[W]):
 
     async def run(self) -> Ending:
         given = self._given
-        client = self.client(given.connect(), qps=given.api_rate, burst=given.api_burst, may_write=self.is_in_charge)
+        client = self.client(given.connect(), qps=given.api_rate, burst=given.api_burst, may_write=self.is_leader)
         async with client:
             worker = self.make(client)
             with self._served(worker), self._elected(worker), self.signals(worker):
@@ -153,7 +153,7 @@ class Process(Generic[W]):
 
     # -- leadership ---------------------------------------------------------------------------------------------
 
-    def is_in_charge(self) -> bool:
+    def is_leader(self) -> bool:
         """Without an election, always."""
         return self._given.election is None or (self.leadership is not None and self.leadership.is_leading)
 

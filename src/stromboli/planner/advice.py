@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stromboli.planner.explanation import Explanation, ahead_of, explain_job, lines_of
-from stromboli.planner.job_context import situations_of
+from stromboli.planner.job_context import job_contexts
 from stromboli.planner.plan import Plan
 from stromboli.planner.remedies import Remedies, find_remedies
 from stromboli.planner.trials import Trials
@@ -25,7 +25,7 @@ def advise(plan: Plan, trials: Trials, jobs: Sequence[str]) -> list[Advice]:
     """
     advice = {key: Advice(explain_job(plan, key)) for key in jobs}
     waiting = [key for key in jobs if advice[key].explanation.group.waiting]
-    situations = situations_of(plan, trials.objects, waiting, trials.scheduler_names)
+    situations = job_contexts(plan, trials.objects, waiting, trials.scheduler_names)
     lines = lines_of(plan, trials.order_of_jobs()) if waiting else {}
     for key, situation in situations.items():
         advice[key].explanation.ahead = ahead_of(key, lines.get(situation.job.queue, ()))

@@ -8,7 +8,7 @@ from stromboli.planner.advice import Advice
 from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
 from stromboli.planner.domain_searches import search_as_plain
 from stromboli.planner.evictions import account_as_plain, refusals_as_plain
-from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueStanding
+from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueShareReport
 from stromboli.planner.remedies import Remedies
 
 
@@ -48,7 +48,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "meaning": facts.meaning,
         "remedy": facts.remedy.value,
         "advice": facts.advice,
-        "cures": [cure.value for cure in facts.cures],
+        "cures": [cure.value for cure in facts.retry_events],
     }
 
 
@@ -80,7 +80,7 @@ def _refusal(refusal: NodeRefusal) -> dict[str, Any]:
     return plain
 
 
-def _queue(queue: QueueStanding) -> dict[str, Any]:
+def _queue(queue: QueueShareReport) -> dict[str, Any]:
     amounts = {
         amount.resource: {
             "asked": amount.asked,

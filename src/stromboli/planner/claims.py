@@ -8,7 +8,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.claims.claim_allocations import allocation_of
-from stromboli.cluster.objects.claims.resource_claims import ClaimBook
+from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
 from stromboli.core.session.session import Bind
 from stromboli.kube.objects.claims import (
     ClaimConsumer,
@@ -27,7 +27,7 @@ def templates_in(objects: Iterable[kube.KubeObject]) -> Templates:
     return {entry.key: entry for entry in objects if isinstance(entry, ResourceClaimTemplate)}
 
 
-def with_claims(pod: kube.Pod, templates: Templates, book: ClaimBook) -> kube.Pod:
+def with_claims(pod: kube.Pod, templates: Templates, book: ResourceClaims) -> kube.Pod:
     """The pod with the claims that Kubernetes would make for it from templates."""
     told = {entry.name for entry in pod.status.resource_claim_statuses or ()}
     made = []
@@ -55,7 +55,7 @@ def _made(pod: kube.Pod, own_name: str, template: ResourceClaimTemplate) -> Reso
     )
 
 
-def give_devices(bind: Bind, book: ClaimBook) -> None:
+def allocate_devices(bind: Bind, book: ResourceClaims) -> None:
     """Give the claims of a pod what was chosen for them, and note that it uses them."""
     if bind.claims is None:
         return
@@ -72,7 +72,7 @@ def give_devices(bind: Bind, book: ClaimBook) -> None:
         book.apply(_with_status(claim, ResourceClaimStatus(allocation, users)))
 
 
-def release_devices(pod: kube.Pod, book: ClaimBook) -> None:
+def release_devices(pod: kube.Pod, book: ResourceClaims) -> None:
     """A pod is gone: what was made for it goes with it, and claims that nobody else uses give up their devices."""
     for key in book.claims_of(pod.metadata.uid):
         claim = book.claim(key)

@@ -8,18 +8,18 @@ from typing import Any
 from stromboli.core.model.jobs.job import NetworkTopology
 from stromboli.core.model.topology.hypernodes import TOP
 from stromboli.core.topology.domain_search_records import (
-    CLUSTER_IN_WORDS,
+    WHOLE_CLUSTER,
+    DomainSearchRecord,
     Outcome,
-    SearchAccount,
     Verdict,
     outcomes,
     where,
 )
 
-_MOST_NAMES = 4
+_MAX_NAMES = 4
 
 
-def search_as_plain(search: SearchAccount) -> dict[str, Any]:
+def search_as_plain(search: DomainSearchRecord) -> dict[str, Any]:
     taken = search.taken
     return {
         "subGroup": search.sub_job,
@@ -38,7 +38,7 @@ def _mode(topology: NetworkTopology | None) -> str | None:
     return None if topology is None else "hard" if topology.hard else "soft"
 
 
-def _tier(search: SearchAccount) -> int:
+def _tier(search: DomainSearchRecord) -> int:
     tree, taken = search.tree, search.taken
     return tree.tiers[tree.top if taken is None or taken.place is None else taken.place]
 
@@ -54,18 +54,18 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def search_in_lines(search: SearchAccount) -> Iterator[str]:
+def search_in_lines(search: DomainSearchRecord) -> Iterator[str]:
     """Where it ended, and the domains that were not taken: those of one tier with one reason in a line."""
     yield where(search)
     alike: dict[tuple[int, str], list[str]] = {}
     for each in outcomes(search):
         if each.verdict is not Verdict.TAKEN:
-            alike.setdefault((each.tier, each.why), []).append(CLUSTER_IN_WORDS if each.domain == TOP else each.domain)
+            alike.setdefault((each.tier, each.why), []).append(WHOLE_CLUSTER if each.domain == TOP else each.domain)
     yield from (f"  {_names(names)} (tier {tier}): {why}" for (tier, why), names in alike.items())
     for part in search.parts:
         yield from (f"  {line}" for line in search_in_lines(part))
 
 
 def _names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stromboli.core.preemption.report import plain_account
-from stromboli.core.session.decision_records import ClaimRefusal, EvictionAccount, Objection
+from stromboli.core.preemption.report import basic_eviction_record
+from stromboli.core.session.decision_records import EvictionRecord, Objection, PreemptionFailure
 from stromboli.core.session.session import Session
 
 #: So many examples of an objection are given to programs; the count says how many there are.
-_MOST_OBJECTS = 10
+_MAX_OBJECTS = 10
 
 
-def accounts_of(session: Session) -> dict[str, EvictionAccount]:
+def accounts_of(session: Session) -> dict[str, EvictionRecord]:
     """By pod, why each had to go; those of actions that tell nothing by themselves with what is known of any."""
     told = session.accounts.evictions if session.accounts else {}
     evictions = session.decisions.evictions
-    accounts = {each.task.key: told.get(each.task.uid) or plain_account(session, each) for each in evictions}
+    accounts = {each.task.key: told.get(each.task.uid) or basic_eviction_record(session, each) for each in evictions}
     return dict(sorted(accounts.items()))
 
 
-def refusals_of(session: Session) -> dict[str, list[ClaimRefusal]]:
+def refusals_of(session: Session) -> dict[str, list[PreemptionFailure]]:
     """By job, the claims that were refused. A job that got its room by another action was not refused."""
     if session.accounts is None:
         return {}
-    gained = {eviction.claimant for eviction in session.decisions.evictions}
+    gained = {eviction.preemptor for eviction in session.decisions.evictions}
     return {job: told for job, told in sorted(session.accounts.refusals.items()) if job not in gained}
 
 
-def sentence(account: EvictionAccount) -> str:
+def sentence(account: EvictionRecord) -> str:
     """The account in one line: the action, who gets the room, what is freed, and the right to it."""
-    parts = [room_in_words(account), f"frees {frees_in_words(account)}"]
+    parts = [describe_preemptor(account), f"frees {describe_freed(account)}"]
     if account.allowed_by:
-        parts.append(f"allowed by {consents_in_words(account)}")
+        parts.append(f"allowed by {describe_consents(account)}")
     if account.with_gang:
         parts.append("its gang goes whole")
     if account.note:
@@ -41,23 +41,23 @@ def sentence(account: EvictionAccount) -> str:
     return f"{account.action}: {'; '.join(part for part in parts if part)}"
 
 
-def room_in_words(account: EvictionAccount) -> str:
-    if account.claimant_pod:
-        return f"{account.claimant_pod} gets its room on {account.claimant_node}"
-    return f"in favour of {account.claimant}" if account.claimant else ""
+def describe_preemptor(account: EvictionRecord) -> str:
+    if account.preemptor_pod:
+        return f"{account.preemptor_pod} gets its room on {account.preemptor_node}"
+    return f"in favour of {account.preemptor}" if account.preemptor else ""
 
 
-def frees_in_words(account: EvictionAccount) -> str:
+def describe_freed(account: EvictionRecord) -> str:
     return ", ".join(f"{name} {amount}" for name, amount in account.frees.items()) or "nothing"
 
 
-def consents_in_words(account: EvictionAccount) -> str:
+def describe_consents(account: EvictionRecord) -> str:
     """`priority (priority 10 < 100), conformance`: the decisive rule first."""
     ordered = sorted(account.allowed_by, key=lambda consent: not consent.is_decisive)
     return ", ".join(f"{each.plugin} ({each.right})" if each.right else each.plugin for each in ordered)
 
 
-def stays_in_words(account: EvictionAccount) -> str:
+def describe_protected(account: EvictionRecord) -> str:
     """Who could stay on the node, and why other nodes were not chosen."""
     parts = [f"{len(each.objects)} ({each.rule}): {each.objects[0]}: {each.why}" for each in account.spared]
     parts += [f"not on {other.node}: {other.why}" for other in account.considered]
@@ -67,7 +67,7 @@ def stays_in_words(account: EvictionAccount) -> str:
 # -- for programs -------------------------------------------------------------------------------------------------
 
 
-def account_as_plain(account: EvictionAccount) -> dict[str, Any]:
+def account_as_plain(account: EvictionRecord) -> dict[str, Any]:
     return {
         "pod": account.pod,
         "job": account.job,
@@ -75,10 +75,10 @@ def account_as_plain(account: EvictionAccount) -> dict[str, Any]:
         "action": account.action,
         "node": account.node,
         "frees": dict(account.frees),
-        "claimant": account.claimant,
-        "claimantQueue": account.claimant_queue,
-        "claimantPod": account.claimant_pod,
-        "claimantNode": account.claimant_node,
+        "claimant": account.preemptor,
+        "claimantQueue": account.preemptor_queue,
+        "claimantPod": account.preemptor_pod,
+        "claimantNode": account.preemptor_node,
         "allowedBy": [
             {"plugin": each.plugin, "right": each.right, "decisive": each.is_decisive} for each in account.allowed_by
         ],
@@ -89,7 +89,7 @@ def account_as_plain(account: EvictionAccount) -> dict[str, Any]:
     }
 
 
-def refusals_as_plain(refusals: Mapping[str, Sequence[ClaimRefusal]]) -> list[dict[str, Any]]:
+def refusals_as_plain(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> list[dict[str, Any]]:
     return [
         {
             "job": job,
@@ -110,7 +110,7 @@ def _objections(objections: Sequence[Objection]) -> list[dict[str, Any]]:
             "rule": each.rule,
             "why": each.why,
             "count": len(each.objects),
-            "objects": list(each.objects[:_MOST_OBJECTS]),
+            "objects": list(each.objects[:_MAX_OBJECTS]),
         }
         for each in objections
     ]

@@ -12,9 +12,9 @@ from itertools import takewhile
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import CODES, Code, CodeFacts
-from stromboli.core.session.decision_records import ClaimRefusal, EvictionAccount
+from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure
 from stromboli.core.session.session import Session
-from stromboli.core.topology.domain_search_records import SearchAccount
+from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.planner.class_explanation import ClassExplanation, classes_of
 from stromboli.planner.plan import GroupPlan, Plan
 
@@ -46,7 +46,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueStanding:
+class QueueShareReport:
     name: str
     exists: bool
     state: str = ""
@@ -76,21 +76,21 @@ class Explanation:
     priority: int
     findings: list[Finding]
     classes: list[ClassExplanation]
-    queue: QueueStanding
+    queue: QueueShareReport
     ahead: list[Ahead] = field(default_factory=list)
     #: Why its own pods had to go, and why others had to go for it, in all cycles.
-    lost: list[EvictionAccount] = field(default_factory=list)
-    gained: list[EvictionAccount] = field(default_factory=list)
+    lost: list[EvictionRecord] = field(default_factory=list)
+    gained: list[EvictionRecord] = field(default_factory=list)
     #: Why the last cycle made no room for it.
-    refused: list[ClaimRefusal] = field(default_factory=list)
+    refused: list[PreemptionFailure] = field(default_factory=list)
     #: Where it looked for a domain, and what became of each.
-    searches: Sequence[SearchAccount] = ()
+    searches: Sequence[DomainSearchRecord] = ()
 
 
 def explain_job(plan: Plan, key: str) -> Explanation:
     """What the plan knows about a job, waiting or not."""
     if key not in plan.groups:
-        return _explain_gone(plan, key)
+        return _explain_evicted(plan, key)
     session, job = plan.session, plan.session.jobs[key]
     classes = classes_of(session, job)
     return Explanation(
@@ -101,22 +101,22 @@ def explain_job(plan: Plan, key: str) -> Explanation:
         classes=classes,
         queue=_standing(session, job),
         lost=_lost(plan, key),
-        gained=[account for account in plan.accounts if account.claimant == key],
+        gained=[account for account in plan.accounts if account.preemptor == key],
         refused=plan.refusals.get(key, []),
         searches=plan.searches_of(key),
     )
 
 
-def _lost(plan: Plan, key: str) -> list[EvictionAccount]:
+def _lost(plan: Plan, key: str) -> list[EvictionRecord]:
     return [account for account in plan.accounts if account.job == key]
 
 
-def _explain_gone(plan: Plan, key: str) -> Explanation:
+def _explain_evicted(plan: Plan, key: str) -> Explanation:
     """A job of which nothing is left: its group was made for pods that were all evicted."""
     lost = _lost(plan, key)
     queue = lost[0].queue
     group = GroupPlan(phase=EVICTED, queue=queue, min_member=0, ready=0, pods=0, waiting=False)
-    return Explanation(key, group, 0, [], [], QueueStanding(queue, exists=queue in plan.queues), lost=lost)
+    return Explanation(key, group, 0, [], [], QueueShareReport(queue, exists=queue in plan.queues), lost=lost)
 
 
 def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -> list[Finding]:
@@ -131,10 +131,10 @@ def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -
     return [Finding(code, tuple(words)) for code, words in sentences.items()]
 
 
-def _standing(session: Session, job: Job) -> QueueStanding:
+def _standing(session: Session, job: Job) -> QueueShareReport:
     queue, axis = session.queues.get(job.queue), session.axis
     if queue is None:
-        return QueueStanding(job.queue, exists=False)
+        return QueueShareReport(job.queue, exists=False)
     allocated, facts = session.ledger.queues[queue.name].allocated, session.queue_facts(queue)
     capability = dict(queue.capability)
     amounts = tuple(
@@ -149,7 +149,7 @@ def _standing(session: Session, job: Job) -> QueueStanding:
         if asked and axis.names[d] != "pods"
     )
     by_weight, admitted = facts.by_weight if facts else None, job.phase != "Pending"
-    return QueueStanding(queue.name, True, queue.state, queue.weight, by_weight, admitted, amounts)
+    return QueueShareReport(queue.name, True, queue.state, queue.weight, by_weight, admitted, amounts)
 
 
 def lines_of(plan: Plan, order: Mapping[str, int]) -> dict[str, list[Ahead]]:

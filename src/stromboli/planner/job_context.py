@@ -27,7 +27,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class JobContext:
     """A job that waits, as the plan left it."""
 
     goal: Goal
@@ -51,7 +51,7 @@ class Situation:
     axis: ResourceAxis
 
     @property
-    def holds_room(self) -> bool:
+    def holds_capacity(self) -> bool:
         """Whether pods of the job only wait for others to leave."""
         return self.job.pipelined_count > 0
 
@@ -62,7 +62,7 @@ class Situation:
         return len(self.waiting) if self.goal.all_pods else min(missing, len(self.waiting))
 
     @property
-    def goes_by_weight(self) -> bool:
+    def is_by_weight(self) -> bool:
         """Whether the weight of the queue means anything."""
         return self.queue_facts is None or self.queue_facts.by_weight
 
@@ -74,15 +74,15 @@ class Situation:
         return total
 
 
-def situations_of(
+def job_contexts(
     plan: Plan, objects: Sequence[kube.KubeObject], keys: Iterable[str], scheduler_names: Sequence[str]
-) -> dict[str, Situation]:
+) -> dict[str, JobContext]:
     """The situations of some jobs. Reads from the plan's session, so it comes before any trial."""
-    surroundings = _Surroundings(objects, scheduler_names)
-    return {key: _situation(plan, surroundings, key) for key in keys}
+    surroundings = _ObjectIndex(objects, scheduler_names)
+    return {key: _job_context(plan, surroundings, key) for key in keys}
 
 
-class _Surroundings:
+class _ObjectIndex:
     """The objects, by what they are asked for."""
 
     def __init__(self, objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> None:
@@ -97,13 +97,13 @@ class _Surroundings:
                 self.pods.setdefault(key or "", []).append(entry)
 
 
-def _situation(plan: Plan, surroundings: _Surroundings, key: str) -> Situation:
+def _job_context(plan: Plan, surroundings: _ObjectIndex, key: str) -> JobContext:
     session, job = plan.session, plan.session.jobs[key]
     pods = surroundings.pods.get(key, [])
     tasks = {task.key: task for task in job.tasks.values()}
     unplaced = [Member(pod, tasks[pod.key]) for pod in pods if pod.key in tasks and not pod.spec.node_name]
     books = session.ledger.queues.get(job.queue)
-    return Situation(
+    return JobContext(
         goal=Goal(key, all_pods=plan.groups[key].has_started),
         job=job,
         group=surroundings.groups.get(key),

@@ -14,7 +14,7 @@ _STANDARD_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 def oversights(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> list[str]:
     """Sentences about objects that nobody will schedule, or that refer to something that was not given."""
-    return [*_no_nodes(objects), *_pods_of_others(objects, scheduler_names), *_unknown_classes(objects)]
+    return [*_no_nodes(objects), *_foreign_pods(objects, scheduler_names), *_unknown_classes(objects)]
 
 
 def _no_nodes(objects: Sequence[kube.KubeObject]) -> Iterator[str]:
@@ -22,7 +22,7 @@ def _no_nodes(objects: Sequence[kube.KubeObject]) -> Iterator[str]:
         yield "no Node is given, so nothing can be placed; add the nodes to the manifests"
 
 
-def _pods_of_others(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:
+def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:
     """A pod without schedulerName belongs to Kubernetes' own scheduler; whoever plans it here forgot the field."""
     left = Counter(
         entry.spec.scheduler_name or "default-scheduler"
@@ -39,14 +39,14 @@ def _pods_of_others(objects: Sequence[kube.KubeObject], scheduler_names: Sequenc
 
 def _unknown_classes(objects: Sequence[kube.KubeObject]) -> Iterator[str]:
     given = {entry.metadata.name for entry in objects if isinstance(entry, kube.PriorityClass)}
-    named = Counter(name for entry in objects if (name := _class_wanted(entry)) and name not in given)
+    named = Counter(name for entry in objects if (name := _class_to_resolve(entry)) and name not in given)
     for name, count in sorted(named.items()):
         if name not in _STANDARD_CLASSES:
             things, verb = ("1 object", "names") if count == 1 else (f"{count} objects", "name")
             yield f"PriorityClass {name} is not given, but {things} {verb} it: its priority is not known; add it"
 
 
-def _class_wanted(entry: kube.KubeObject) -> str | None:
+def _class_to_resolve(entry: kube.KubeObject) -> str | None:
     """The priority class that must be looked up. A pod from a cluster already carries the number."""
     if isinstance(entry, kube.PodGroup):
         return entry.spec.priority_class_name

@@ -14,12 +14,12 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES
-from stromboli.core.session.decision_records import Accounts, ClaimRefusal, EvictionAccount
+from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, PreemptionFailure
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.core.session.status import Condition
 from stromboli.core.session.waiting_reasons import pod_condition
-from stromboli.core.topology.domain_search_records import SearchAccount
+from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.kube import KubeObject
 from stromboli.planner.evictions import accounts_of, refusals_of, sentence
 from stromboli.planner.virtual_cluster import World
@@ -33,11 +33,11 @@ class CyclePlan:
     binds: dict[str, str] = field(default_factory=dict)
     pipelined: dict[str, str] = field(default_factory=dict)
     #: By pod, why it had to go.
-    accounts: dict[str, EvictionAccount] = field(default_factory=dict)
+    accounts: dict[str, EvictionRecord] = field(default_factory=dict)
     #: By job, why no room was made for it.
-    refusals: dict[str, list[ClaimRefusal]] = field(default_factory=dict)
+    refusals: dict[str, list[PreemptionFailure]] = field(default_factory=dict)
     #: By job, its searches for a domain.
-    searches: dict[str, list[SearchAccount]] = field(default_factory=dict, repr=False)
+    searches: dict[str, list[DomainSearchRecord]] = field(default_factory=dict, repr=False)
     #: By pod, the devices that its claims got with it.
     devices: dict[str, list[str]] = field(default_factory=dict)
 
@@ -99,16 +99,16 @@ class Plan:
         return {pod: reason for cycle in self.cycles for pod, reason in cycle.evictions.items()}
 
     @property
-    def accounts(self) -> list[EvictionAccount]:
+    def accounts(self) -> list[EvictionRecord]:
         """Why pods had to go, in all cycles."""
         return [account for cycle in self.cycles for account in cycle.accounts.values()]
 
     @property
-    def refusals(self) -> dict[str, list[ClaimRefusal]]:
+    def refusals(self) -> dict[str, list[PreemptionFailure]]:
         """The claims that the last cycle refused."""
         return self.cycles[-1].refusals if self.cycles else {}
 
-    def searches_of(self, job: str) -> Sequence[SearchAccount]:
+    def searches_of(self, job: str) -> Sequence[DomainSearchRecord]:
         """Its searches for a domain in the last cycle that had any."""
         return next((cycle.searches[job] for cycle in reversed(self.cycles) if job in cycle.searches), ())
 
@@ -149,7 +149,7 @@ def plan_in(world: World, program: Program, cycles: int = 1) -> Plan:
     """Run the cycles in a world and tell what came out of them."""
     decided: list[CyclePlan] = []
     for _ in range(max(cycles, 1)):
-        session = world.run_cycle(Accounts())
+        session = world.run_cycle(DecisionRecords())
         decided.append(decisions_of(session))
     after = world.snapshot()
     return Plan(
@@ -167,7 +167,7 @@ def decisions_of(session: Session) -> CyclePlan:
     """What a cycle decided, by the names of pods."""
     ledger = session.ledger
     binds = {bind.task.key: bind.node for statement in session.decisions.binds for bind in statement}
-    pipelined = {task.key: ledger.node_name(task) for task in session.waiting_for_room()}
+    pipelined = {task.key: ledger.node_name(task) for task in session.pipelined_tasks()}
     return CyclePlan(
         dict(sorted(binds.items())),
         dict(sorted(pipelined.items())),

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from stromboli.planner.candidates import Candidate, candidates_for
 from stromboli.planner.changes import Change, together
-from stromboli.planner.job_context import Situation
+from stromboli.planner.job_context import JobContext
 from stromboli.planner.trials import Trials
 
-MOST_TRIALS = 60
-_MOST_ALTERNATIVES = 3
+MAX_TRIALS = 60
+_MAX_ALTERNATIVES = 3
 
 
 @dataclass(slots=True)
@@ -37,9 +37,9 @@ class _OutOfTrials(Exception):
     """No more trials can be afforded."""
 
 
-def find_remedies(situation: Situation, trials: Trials, most_trials: int = MOST_TRIALS) -> Remedies:
+def find_remedies(situation: JobContext, trials: Trials, max_trials: int = MAX_TRIALS) -> Remedies:
     """Search within the given number of trials, and within what the trials can afford."""
-    search = _Search(situation, trials, min(most_trials, trials.affordable))
+    search = _Search(situation, trials, min(max_trials, trials.affordable))
     try:
         search.run()
     except _OutOfTrials:
@@ -51,21 +51,21 @@ def find_remedies(situation: Situation, trials: Trials, most_trials: int = MOST_
 
 
 class _Search:
-    def __init__(self, situation: Situation, trials: Trials, most_trials: int) -> None:
-        self._situation = situation
+    def __init__(self, situation: JobContext, trials: Trials, max_trials: int) -> None:
+        self._job_context = situation
         self._trials = trials
-        self._left = most_trials
+        self._left = max_trials
         self.used = 0
         self.remedies = Remedies()
         self.found: list[Change] = []
 
     def run(self) -> None:
-        if self._situation.holds_room and self._works(()):
+        if self._job_context.holds_capacity and self._works(()):
             self.remedies.starts_by_itself = True
             return
-        candidates = list(candidates_for(self._situation))
+        candidates = list(candidates_for(self._job_context))
         for candidate in candidates:
-            if len(self.found) > _MOST_ALTERNATIVES:
+            if len(self.found) > _MAX_ALTERNATIVES:
                 return
             if all(candidate.kind != change.kind for change in self.found):
                 self._try(candidate)
@@ -77,7 +77,7 @@ class _Search:
             raise _OutOfTrials
         self._left -= 1
         self.used += 1
-        return self._trials.reaches(self._situation.goal, together(changes) if changes else None)
+        return self._trials.reaches(self._job_context.goal, together(changes) if changes else None)
 
     def _try(self, candidate: Candidate) -> None:
         if self._works([candidate.make(candidate.sizes)]):
@@ -103,7 +103,7 @@ class _Search:
     # -- several changes at once --------------------------------------------------------------------------------
 
     def _combine(self, candidates: Sequence[Candidate]) -> None:
-        pile = self._pile_up(candidates)
+        pile = self._accumulate(candidates)
         if not pile:
             return
         self._keep(pile)
@@ -114,7 +114,7 @@ class _Search:
                 self._keep(pile)
         self._shrink(pile)
 
-    def _pile_up(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def _accumulate(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """As many candidates as it takes, in their largest size, or none at all."""
         pile: list[Candidate] = []
         edited: set[tuple[object, ...]] = set()

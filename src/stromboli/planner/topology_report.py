@@ -88,9 +88,9 @@ class _Look:
         self._snapshot = snapshot
         self._tree = tree
         layout, books, size = snapshot.layout, snapshot.books, snapshot.layout.resources
-        barred = Belonging.BARRED
+        excluded_nodes = Belonging.EXCLUDED
         takes_pods = snapshot.nodes.where(
-            lambda node: node.ready and not node.unschedulable and node.belonging is not barred
+            lambda node: node.ready and not node.unschedulable and node.belonging is not excluded_nodes
         )
         ours = snapshot.nodes.where(lambda node: node.belonging is Belonging.OURS)
         self._ours = self._tree.sums(ours.astype(np.int64)) if is_sharded else None

@@ -47,7 +47,7 @@ class Trials:
         seed: int = 0,
         scheduler_names: Sequence[str],
         shard: ShardChoice | None = None,
-        most_work: int = 400_000,
+        max_work: int = 400_000,
     ) -> None:
         self.objects = objects
         self.scheduler_names = scheduler_names
@@ -55,7 +55,7 @@ class Trials:
         self._cycles = cycles
         self._seed = seed
         self._shard = shard
-        self._work_left = most_work
+        self._work_left = max_work
         self.count = 0
 
     @property
@@ -77,7 +77,7 @@ class Trials:
             job = session.jobs.get(goal.job)
             if job is None or not (job.is_ready or job.pipelined_count):
                 return False
-            world.realise(session)
+            world.apply_decisions(session)
             reached = goal.is_reached(world)
             if reached or not job.pipelined_count:
                 return reached

@@ -17,12 +17,12 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.values.timestamps import date_of
-from stromboli.core.session.decision_records import Accounts
+from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Bind, Session
 from stromboli.core.session.status import phase_of
-from stromboli.planner.claims import give_devices, release_devices, templates_in, with_claims
-from stromboli.planner.volumes import claims_made_for, fulfil
+from stromboli.planner.claims import allocate_devices, release_devices, templates_in, with_claims
+from stromboli.planner.volumes import ephemeral_claims, fulfil
 
 
 class World:
@@ -73,17 +73,17 @@ class World:
         self._cluster.apply(with_group(pod, group.metadata.name))
 
     def _apply_claims_of(self, pod: kube.Pod) -> None:
-        for claim in claims_made_for(pod):
+        for claim in ephemeral_claims(pod):
             if self._cluster.volumes.claim(claim.key) is None:
                 self._cluster.apply(claim)
 
-    def run_cycle(self, accounts: Accounts | None = None) -> Session:
+    def run_cycle(self, accounts: DecisionRecords | None = None) -> Session:
         """One cycle; what it decides becomes true in this world, and is accounted for where that is wanted."""
         session = self.decide(accounts)
-        self.realise(session)
+        self.apply_decisions(session)
         return session
 
-    def decide(self, accounts: Accounts | None = None) -> Session:
+    def decide(self, accounts: DecisionRecords | None = None) -> Session:
         """One cycle that has not changed anything yet."""
         self._cycle += 1
         name = f"cycle-{self._cycle}"
@@ -91,14 +91,14 @@ class World:
         session.run()
         return session
 
-    def realise(self, session: Session) -> None:
+    def apply_decisions(self, session: Session) -> None:
         """Make true what a cycle decided."""
         for key, status in session.statuses.items():
             self._cluster.set_phase(key, status.phase)
         for statement in session.decisions.binds:
             for bind in statement:
                 self._run(bind)
-        self._cluster.remember(session.aftermath())
+        self._cluster.remember(session.carryover())
         for eviction in session.decisions.evictions:
             self._remove(self._cluster.pod(eviction.task.uid))
         self._release()
@@ -120,7 +120,7 @@ class World:
         pod = self._cluster.pod(bind.task.uid)
         annotations = {**(pod.metadata.annotations or {}), **bind.annotations}
         fulfil(bind, self._cluster.volumes, self._cluster.structure.nodes[bind.node].facts.labels)
-        give_devices(bind, self._cluster.claims)
+        allocate_devices(bind, self._cluster.claims)
         running = msgspec.structs.replace(
             pod,
             metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from stromboli import kube
-from stromboli.cluster.objects.storage.volumes import VolumeBook
+from stromboli.cluster.objects.storage.volumes import PersistentVolumes
 from stromboli.core.session.session import Bind
 from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
 from stromboli.kube.objects.meta import KubeRequirement, ObjectMeta, OwnerReference
@@ -24,7 +24,7 @@ from stromboli.kube.objects.storage import (
 )
 
 
-def claims_made_for(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
+def ephemeral_claims(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
     """The claims of volumes that live as long as the pod, as Kubernetes makes them."""
     metadata = pod.metadata
     for volume in pod.spec.volumes or ():
@@ -42,7 +42,7 @@ def claims_made_for(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
         )
 
 
-def fulfil(bind: Bind, book: VolumeBook, labels: Mapping[str, str]) -> None:
+def fulfil(bind: Bind, book: PersistentVolumes, labels: Mapping[str, str]) -> None:
     """Give the claims of a pod what was chosen for them on its node."""
     for choice in bind.volumes.choices if bind.volumes else ():
         claim = book.claim(f"{bind.task.namespace}/{choice.claim}")
@@ -67,7 +67,9 @@ def _bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Persistent
     return msgspec.structs.replace(claim, spec=spec, status=status)
 
 
-def _made(claim: PersistentVolumeClaim, node: str, book: VolumeBook, labels: Mapping[str, str]) -> PersistentVolume:
+def _made(
+    claim: PersistentVolumeClaim, node: str, book: PersistentVolumes, labels: Mapping[str, str]
+) -> PersistentVolume:
     """A volume that is reached from wherever its driver says that the node is; from everywhere, if it says nothing."""
     storage_class, name = book.storage_class(claim), f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
     driver = storage_class.provisioner if storage_class is not None else None

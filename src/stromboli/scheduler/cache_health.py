@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 WINDOW = 600.0
 
 
-class Untrustworthy(RuntimeError):
+class CacheUnrecoverable(RuntimeError):
     """The books were wrong, were made anew, and are wrong again. It is better to stop than to go on."""
 
 
-class Confidence:
+class CacheHealth:
     """`distrust` is called when the books are found wrong, to dump the state and to make the books anew."""
 
     def __init__(self, distrust: Callable[[Sequence[str]], None], clock: Callable[[], float]) -> None:
-        self._distrust = distrust
+        self._rebuild_cache = distrust
         self._clock = clock
         self._last: float | None = None
         #: How often the books were found wrong.
@@ -25,10 +25,10 @@ class Confidence:
     def lose(self, findings: Sequence[str]) -> None:
         """The books are wrong. Raises Untrustworthy if they were so a short while ago."""
         self.losses += 1
-        self._distrust(findings)
+        self._rebuild_cache(findings)
         now = self._clock()
         if self._last is not None and now - self._last < WINDOW:
-            raise Untrustworthy(
+            raise CacheUnrecoverable(
                 f"the books are wrong again, {now - self._last:.0f} s after they were made anew: {findings[0]}"
             )
         self._last = now

@@ -19,12 +19,12 @@ from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Job
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Bind, Session
 from stromboli.observability.metrics.cycles import CycleSeconds
-from stromboli.observability.metrics.scheduler import Metrics
-from stromboli.scheduler.bind_tracker import Outcomes
-from stromboli.scheduler.reporting.reporter import Reporting
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
+from stromboli.scheduler.bind_tracker import BindTracker
+from stromboli.scheduler.reporting.reporter import StatusReporter
 
 
-class Binders(Protocol):
+class PlacementExecutor(Protocol):
     """Those who see to it that pods are bound: themselves, or by asking a binder."""
 
     #: Members that are being made ready.
@@ -54,15 +54,15 @@ class CycleResult:
     seconds: float
 
 
-class Cycles:
+class CycleRunner:
     def __init__(
         self,
         cluster: Cluster,
-        outcomes: Outcomes,
-        binders: Binders,
+        outcomes: BindTracker,
+        binders: PlacementExecutor,
         evictors: EvictWorkers,
-        reporting: Reporting,
-        metrics: Metrics,
+        reporting: StatusReporter,
+        metrics: SchedulerMetrics,
         *,
         seed: int,
         epoch: Callable[[], int],
@@ -94,7 +94,7 @@ class Cycles:
         decided = time.perf_counter()
         binds = self._bind(session, name)
         evictions = self._evict(session)
-        self._cluster.remember(session.aftermath())
+        self._cluster.remember(session.carryover())
         self._reporting.report(session)
         handed_out = time.perf_counter()
         spent = CycleSeconds(taken - began, opened - taken, handed_out - decided, handed_out - began)
@@ -131,32 +131,32 @@ class Cycles:
         Where roles or sub-jobs have minimums of their own, who is missing matters as well as how many: until the job is
         whole, all must come.
         """
-        if (job.spec.min_task_member or job.spec.policies) and not self._cluster.is_whole(job.key):
+        if (job.spec.min_task_member or job.spec.policies) and not self._cluster.has_minimum_placed(job.key):
             return before + members
         return job.min_available - job.counts[PENDING_BEST_EFFORT]
 
     def _evict(self, session: Session) -> int:
         orders = [
-            EvictOrder(task.uid, task.namespace, task.name, task.job, eviction.reason, eviction.claimant)
+            EvictOrder(task.uid, task.namespace, task.name, task.job, eviction.reason, eviction.preemptor)
             for eviction in session.decisions.evictions
             for task in (eviction.task,)
         ]
-        begun = [order for order in orders if self._outcomes.begin_eviction(order)]
+        begun = [order for order in orders if self._outcomes.start_eviction(order)]
         for order in begun:
             self._evictors.submit(order)
         self._reporting.report_evictions(begun)
-        self._tell_claimants(session, begun)
+        self._report_preemptors(session, begun)
         return len(begun)
 
-    def _tell_claimants(self, session: Session, begun: Sequence[EvictOrder]) -> None:
+    def _report_preemptors(self, session: Session, begun: Sequence[EvictOrder]) -> None:
         """Tell every pod that gets a room by evictions who goes for it."""
         nodes = {each.task.uid: session.ledger.node_name(each.task) for each in session.decisions.evictions}
         victims: dict[tuple[str, str], list[EvictOrder]] = {}
         for order in begun:
-            victims.setdefault((order.claimant, nodes[order.uid]), []).append(order)
-        for task in session.waiting_for_room() if victims else ():
+            victims.setdefault((order.preemptor, nodes[order.uid]), []).append(order)
+        for task in session.pipelined_tasks() if victims else ():
             node = session.ledger.node_name(task)
-            self._outcomes.gets_room(task.uid, node, victims.get((task.job, node), ()))
+            self._outcomes.nominated(task.uid, node, victims.get((task.job, node), ()))
 
 
 def _tasks_by_job(session: Session) -> Counter[str]:

@@ -31,7 +31,7 @@ from stromboli.scheduler.loop import Scheduler
 log = logging.getLogger("stromboli.dump")
 
 
-class Dumping:
+class DumpWriter:
     def __init__(self, scheduler: Scheduler, client: Client, *, wall_clock: Callable[[], float] = time.time) -> None:
         self._scheduler = scheduler
         self._client = client

@@ -15,7 +15,7 @@ from typing import Protocol
 log = logging.getLogger("stromboli.scheduler")
 
 
-class Mandate(Protocol):
+class LeaseView(Protocol):
     """What is known of our leadership."""
 
     @property
@@ -32,16 +32,16 @@ class Mandate(Protocol):
         """Ask it again, at once."""
 
 
-class Succession:
+class FencingCheck:
     """Whether we may write, as far as anybody can know."""
 
-    def __init__(self, mandate: Mandate, clock: Callable[[], float]) -> None:
+    def __init__(self, mandate: LeaseView, clock: Callable[[], float]) -> None:
         self._mandate = mandate
         self._clock = clock
         self._newest = -1
         self._doubted_at = float("-inf")
 
-    def is_in_charge(self) -> bool:
+    def is_leader(self) -> bool:
         return self._mandate.is_leading and self._mandate.renewed_at > self._doubted_at
 
     def saw(self, term: int) -> None:

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stromboli.core.config.configuration import ConfigurationError, default_configuration, parse_configuration
-from stromboli.core.config.external_services import Outside
+from stromboli.core.config.external_services import ExternalServices
 from stromboli.core.config.plugin import PluginFailure
 from stromboli.core.config.registry import Registry
 from stromboli.core.config.yaml_lines import MAXIMUM_BYTES
 from stromboli.core.session.program import Program
 
 
-class UnusablePolicy(ValueError):
+class PolicyError(ValueError):
     """There is no policy to begin with; the message says why."""
 
 
@@ -31,7 +31,7 @@ class Policy:
         path: str = "",
         *,
         default: bool = True,
-        outside: Outside | None = None,
+        outside: ExternalServices | None = None,
         told: Callable[[str], None] = lambda problem: None,
     ) -> None:
         self.registry = registry
@@ -47,14 +47,14 @@ class Policy:
         self._outside = outside
         self.program = Program(default_configuration(registry), registry, outside)
         if path and not self.reload() and not default:
-            raise UnusablePolicy(self.problem)
+            raise PolicyError(self.problem)
 
     def close(self) -> None:
         """Let go of services outside."""
         if self._outside is not None:
             self._outside.close()
 
-    def read_again(self) -> None:
+    def force_reload(self) -> None:
         """Have the file read next time even if it looks the same."""
         self._seen = ()
 

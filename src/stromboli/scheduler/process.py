@@ -10,21 +10,21 @@ from dataclasses import dataclass
 
 from stromboli.kube.client.client import Client
 from stromboli.kube.election.leadership import Leadership
-from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.observability.process import Process, ProcessSettings
 from stromboli.observability.signals import heard
-from stromboli.scheduler.dumps import Dumping
-from stromboli.scheduler.fencing import Succession
+from stromboli.scheduler.dumps import DumpWriter
+from stromboli.scheduler.fencing import FencingCheck
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Settings(ProcessSettings):
+class SchedulerSettings(ProcessSettings):
     """What a process needs to know besides the behaviour of its scheduler."""
 
-    policy: Callable[[Metrics], Policy]
+    policy: Callable[[SchedulerMetrics], Policy]
     options: Options
 
 
@@ -33,12 +33,12 @@ class SchedulerProcess(Process[Scheduler]):
 
     name = "scheduler"
 
-    def __init__(self, settings: Settings) -> None:
-        self.metrics = Metrics()
+    def __init__(self, settings: SchedulerSettings) -> None:
+        self.metrics = SchedulerMetrics()
         super().__init__(settings, self.metrics)
         self.policy = settings.policy(self.metrics)
         self._options = settings.options
-        self._succession: Succession | None = None
+        self._succession: FencingCheck | None = None
 
     def make(self, client: Client) -> Scheduler:
         return Scheduler(
@@ -46,20 +46,20 @@ class SchedulerProcess(Process[Scheduler]):
             self.policy,
             self._options,
             metrics=self.metrics,
-            is_in_charge=self.is_in_charge,
+            is_leader=self.is_leader,
             epoch=self.epoch,
         )
 
     def close(self) -> None:
         self.policy.close()
 
-    def is_in_charge(self) -> bool:
+    def is_leader(self) -> bool:
         """Without an election, always."""
-        return self._succession is None or self._succession.is_in_charge()
+        return self._succession is None or self._succession.is_leader()
 
     def elects(self, worker: Scheduler, leadership: Leadership) -> None:
-        self._succession = Succession(leadership, time.monotonic)
-        worker.saw_term = self._succession.saw
+        self._succession = FencingCheck(leadership, time.monotonic)
+        worker.observe_term = self._succession.saw
 
     def checks(self, worker: Scheduler) -> None:
         if worker.shard is not None:
@@ -77,13 +77,13 @@ class SchedulerProcess(Process[Scheduler]):
 
     def signals(self, worker: Scheduler) -> contextlib.AbstractContextManager[None]:
         """Stop, read the policy again, dump, dump and compare."""
-        dumping = Dumping(worker, worker.client)
+        dumping = DumpWriter(worker, worker.client)
         worker.dump = dumping.dump
         return heard(
             {
                 signal.SIGTERM: worker.stop,
                 signal.SIGINT: worker.stop,
-                signal.SIGHUP: worker.read_policy_again,
+                signal.SIGHUP: worker.reload_policy,
                 signal.SIGUSR1: dumping.dump,
                 signal.SIGUSR2: dumping.start_comparison,
             }

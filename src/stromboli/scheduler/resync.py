@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from stromboli import kube
 from stromboli.binding.draining import drained
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.work.workers import side_by_side
+from stromboli.kube.work.workers import run_workers
 
 #: Told the pod as it is now, or None when it (this very one) is gone.
-Learned = Callable[[kube.Pod | None], None]
+PodLookupCallback = Callable[[kube.Pod | None], None]
 
 
 @dataclass(slots=True)
@@ -29,20 +29,20 @@ class _Question:
 class Resync:
     """Asks again and again, with growing pauses, until it knows. Counts how often it asked."""
 
-    def __init__(self, client: Client, *, workers: int = 4, patience: Patience | None = None) -> None:
+    def __init__(self, client: Client, *, workers: int = 4, patience: RetryPolicy | None = None) -> None:
         self._client = client
         self._workers = workers
-        self._patience = patience or Patience(shortest=0.2, longest=30.0)
+        self._patience = patience or RetryPolicy(shortest=0.2, longest=30.0)
         self._questions: asyncio.Queue[_Question] = asyncio.Queue()
         #: By uid, those who want to know.
-        self._open: dict[str, list[Learned]] = {}
+        self._open: dict[str, list[PodLookupCallback]] = {}
         self.asked = 0
 
     @property
     def waiting(self) -> int:
         return len(self._open)
 
-    def ask(self, namespace: str, name: str, uid: str, learned: Learned) -> None:
+    def ask(self, namespace: str, name: str, uid: str, learned: PodLookupCallback) -> None:
         """Find out about a pod. It is asked about once at a time, for all who want to know."""
         waiting = self._open.setdefault(uid, [])
         waiting.append(learned)
@@ -55,27 +55,27 @@ class Resync:
 
     async def run(self) -> None:
         """Ask until cancelled."""
-        await side_by_side(self._workers, self._worker)
+        await run_workers(self._workers, self._worker)
 
     async def _worker(self) -> None:
         while True:
             question = await self._questions.get()
-            await self._find_out(question)
+            await self._look_up(question)
 
-    async def _find_out(self, question: _Question) -> None:
+    async def _look_up(self, question: _Question) -> None:
         self.asked += 1
         try:
             pod: kube.Pod | None = await self._client.get(PODS, question.name, namespace=question.namespace)
         except RequestFailed as error:
             if not (isinstance(error, ApiError) and error.is_missing):
-                self._ask_later(question, error)
+                self._retry_later(question, error)
                 return
             pod = None
         found = pod if pod is not None and pod.metadata.uid == question.uid else None
         for learned in self._open.pop(question.uid):
             learned(found)
 
-    def _ask_later(self, question: _Question, error: RequestFailed) -> None:
+    def _retry_later(self, question: _Question, error: RequestFailed) -> None:
         pause = self._patience.pause(min(question.attempt, 8), error)
         question.attempt += 1
         asyncio.get_running_loop().call_later(pause, self._questions.put_nowait, question)

@@ -15,7 +15,7 @@ from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.scheduler.policy import Policy
 from stromboli.scheduler.reporting.announcer import reference
-from stromboli.scheduler.watches import Feed
+from stromboli.scheduler.watches import Watches
 
 #: The plugin whose arguments say how.
 PLUGIN = "gpusharing"
@@ -27,15 +27,15 @@ class SharedGpus:
         client: Client,
         mirror: Mirror,
         policy: Policy,
-        feed: Feed,
+        feed: Watches,
         recorder: EventRecorder,
         obstacle: Callable[[BindOrder], str],
-        is_in_charge: Callable[[], bool],
+        is_leader: Callable[[], bool],
     ) -> None:
         self._policy = policy
         self._feed = feed
         self._recorder = recorder
-        self.step = GpuSharingStep(client, mirror.get, self._options, obstacle, self._tell, is_in_charge)
+        self.step = GpuSharingStep(client, mirror.get, self._options, obstacle, self._tell, is_leader)
         self.heard = self.step.reservations.heard
 
     def _options(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 
-class Alarm:
+class CycleTrigger:
     """Rings when something that matters has happened and nothing has followed for a moment, or when time is up.
 
     Many events in a row are one reason for a cycle, but they cannot put it off for longer than `patience`. After a rest

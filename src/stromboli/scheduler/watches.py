@@ -11,13 +11,13 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.reflector import Reflector
-from stromboli.kube.watch.watch_log import WatchLog, by_problem
+from stromboli.kube.watch.watch_log import WatchLog, group_by_problem
 
 #: So many problems are told at once; whoever has cured them sees the others.
-MOST_PROBLEMS = 4
+MAX_PROBLEMS = 4
 
 
-class Feed:
+class Watches:
     """Keeps the mirror true. Kinds that a server need not have are waited for only until it has said so."""
 
     def __init__(self, client: Client, mirror: Mirror, config_maps: Iterable[str] = ()) -> None:
@@ -31,9 +31,9 @@ class Feed:
         self._config_maps: set[str] = set()
         #: While the watches run.
         self._group: asyncio.TaskGroup | None = None
-        self.follow_config_maps(config_maps)
+        self.watch_config_maps(config_maps)
 
-    def follow_config_maps(self, keys: Iterable[str]) -> None:
+    def watch_config_maps(self, keys: Iterable[str]) -> None:
         """Watch these ConfigMaps as well, each `namespace/name`, and no others. Who is followed once stays so."""
         for key in sorted(set(keys) - self._config_maps):
             self._config_maps.add(key)
@@ -51,7 +51,7 @@ class Feed:
         self.required.append(reflector)
         self.reflectors.append(reflector)
 
-    def rest_upon(self, resource: Resource[Any]) -> None:
+    def require(self, resource: Resource[Any]) -> None:
         """Decisions rest on this kind as well: without news of it there are none."""
         self.required += [reflector for reflector in self.reflectors if reflector.resource is resource]
 
@@ -70,18 +70,18 @@ class Feed:
         return all(reflector.synced.is_set() for reflector in self.reflectors)
 
     @property
-    def is_trustworthy(self) -> bool:
+    def is_up_to_date(self) -> bool:
         """Whether what decisions rest upon is up to date, as far as anybody can know."""
         return self.is_synced and not any(reflector.problem for reflector in self.required)
 
     def problem(self) -> str | None:
         """What keeps the cache from being up to date, in words."""
         missing = [reflector.resource.name for reflector in self.reflectors if not reflector.synced.is_set()]
-        problems = by_problem(self.required)
+        problems = group_by_problem(self.required)
         if missing:
             problems.insert(0, f"not listed yet: {', '.join(missing)}")
-        if len(problems) > MOST_PROBLEMS:
-            problems[MOST_PROBLEMS:] = [f"and {len(problems) - MOST_PROBLEMS} more"]
+        if len(problems) > MAX_PROBLEMS:
+            problems[MAX_PROBLEMS:] = [f"and {len(problems) - MAX_PROBLEMS} more"]
         return "; ".join(problems) or None
 
     def tell(self) -> None:

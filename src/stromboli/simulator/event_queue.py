@@ -29,12 +29,12 @@ class Wake:
     """Nothing happens, but the scheduler looks again."""
 
 
-Happening = Arrival | Ending | Wake
+SimulationEvent = Arrival | Ending | Wake
 
 
-class Agenda:
+class EventQueue:
     def __init__(self) -> None:
-        self._line: list[tuple[float, int, Happening]] = []
+        self._line: list[tuple[float, int, SimulationEvent]] = []
         self._number = count()
         #: How many of them are more than a look.
         self.events = 0
@@ -42,7 +42,7 @@ class Agenda:
     def __bool__(self) -> bool:
         return bool(self._line)
 
-    def note(self, moment: float, happening: Happening) -> None:
+    def note(self, moment: float, happening: SimulationEvent) -> None:
         self.events += not isinstance(happening, Wake)
         heapq.heappush(self._line, (moment, next(self._number), happening))
 
@@ -50,7 +50,7 @@ class Agenda:
     def next_moment(self) -> float:
         return self._line[0][0]
 
-    def take(self) -> list[Happening]:
+    def take(self) -> list[SimulationEvent]:
         """Everything that happens at the next moment."""
         moment, taken = self.next_moment, []
         while self._line and self._line[0][0] == moment:

@@ -17,7 +17,7 @@ from stromboli.simulator.virtual_cluster import Gone, Start
 
 
 @dataclass(slots=True)
-class JobStory:
+class JobTimeline:
     """Times are seconds since the epoch; None for what has not happened."""
 
     key: str
@@ -41,7 +41,7 @@ class JobStory:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class TimelineEntry:
     """A line of the timeline."""
 
     moment: float
@@ -64,8 +64,8 @@ class Usage:
 class Measurements:
     start: float
     end: float = 0.0
-    jobs: dict[str, JobStory] = field(default_factory=dict)
-    timeline: list[Happened] = field(default_factory=list)
+    jobs: dict[str, JobTimeline] = field(default_factory=dict)
+    timeline: list[TimelineEntry] = field(default_factory=list)
     usage: list[Usage] = field(default_factory=list)
     cycles: int = 0
 
@@ -73,16 +73,16 @@ class Measurements:
 
     def arrive(self, now: float, jobs: Sequence[str], cluster: Cluster) -> None:
         """Pods of these jobs, one entry per pod, have come."""
-        known = cluster.derived().jobs
+        known = cluster.cluster_state().jobs
         for key, pods in Counter(jobs).items():
             job = known.get(key)
             if job is None:
                 continue
             story = self.jobs.get(key)
             if story is None:
-                story = self.jobs[key] = JobStory(key, job.queue, job.min_available, now)
+                story = self.jobs[key] = JobTimeline(key, job.queue, job.min_available, now)
             story.pods += pods
-            self.timeline.append(Happened(now, "arrives", key, pods))
+            self.timeline.append(TimelineEntry(now, "arrives", key, pods))
 
     def decided(self, now: float, session: Session, started: Sequence[Start], gone: Sequence[Gone]) -> None:
         """What a cycle decided has come true."""
@@ -90,7 +90,7 @@ class Measurements:
         for key, reservation in session.decisions.reservations.items():
             if key in self.jobs and self.jobs[key].promised is None:
                 self.jobs[key].promised = reservation.start
-                self.timeline.append(Happened(reservation.start, "is promised", key))
+                self.timeline.append(TimelineEntry(reservation.start, "is promised", key))
         for key, pods in Counter(start.job for start in started).items():
             self._start(now, key, pods)
         for each in gone:
@@ -103,15 +103,15 @@ class Measurements:
         story.running += pods
         first = story.started is None and story.running >= story.minimum
         story.started = now if first else story.started
-        self.timeline.append(Happened(now, "starts" if first else "grows", key, pods))
+        self.timeline.append(TimelineEntry(now, "starts" if first else "grows", key, pods))
 
     def _evict(self, now: float, gone: Gone) -> None:
         story = self.jobs.get(gone.job)
         if story is not None:
             story.running -= 1
             story.evictions += 1
-            story.lost += not gone.is_made_anew
-            self.timeline.append(Happened(now, "is evicted", gone.job, 1))
+            story.lost += not gone.is_recreated
+            self.timeline.append(TimelineEntry(now, "is evicted", gone.job, 1))
 
     def finish(self, now: float, gone: Gone) -> None:
         story = self.jobs.get(gone.job)
@@ -120,18 +120,18 @@ class Measurements:
         story.running -= 1
         if gone.is_last:
             story.ended = now
-            self.timeline.append(Happened(now, "ends", gone.job, story.pods))
+            self.timeline.append(TimelineEntry(now, "ends", gone.job, story.pods))
 
     # -- use ----------------------------------------------------------------------------------------------------
 
     def look(self, now: float, cluster: Cluster) -> None:
         """Note what is in use from now on."""
-        derived = cluster.derived()
-        layout, names = derived.layout, cluster.axis.names
+        cluster_state = cluster.cluster_state()
+        layout, names = cluster_state.layout, cluster.axis.names
         size = layout.resources
-        used = derived.books[layout.used : layout.used + size].sum(axis=1).tolist()
-        capacity = derived.books[layout.allocatable :].sum(axis=1).tolist()
-        shares = {name: _named(names, books.allocated) for name, books in derived.sums.books.items()}
+        used = cluster_state.books[layout.used : layout.used + size].sum(axis=1).tolist()
+        capacity = cluster_state.books[layout.allocatable :].sum(axis=1).tolist()
+        shares = {name: _named(names, books.allocated) for name, books in cluster_state.sums.books.items()}
         queues = {name: share for name, share in shares.items() if share and name != ROOT}
         seen = Usage(now, _named(names, used), _named(names, capacity), queues)
         if self.usage and self.usage[-1].moment == now:

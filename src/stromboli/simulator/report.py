@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
-from stromboli.simulator.measurements import Happened, JobStory, Measurements
+from stromboli.simulator.measurements import JobTimeline, Measurements, TimelineEntry
 
 #: Into so many parts the time is divided for what was in use when.
 PARTS = 24
@@ -28,7 +28,7 @@ class Waits:
         return {"jobs": self.jobs, "mean": self.mean, "median": self.median, "p95": self.p95, "max": self.longest}
 
 
-def waits_of(stories: Iterable[JobStory]) -> Waits:
+def waits_of(stories: Iterable[JobTimeline]) -> Waits:
     waited = sorted(story.waited for story in stories if story.waited is not None)
     if not waited:
         return Waits(0, 0.0, 0.0, 0.0, 0.0)
@@ -41,8 +41,8 @@ def _rank(ordered: Sequence[float], part: float) -> float:
     return ordered[max(ceil(part * len(ordered)), 1) - 1]
 
 
-def by_queue(stories: Iterable[JobStory]) -> dict[str, list[JobStory]]:
-    grouped: dict[str, list[JobStory]] = {}
+def by_queue(stories: Iterable[JobTimeline]) -> dict[str, list[JobTimeline]]:
+    grouped: dict[str, list[JobTimeline]] = {}
     for story in stories:
         grouped.setdefault(story.queue, []).append(story)
     return dict(sorted(grouped.items()))
@@ -68,12 +68,12 @@ def report_of(
     }
 
 
-def in_order(timeline: Iterable[Happened]) -> list[Happened]:
+def in_order(timeline: Iterable[TimelineEntry]) -> list[TimelineEntry]:
     """By time; what happens at the same time as it was noted."""
     return sorted(timeline, key=lambda happened: happened.moment)
 
 
-def _queues(stories: Sequence[JobStory], shares: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+def _queues(stories: Sequence[JobTimeline], shares: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     grouped = by_queue(stories)
     return {
         name: {
@@ -85,7 +85,7 @@ def _queues(stories: Sequence[JobStory], shares: Mapping[str, Mapping[str, float
     }
 
 
-def _job(story: JobStory, why: Callable[[str], Sequence[str]]) -> dict[str, Any]:
+def _job(story: JobTimeline, why: Callable[[str], Sequence[str]]) -> dict[str, Any]:
     return {
         "queue": story.queue,
         "minMember": story.minimum,
@@ -101,7 +101,7 @@ def _job(story: JobStory, why: Callable[[str], Sequence[str]]) -> dict[str, Any]
     }
 
 
-def _line(happened: Happened) -> dict[str, Any]:
+def _line(happened: TimelineEntry) -> dict[str, Any]:
     return {"time": moment(happened.moment), "what": happened.what, "job": happened.job, "pods": happened.pods}
 
 

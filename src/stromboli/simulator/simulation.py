@@ -10,7 +10,7 @@ from stromboli.cluster.state.cluster import SCHEDULER_NAMES
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.simulator.event_queue import Agenda, Arrival, Ending, Happening, Wake
+from stromboli.simulator.event_queue import Arrival, Ending, EventQueue, SimulationEvent, Wake
 from stromboli.simulator.measurements import Measurements
 from stromboli.simulator.virtual_cluster import Start, VirtualCluster
 from stromboli.simulator.workload import Workload
@@ -44,7 +44,7 @@ class Simulation:
         shard: ShardChoice | None = None,
     ) -> None:
         self._pace = pace or Pace()
-        self._agenda = Agenda()
+        self._agenda = EventQueue()
         self.world = VirtualCluster(
             program, scheduler_names=scheduler_names, seed=seed, now=workload.start, shard=shard
         )
@@ -67,13 +67,13 @@ class Simulation:
                 self._happen(happening)
             world.report()
             self.measurements.look(world.now, world.cluster)
-            if world.somebody_waits:
+            if world.has_pending_jobs:
                 self._cycle(until)
             progress(world.now, agenda.events)
         self.measurements.end = until if agenda else world.now
         return self.measurements
 
-    def _happen(self, happening: Happening) -> None:
+    def _happen(self, happening: SimulationEvent) -> None:
         world = self.world
         if isinstance(happening, Arrival):
             running, waiting = world.create(happening.objects)
@@ -93,7 +93,7 @@ class Simulation:
     def _cycle(self, until: float) -> None:
         world = self.world
         session = world.decide()
-        started, gone = world.realise(session)
+        started, gone = world.apply_decisions(session)
         self.measurements.decided(world.now, session, started, gone)
         self._note_ends(started)
         world.report()
@@ -106,7 +106,7 @@ class Simulation:
         """Come back soon after a decision, and some time when policies may have changed their minds."""
         if decided:
             self._agenda.note(self.world.now + self._pace.again, Wake())
-        elif self.world.somebody_waits and (self._agenda.events or until < inf):
+        elif self.world.has_pending_jobs and (self._agenda.events or until < inf):
             next_look = self.world.now + self._pace.idle
             if not self._agenda or next_look < self._agenda.next_moment:
                 self._agenda.note(next_look, Wake())

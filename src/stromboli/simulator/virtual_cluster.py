@@ -28,7 +28,7 @@ from stromboli.core.session.session import Bind, Session
 from stromboli.kube.objects.kinds import KINDS
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.local.api_server.store import DELETED, Collection, Object, Store, StoreEntry
-from stromboli.simulator.workload import arrival_told
+from stromboli.simulator.workload import arrival_annotation
 
 T = TypeVar("T", bound=TopLevel)
 
@@ -54,7 +54,7 @@ class Gone:
     #: Whether its job is over, with it.
     is_last: bool = False
     #: Whether another one like it has come.
-    is_made_anew: bool = False
+    is_recreated: bool = False
 
 
 class VirtualCluster:
@@ -128,7 +128,7 @@ class VirtualCluster:
         if not isinstance(entry, kube.Pod | kube.PodGroup) or (isinstance(entry, kube.Pod) and entry.spec.node_name):
             return entry
         told = seconds_of(entry.metadata.creation_timestamp)
-        created = told if told and told <= self.now and arrival_told(entry) is None else self.now
+        created = told if told and told <= self.now and arrival_annotation(entry) is None else self.now
         metadata = msgspec.structs.replace(entry.metadata, creation_timestamp=_stamp(created))
         return msgspec.structs.replace(entry, metadata=metadata)
 
@@ -176,8 +176,8 @@ class VirtualCluster:
     # -- cycles -------------------------------------------------------------------------------------------------
 
     @property
-    def somebody_waits(self) -> bool:
-        return bool(self.cluster.derived().waiting)
+    def has_pending_jobs(self) -> bool:
+        return bool(self.cluster.cluster_state().waiting)
 
     def decide(self) -> Session:
         """One cycle over the cluster as it stands. Nothing has changed yet."""
@@ -186,11 +186,11 @@ class VirtualCluster:
         session.run()
         return session
 
-    def realise(self, session: Session) -> tuple[list[Start], list[Gone]]:
+    def apply_decisions(self, session: Session) -> tuple[list[Start], list[Gone]]:
         """Make true what a cycle decided: who starts, and who is gone."""
         for key, status in session.statuses.items():
             self._set_phase(key, status.phase)
-        self.cluster.remember(session.aftermath())
+        self.cluster.remember(session.carryover())
         started = [self._bind(bind) for statement in session.decisions.binds for bind in statement]
         return started, [self._evict(eviction.task.uid) for eviction in session.decisions.evictions]
 
@@ -259,7 +259,7 @@ class VirtualCluster:
         self._store.remove(self._collections[kube.Pod], known)
         if controlling_owner(pod) is not None:
             self._put_pod(_like(msgspec.json.decode(before.raw, type=kube.Pod), self.now))
-            return Gone(uid, job, is_made_anew=True)
+            return Gone(uid, job, is_recreated=True)
         self._present[job] -= 1
         return Gone(uid, job, is_last=not (self._present[job] or self._awaited[job]))
 

@@ -39,7 +39,7 @@ def workload_of(objects: Iterable[kube.KubeObject], start: float | None = None) 
     given = [entry for entry in objects if not (isinstance(entry, kube.Pod) and entry.status.phase in _FINISHED)]
     waiting = [entry for entry in given if _waits(entry)]
     if start is None:
-        created = (seconds_of(entry.metadata.creation_timestamp) for entry in waiting if not arrival_told(entry))
+        created = (seconds_of(entry.metadata.creation_timestamp) for entry in waiting if not arrival_annotation(entry))
         start = min(filter(None, created), default=BEGINNING)
     workload = Workload(start)
     moments = {id(entry): _moment(entry, workload) for entry in given}
@@ -64,14 +64,14 @@ def _waits(entry: kube.KubeObject) -> bool:
     return isinstance(entry, kube.PodGroup | native.NativePodGroup)
 
 
-def arrival_told(entry: kube.KubeObject) -> str | None:
+def arrival_annotation(entry: kube.KubeObject) -> str | None:
     """How long after the beginning an object arrives, in its own words."""
     return (entry.metadata.annotations or {}).get(ARRIVES_AFTER)
 
 
 def _moment(entry: kube.KubeObject, workload: Workload) -> float | None:
     """When an object arrives; None when it does not say."""
-    told = arrival_told(entry)
+    told = arrival_annotation(entry)
     if told is not None:
         try:
             return workload.start + parse_duration(told)

@@ -15,7 +15,7 @@ from stromboli.kube.objects.claims import PROTECTION, AllocatedDevice, ResourceC
 from testbed.plane import REQUESTER, ControlPlane
 from tests.e2e.binding.test_binder_crashes import Place, dies
 from tests.e2e.environment.processes import ground
-from tests.testing.manifests.resource_claims import claiming, device_class, exactly, offer, wanting
+from tests.testing.manifests.resource_claims import claim_spec, claiming, device_class, exactly, offer
 from tests.unit.binding.requests.test_claims_plugin import WRITES
 from tests.unit.binding.steps.test_claim_step import on
 
@@ -34,7 +34,7 @@ async def place(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Place]:
 
 async def create_pair(place: Place, name: str, node: str) -> None:
     """Two pods that share a claim, and the request that binds them to a node."""
-    claim = {"metadata": {"name": name}, "spec": wanting()}
+    claim = {"metadata": {"name": name}, "spec": claim_spec()}
     await place.client.create(RESOURCE_CLAIMS, claim, namespace=place.name)
     for number in range(2):
         await create_pod(place, f"{name}-{number}", name)
@@ -75,7 +75,7 @@ async def create_claimants(place: Place, name: str, size: int) -> None:
     await place.client.create(POD_GROUPS, group, namespace=place.name)
     for number in range(size):
         pod = f"{name}-{number}"
-        claim = {"metadata": {"name": pod}, "spec": wanting(exactly(of=place.name))}
+        claim = {"metadata": {"name": pod}, "spec": claim_spec(exactly(of=place.name))}
         await place.client.create(RESOURCE_CLAIMS, claim, namespace=place.name)
         await create_pod(place, pod, pod, {GROUP_NAME: name})
 

@@ -26,7 +26,7 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS
-from stromboli.local.fakes.controllers import StandIns
+from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
@@ -133,7 +133,7 @@ async def running_cluster(
         await ours.create(NAMESPACES, {"metadata": {"name": namespace}})
         stack.push_async_callback(_empty, ours, namespace)
         await stack.enter_async_context(
-            _running(runs, StandIns(stand_ins).run(), Controllers(controllers, NAMES).run())
+            _running(runs, FakeControllers(stand_ins).run(), Controllers(controllers, NAMES).run())
         )
         await create_nodes(ours, node_documents(NodePool(3, resources={"cpu": "4", "memory": "8Gi"})))
         yield Cluster(plane, ours, runs, namespace)

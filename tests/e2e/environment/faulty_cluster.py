@@ -29,7 +29,7 @@ PODS_WATCH = Match("GET", r"^/api/v1/pods\?.*watch=true")
 STREAMED_LISTS = Match("GET", "sendInitialEvents=true")
 
 
-class Disturbed(Ground):
+class FaultyCluster(Ground):
     """Nodes, gangs and one scheduler whose every request passes the proxy."""
 
     def __init__(self, plane: ControlPlane, proxy: FaultProxy, client: Client, folder: Path) -> None:
@@ -88,7 +88,7 @@ class Disturbed(Ground):
         self._gates.append(gate)
         return gate
 
-    async def held_up(self, gate: Gate, number: int = 1) -> None:
+    async def blocked_at(self, gate: Gate, number: int = 1) -> None:
         await self.until(lambda: len(gate.waiting) == number, "requests are held up")
 
     async def turn(self, number: int = 5) -> None:
@@ -97,14 +97,14 @@ class Disturbed(Ground):
         await self.until(lambda: self.turns >= before + number, f"{number} more turns")
 
     async def until_synced(self) -> None:
-        await self.until(lambda: self.scheduler.feed.is_trustworthy, "everything is known")
+        await self.until(lambda: self.scheduler.feed.is_up_to_date, "everything is known")
 
-    async def until_blind(self) -> None:
-        await self.until(lambda: not self.scheduler.feed.is_trustworthy, "it knows that it does not know")
+    async def until_watch_fails(self) -> None:
+        await self.until(lambda: not self.scheduler.feed.is_up_to_date, "it knows that it does not know")
 
     # -- what people see ----------------------------------------------------------------------------------------
 
-    async def until_asked(self, question: Callable[[], Awaitable[object]], what: Callable[[], str]) -> None:
+    async def until_requested(self, question: Callable[[], Awaitable[object]], what: Callable[[], str]) -> None:
         deadline = time.monotonic() + DEADLINE
         while not await question():
             assert time.monotonic() < deadline, f"waited in vain: {what()}"
@@ -119,7 +119,7 @@ class Disturbed(Ground):
                 c.type == "Unschedulable" and c.status == "True" and words in (c.message or "") for c in conditions
             )
 
-        await self.until_asked(says, lambda: f"{group} says {words!r}")
+        await self.until_requested(says, lambda: f"{group} says {words!r}")
 
     async def until_told(self, words: str) -> None:
         """Wait for an event with these words."""
@@ -131,7 +131,7 @@ class Disturbed(Ground):
             notes[:] = [event.note or "" for event in events]
             return any(words in note for note in notes)
 
-        await self.until_asked(told, lambda: f"an event says {words!r}; there are {notes}")
+        await self.until_requested(told, lambda: f"an event says {words!r}; there are {notes}")
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -147,11 +147,11 @@ class Disturbed(Ground):
 
 
 @contextlib.asynccontextmanager
-async def disturbed(plane: ControlPlane, folder: Path) -> AsyncIterator[Disturbed]:
+async def disturbed(plane: ControlPlane, folder: Path) -> AsyncIterator[FaultyCluster]:
     async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:
         await furnish(plane, client)
         with FaultProxy(plane.url) as proxy:
-            made = Disturbed(plane, proxy, client, folder)
+            made = FaultyCluster(plane, proxy, client, folder)
             await made.prepare()
             try:
                 yield made

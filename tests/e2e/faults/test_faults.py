@@ -40,10 +40,10 @@ from testbed.proxy_faults import (
     Truncate,
     WrongType,
 )
-from tests.e2e.environment.faulty_cluster import PODS_WATCH, STREAMED_LISTS, Disturbed, disturbed
+from tests.e2e.environment.faulty_cluster import PODS_WATCH, STREAMED_LISTS, FaultyCluster, disturbed
 from tests.testing.priority_classes import until_usable
 
-Story = Callable[[Disturbed], Awaitable[None]]
+Story = Callable[[FaultyCluster], Awaitable[None]]
 
 GROUP_WRITES = Match("PATCH", "/podgroups/")
 POD_LISTS = Match("GET", r"^/api/v1/pods\?(?!.*watch=true)")
@@ -54,8 +54,8 @@ NOT_STREAMED = Answer(400, "BadRequest", "sendInitialEvents is forbidden")
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever failed is tried again soon: the pauses of production are too long for a story."""
-    monkeypatch.setattr(bind_tracker, "SHORTEST_REST", 0.05)
-    monkeypatch.setattr(bind_tracker, "LONGEST_REST", 0.2)
+    monkeypatch.setattr(bind_tracker, "MIN_REST", 0.05)
+    monkeypatch.setattr(bind_tracker, "MAX_REST", 0.2)
     monkeypatch.setattr(reflector, "Backoff", partial(Backoff, shortest=0.02, longest=0.1))
 
 
@@ -65,7 +65,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def binds_are(action: Action, times: int, *, least: int = 1, **limits: Any) -> Story:
     """A gang is bound whole although this happens to its bindings."""
 
-    async def story(world: Disturbed) -> None:
+    async def story(world: FaultyCluster) -> None:
         await world.create_nodes(1, 4)
         fault = world.fault(BINDINGS, action, times=times)
         await world.create_gang("gang", 3)
@@ -77,18 +77,18 @@ def binds_are(action: Action, times: int, *, least: int = 1, **limits: Any) -> S
     return story
 
 
-async def already_bound_by_us(world: Disturbed) -> None:
+async def already_bound_by_us(world: FaultyCluster) -> None:
     await binds_are(LoseAnswer(), 2, least=2)(world)
     assert sum(call.status == 409 for call in world.proxy.seen(BINDINGS)) >= 2, "the repetition is refused, and no loss"
 
 
-async def bound_by_somebody_else(world: Disturbed) -> None:
+async def bound_by_somebody_else(world: FaultyCluster) -> None:
     """The truth counts: our room is free again, and theirs is taken."""
     await world.create_nodes(2, 2)
     gate = world.gate()
     await world.create_gang("gang", 1)
     await world.begin()
-    await world.held_up(gate)
+    await world.blocked_at(gate)
     (ours,) = world.scheduler.cluster.assumed.values()
     theirs = next(node for node in await world.free() if node != ours)
     (pod,) = await world.pods("gang")
@@ -101,13 +101,13 @@ async def bound_by_somebody_else(world: Disturbed) -> None:
     await world.check()
 
 
-async def replaced_while_it_was_bound(world: Disturbed) -> None:
+async def replaced_while_it_was_bound(world: FaultyCluster) -> None:
     """A pod of the same name is another pod, and is scheduled as what it is: new."""
     await world.create_nodes(1, 4)
     gate = world.gate()
     await world.create_gang("gang", 1)
     await world.begin()
-    await world.held_up(gate)
+    await world.blocked_at(gate)
     (before,) = await world.pods("gang")
     await world.client.delete(PODS, before.metadata.name, namespace=world.name, grace_period=0)
     await world.create_pod(before.metadata.name, group="gang")
@@ -118,7 +118,7 @@ async def replaced_while_it_was_bound(world: Disturbed) -> None:
     await world.check()
 
 
-async def deleted_while_it_was_bound(world: Disturbed) -> None:
+async def deleted_while_it_was_bound(world: FaultyCluster) -> None:
     """Somebody holds it back with a finalizer: the server refuses the bind, and it is not tried again."""
     await world.create_nodes(1, 4)
     gate = world.gate()
@@ -127,7 +127,7 @@ async def deleted_while_it_was_bound(world: Disturbed) -> None:
     holds = {"metadata": {"finalizers": ["example.com/wait"]}}
     await world.client.patch(PODS, pod.metadata.name, holds, namespace=world.name)
     await world.begin()
-    await world.held_up(gate)
+    await world.blocked_at(gate)
     await world.client.delete(PODS, pod.metadata.name, namespace=world.name, grace_period=0)
     gate.open()
     await world.until(lambda: not world.scheduler.binders.waiting, "the bind is settled")
@@ -138,13 +138,13 @@ async def deleted_while_it_was_bound(world: Disturbed) -> None:
     await world.client.patch(PODS, pod.metadata.name, lets_go, namespace=world.name)
 
 
-async def somebody_else_wrote_the_status(world: Disturbed) -> None:
+async def somebody_else_wrote_the_status(world: FaultyCluster) -> None:
     """What they wrote stays, and ours is added to it."""
     await world.create_nodes(1, 4)
     gate = world.gate(GROUP_WRITES)
     await world.create_gang("gang", 5)
     await world.begin()
-    await world.held_up(gate)
+    await world.blocked_at(gate)
     theirs = {"type": "Audited", "status": "True", "reason": "ByUs", "transitionID": "x"}
     await world.client.patch(POD_GROUPS, "gang", {"status": {"conditions": [theirs]}}, namespace=world.name)
     gate.open()
@@ -155,7 +155,7 @@ async def somebody_else_wrote_the_status(world: Disturbed) -> None:
     await world.check()
 
 
-async def history_is_forgotten(world: Disturbed) -> None:
+async def history_is_forgotten(world: FaultyCluster) -> None:
     """Nothing is lost, and nothing counts twice."""
     await world.create_nodes(1, 4)
     await world.create_gang("before", 2)
@@ -171,7 +171,7 @@ async def history_is_forgotten(world: Disturbed) -> None:
     await world.check()
 
 
-async def a_status_is_refused_for_good(world: Disturbed) -> None:
+async def a_status_is_refused_for_good(world: FaultyCluster) -> None:
     """It is no storm, and holds nobody up."""
     await world.create_nodes(1, 4)
     fault = world.fault(GROUP_WRITES, Answer(422, "Invalid"), times=None)
@@ -187,7 +187,7 @@ async def a_status_is_refused_for_good(world: Disturbed) -> None:
     await world.check()
 
 
-async def a_member_is_refused_for_good(world: Disturbed) -> None:
+async def a_member_is_refused_for_good(world: FaultyCluster) -> None:
     """It is tried again before the others are bound, in vain: the others do not stay without it."""
     await world.create_nodes(1, 4)
     others = world.gate(Match("POST", "/pods/gang-00[01]/binding"), times=2)
@@ -196,8 +196,8 @@ async def a_member_is_refused_for_good(world: Disturbed) -> None:
     world.fault(third, Answer(422, "Invalid", "never"), times=None)
     await world.create_gang("gang", 3)
     await world.begin(heal=0.5)
-    await world.held_up(others, 2)
-    await world.held_up(again)
+    await world.blocked_at(others, 2)
+    await world.blocked_at(again)
     others.open()
     await world.until_bound("gang", 2)
     again.open()
@@ -206,13 +206,13 @@ async def a_member_is_refused_for_good(world: Disturbed) -> None:
     await world.check()
 
 
-async def gone_when_it_is_bound(world: Disturbed) -> None:
+async def gone_when_it_is_bound(world: FaultyCluster) -> None:
     """Its room is for the next."""
     await world.create_nodes(1, 1)
     gate = world.gate()
     await world.create_gang("gang", 1)
     await world.begin()
-    await world.held_up(gate)
+    await world.blocked_at(gate)
     await world.client.delete(PODS, "gang-000", namespace=world.name, grace_period=0)
     await world.create_gang("next", 1)
     gate.open()
@@ -220,7 +220,7 @@ async def gone_when_it_is_bound(world: Disturbed) -> None:
     await world.check()
 
 
-async def a_kind_is_not_served(world: Disturbed) -> None:
+async def a_kind_is_not_served(world: FaultyCluster) -> None:
     """It is not ready, and keeps asking."""
     await world.create_nodes(1, 4)
     groups = Match("GET", "scheduling.volcano.sh/v1beta1/podgroups")
@@ -235,7 +235,7 @@ async def a_kind_is_not_served(world: Disturbed) -> None:
     await world.check()
 
 
-async def looking_is_denied(world: Disturbed, status: int) -> None:
+async def looking_is_denied(world: FaultyCluster, status: int) -> None:
     """It decides nothing, says so, asks again ever more rarely, and goes on when it may."""
     await world.create_nodes(1, 4)
     await world.create_gang("before", 1)
@@ -243,7 +243,7 @@ async def looking_is_denied(world: Disturbed, status: int) -> None:
     await world.until_bound("before", 1)
     fault = world.fault(Match(), Answer(status, "Denied"), times=None)
     world.proxy.cut_streams(Match("GET", "watch=true"))
-    await world.until_blind()
+    await world.until_watch_fails()
     assert str(status) in (world.scheduler.feed.problem() or "")
     number = world.scheduler.cycles.number
     await world.create_gang("after", 1)
@@ -267,7 +267,7 @@ class Refuse:
         return await Answer(401, "Unauthorized").happen(call)
 
 
-async def a_token_is_replaced(world: Disturbed) -> None:
+async def a_token_is_replaced(world: FaultyCluster) -> None:
     """The old one is not good any more: the file is read again, and nothing is missed."""
     headers = await load_kubeconfig(str(world.plane.kubeconfig_of("scheduler"))).credentials.headers()
     good = headers.get("Authorization", "Bearer any").removeprefix("Bearer ")
@@ -283,19 +283,19 @@ async def a_token_is_replaced(world: Disturbed) -> None:
     await world.check()
 
 
-async def a_process_is_not_let_in(world: Disturbed) -> None:
+async def a_process_is_not_let_in(world: FaultyCluster) -> None:
     """It lives, says that it is not ready and why, and goes on when it is let in."""
     await world.create_nodes(1, 4)
     world.fault(Match(), Answer(401, "Unauthorized", "who are you?"), times=None)
     process = world.start("--healthz-address=127.0.0.1:0")
     await world.until(lambda: "/readyz" in process.output, "it says where its health can be asked for")
     (url,) = re.findall(r"http://\S+/readyz", process.output)
-    await world.until_asked(lambda: says(url, 500, "who are you?"), lambda: f"not ready: {process.output}")
+    await world.until_requested(lambda: says(url, 500, "who are you?"), lambda: f"not ready: {process.output}")
     assert await says(url.replace("readyz", "livez"), 200, "ok")
     await world.create_gang("gang", 1)
     world.proxy.faults.clear()
     await world.until_bound("gang", 1)
-    await world.until_asked(lambda: says(url, 200, "ok"), lambda: f"ready: {process.output}")
+    await world.until_requested(lambda: says(url, 200, "ok"), lambda: f"ready: {process.output}")
     assert not process.has_ended
 
 
@@ -307,7 +307,7 @@ async def says(url: str, status: int, words: str) -> bool:
 def budgets(*names: str, words: str) -> Story:
     """The members of a gang that cannot be completed are protected: they stay until they are not."""
 
-    async def story(world: Disturbed) -> None:
+    async def story(world: FaultyCluster) -> None:
         path = BUDGETS_PATH.format(world.name)
         for name in names:
             spec = {"minAvailable": 3, "selector": {"matchLabels": {"app": "gang"}}}
@@ -320,7 +320,7 @@ def budgets(*names: str, words: str) -> Story:
             await world.client.request("POST", path, body=msgspec.json.encode(budget))
         gate = world.gate(EVICTIONS, times=2)
         await never_complete(world)
-        await world.held_up(gate, 2)
+        await world.blocked_at(gate, 2)
         for name in ("gang-000", "gang-001"):  # budgets are about pods that run
             running = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
             await world.client.patch(
@@ -337,7 +337,7 @@ def budgets(*names: str, words: str) -> Story:
     return story
 
 
-async def never_complete(world: Disturbed) -> None:
+async def never_complete(world: FaultyCluster) -> None:
     """Two of three are bound, and the third never will be: the two have to go."""
     await world.create_nodes(1, 4)
     world.fault(Match("POST", "/pods/gang-002/binding"), Answer(422, "Invalid", "never"), times=None)
@@ -350,7 +350,7 @@ async def never_complete(world: Disturbed) -> None:
 
 
 def evictions_are(action: Action, times: int) -> Story:
-    async def story(world: Disturbed) -> None:
+    async def story(world: FaultyCluster) -> None:
         fault = world.fault(EVICTIONS, action, times=times)
         await never_complete(world)
         await world.until_bound("gang", 0)
@@ -364,7 +364,7 @@ def evictions_are(action: Action, times: int) -> Story:
 def lists_are(action: Action) -> Story:
     """They are asked for again, and what came instead fills no memory."""
 
-    async def story(world: Disturbed) -> None:
+    async def story(world: FaultyCluster) -> None:
         await world.create_nodes(1, 4)
         world.fault(STREAMED_LISTS, NOT_STREAMED, times=None)
         fault = world.fault(Match("GET", r"\?(?!.*watch=true)"), action, times=10)
@@ -378,7 +378,7 @@ def lists_are(action: Action) -> Story:
     return story
 
 
-async def the_past_is_read_back(world: Disturbed) -> None:
+async def the_past_is_read_back(world: FaultyCluster) -> None:
     """The answer to a bind is lost, and reading shows the pod as it was before: its room stays taken all the same."""
     await world.create_nodes(1, 1)
     await world.create_gang("gang", 1)
@@ -396,7 +396,7 @@ async def the_past_is_read_back(world: Disturbed) -> None:
     await world.check()
 
 
-async def the_server_is_slow(world: Disturbed) -> None:
+async def the_server_is_slow(world: FaultyCluster) -> None:
     """It is asked many things at a time: a gang takes about as long as one of its members."""
     await world.create_nodes(4, 4)
     world.fault(BINDINGS, Delay(1.0), times=None)
@@ -408,7 +408,7 @@ async def the_server_is_slow(world: Disturbed) -> None:
     await world.check()
 
 
-async def the_server_is_away(world: Disturbed) -> None:
+async def the_server_is_away(world: FaultyCluster) -> None:
     """Nothing is decided on what may be wrong by now, and everything goes on when it is back."""
     await world.create_nodes(1, 4)
     await world.create_gang("before", 1)
@@ -416,7 +416,7 @@ async def the_server_is_away(world: Disturbed) -> None:
     await world.until_bound("before", 1)
     await world.check()
     world.proxy.go_down()
-    await world.until_blind()
+    await world.until_watch_fails()
     number = world.scheduler.cycles.number
     await world.create_gang("after", 1)
     await world.turn(10)
@@ -429,7 +429,7 @@ async def the_server_is_away(world: Disturbed) -> None:
 # -- 5.2 watches --------------------------------------------------------------------------------------------------
 
 
-async def a_watch_falls_silent(world: Disturbed) -> None:
+async def a_watch_falls_silent(world: FaultyCluster) -> None:
     await world.create_nodes(1, 4)
     await world.begin()
     await world.until_synced()
@@ -443,21 +443,21 @@ async def a_watch_falls_silent(world: Disturbed) -> None:
     await world.check()
 
 
-async def blind(world: Disturbed) -> None:
+async def blind(world: FaultyCluster) -> None:
     """The scheduler hears nothing of pods until the faults are cleared."""
     world.fault(PODS_WATCH, Answer(503, "ServiceUnavailable"), times=None)
     world.proxy.cut_streams(PODS_WATCH)
-    await world.until_blind()
+    await world.until_watch_fails()
 
 
-async def see_again(world: Disturbed) -> None:
+async def see_again(world: FaultyCluster) -> None:
     """History is gone by then."""
     world.proxy.faults.clear()
     world.fault(PODS_WATCH, Answer(410, "Expired"))
     await world.until_synced()
 
 
-async def a_delete_is_missed(world: Disturbed) -> None:
+async def a_delete_is_missed(world: FaultyCluster) -> None:
     """Another pod has the name by then: they are two pods."""
     await world.create_nodes(1, 1)
     await world.create_gang("gang", 1)
@@ -474,7 +474,7 @@ async def a_delete_is_missed(world: Disturbed) -> None:
     await world.check()
 
 
-async def a_list_comes_from_the_past(world: Disturbed) -> None:
+async def a_list_comes_from_the_past(world: FaultyCluster) -> None:
     """A server that has fallen behind answers: its list is refused, and nobody loses the node they have."""
     await world.create_nodes(1, 1)
     await world.create_gang("gang", 1)
@@ -494,7 +494,7 @@ async def a_list_comes_from_the_past(world: Disturbed) -> None:
     await world.check()
 
 
-async def what_came_and_went_unseen(world: Disturbed) -> None:
+async def what_came_and_went_unseen(world: FaultyCluster) -> None:
     await world.create_nodes(1, 4)
     await world.create_gang("known", 2)
     await world.begin()
@@ -515,47 +515,47 @@ async def what_came_and_went_unseen(world: Disturbed) -> None:
 # -- 5.4 changes between a decision and its writing ----------------------------------------------------------------
 
 
-async def lose_node(world: Disturbed, node: str) -> None:
+async def lose_node(world: FaultyCluster, node: str) -> None:
     await world.client.delete(NODES, node)
 
 
-async def cordon(world: Disturbed, node: str) -> None:
+async def cordon(world: FaultyCluster, node: str) -> None:
     await world.client.patch(NODES, node, {"spec": {"unschedulable": True}})
 
 
-async def lose_health(world: Disturbed, node: str) -> None:
+async def lose_health(world: FaultyCluster, node: str) -> None:
     body = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
     await world.client.patch(NODES, node, body, subresource="status", kind=PatchKind.STRATEGIC)
 
 
-async def taint(world: Disturbed, node: str) -> None:
+async def taint(world: FaultyCluster, node: str) -> None:
     await world.client.patch(NODES, node, {"spec": {"taints": [{"key": "broken", "effect": "NoExecute"}]}})
 
 
-async def stranger(world: Disturbed, node: str) -> None:
+async def stranger(world: FaultyCluster, node: str) -> None:
     await world.occupy({node: 2})
     uids = [pod.metadata.uid for pod in await world.pods("foreign")]
     await world.until(lambda: all(map(world.scheduler.cluster.find_pod, uids)), "both strangers are seen")
 
 
-def a_node_is_lost(change: Callable[[Disturbed, str], Awaitable[None]]) -> Story:
+def a_node_is_lost(change: Callable[[FaultyCluster, str], Awaitable[None]]) -> Story:
     """The only worker is busy with another pod while the node changes: none of the gang is bound."""
 
-    async def story(world: Disturbed) -> None:
+    async def story(world: FaultyCluster) -> None:
         await world.create_nodes(2, 3)
         gate = world.gate()
         await world.create_gang("first", 1)
         await world.begin(bind_workers=1)
-        await world.held_up(gate)
+        await world.blocked_at(gate)
         cluster = world.scheduler.cluster
         (taken,) = cluster.assumed.values()
         node = next(node for node in await world.free() if node != taken)
         await world.create_gang("gang", 4)
         await world.until(lambda: world.scheduler.binders.waiting == 5, "the gang is decided on")
-        before = cluster.doings_of_others, cluster.structure.nodes.get(node)
+        before = cluster.external_changes, cluster.structure.nodes.get(node)
         await change(world, node)
         await world.until(
-            lambda: before != (cluster.doings_of_others, cluster.structure.nodes.get(node)), "the change is seen"
+            lambda: before != (cluster.external_changes, cluster.structure.nodes.get(node)), "the change is seen"
         )
         gate.open()
         await world.until(lambda: not world.scheduler.binders.waiting, "everything is settled")
@@ -567,7 +567,7 @@ def a_node_is_lost(change: Callable[[Disturbed, str], Awaitable[None]]) -> Story
     return story
 
 
-async def a_node_shrinks(world: Disturbed) -> None:
+async def a_node_shrinks(world: FaultyCluster) -> None:
     """What runs there stays, nothing new comes, and nothing breaks."""
     await world.create_nodes(1, 4)
     await world.create_gang("gang", 3)
@@ -584,13 +584,13 @@ async def a_node_shrinks(world: Disturbed) -> None:
     await world.check(overfull=[node])
 
 
-async def a_member_is_deleted(world: Disturbed) -> None:
+async def a_member_is_deleted(world: FaultyCluster) -> None:
     """The others are enough."""
     await world.create_nodes(1, 4)
     gate = world.gate()
     await world.create_gang("gang", 3, minimum=2)
     await world.begin(bind_workers=1)
-    await world.held_up(gate)
+    await world.blocked_at(gate)
     held = gate.waiting[0].path.split("/")[-2]
     await world.client.delete(PODS, held, namespace=world.name, grace_period=0)
     gate.open()
@@ -598,10 +598,10 @@ async def a_member_is_deleted(world: Disturbed) -> None:
     await world.check()
 
 
-def in_the_middle(change: Callable[[Disturbed], Awaitable[None]], *, size: int = 2, bound: int = 2) -> Story:
+def in_the_middle(change: Callable[[FaultyCluster], Awaitable[None]], *, size: int = 2, bound: int = 2) -> Story:
     """A gang of which one member is bound when something changes gets what it was promised."""
 
-    async def story(world: Disturbed) -> None:
+    async def story(world: FaultyCluster) -> None:
         await world.create_nodes(1, 3)
         queue = {"metadata": {"name": world.name}, "spec": {"weight": 1}}
         await world.client.create(QUEUES, queue)
@@ -611,7 +611,7 @@ def in_the_middle(change: Callable[[Disturbed], Awaitable[None]], *, size: int =
         try:
             await world.create_gang("gang", size, minimum=2, queue=world.name, priorityClassName=world.name)
             await world.begin(bind_workers=1)
-            await world.held_up(gate)
+            await world.blocked_at(gate)
             await change(world)
             gate.open()
             await world.until_bound("gang", bound)
@@ -625,38 +625,38 @@ def in_the_middle(change: Callable[[Disturbed], Awaitable[None]], *, size: int =
     return story
 
 
-async def remove(world: Disturbed, resource: Any) -> None:
+async def remove(world: FaultyCluster, resource: Any) -> None:
     """As good as one can: a story may have done it before."""
     listing = await world.client.list(resource)
     if any(entry.metadata.name == world.name for entry in listing.items):
         await world.client.delete(resource, world.name)
 
 
-async def delete_group(world: Disturbed) -> None:
+async def delete_group(world: FaultyCluster) -> None:
     await world.client.delete(POD_GROUPS, "gang", namespace=world.name)
 
 
-async def raise_minimum(world: Disturbed) -> None:
+async def raise_minimum(world: FaultyCluster) -> None:
     await world.client.patch(POD_GROUPS, "gang", {"spec": {"minMember": 4}}, namespace=world.name)
 
 
-async def close_queue(world: Disturbed) -> None:
+async def close_queue(world: FaultyCluster) -> None:
     await world.client.patch(QUEUES, world.name, {"status": {"state": "Closed"}}, subresource="status")
 
 
-async def delete_queue(world: Disturbed) -> None:
+async def delete_queue(world: FaultyCluster) -> None:
     await remove(world, QUEUES)
 
 
-async def delete_priority_class(world: Disturbed) -> None:
+async def delete_priority_class(world: FaultyCluster) -> None:
     await remove(world, PRIORITY_CLASSES)
 
 
-async def a_victim_goes_by_itself(world: Disturbed) -> None:
+async def a_victim_goes_by_itself(world: FaultyCluster) -> None:
     """There is nothing to complain about, and nobody else has to go."""
     gate = world.gate(EVICTIONS, times=2)
     await never_complete(world)
-    await world.held_up(gate, 2)
+    await world.blocked_at(gate, 2)
     for name in ("gang-000", "gang-001"):
         await world.client.delete(PODS, name, namespace=world.name, grace_period=0)
     gate.open()

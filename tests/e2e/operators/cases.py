@@ -121,10 +121,10 @@ class Story(_Part):
     priorities: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-def story_names() -> list[str]:
+def case_names() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob("*/story.yaml"))
 
 
-def load_story(name: str) -> Story:
+def load_case(name: str) -> Story:
     document = yaml.safe_load((FOLDER / name / "story.yaml").read_text())
     return msgspec.convert(document, Story)

@@ -16,7 +16,7 @@ from tests.e2e.operators.cases import Expected, Grouped, Held, Phases, Pods, Ste
 FindUid = Callable[[str], Awaitable[str]]
 
 
-class Sights:
+class Expectations:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 

@@ -16,7 +16,7 @@ from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.objects.catalogue import NODES, PODS
 from tests.e2e.environment.cluster import Cluster
 from tests.e2e.operators.cases import GROUP_VERSION, Change, Named, Step, Story
-from tests.e2e.operators.expectations import Sights
+from tests.e2e.operators.expectations import Expectations
 from tests.e2e.operators.foreign_objects import Document, losses
 
 #: Built-in kinds, with the parts of their paths.
@@ -34,7 +34,7 @@ _WATCHED_BY_OTHERS = ("apps/v1", "batch/v1")
 _UID = re.compile(r"\$\(uid ([^)]+)\)")
 
 
-class Player:
+class CaseRunner:
     def __init__(self, cluster: Cluster, story: Story, controller: Client) -> None:
         self._cluster = cluster
         self._story = story
@@ -45,7 +45,7 @@ class Player:
         self._written: dict[str, Document] = {}
         self._uids: dict[str, str] = {}
         self._occupiers: list[str] = []
-        self._sights = Sights(cluster)
+        self._sights = Expectations(cluster)
 
     async def play(self) -> None:
         for number, step in enumerate(self._story.steps, 1):

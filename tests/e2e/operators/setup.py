@@ -18,7 +18,7 @@ from stromboli.kube.objects.catalogue import CRDS, PRIORITY_CLASSES, QUEUES
 from tests.e2e.environment.cluster import Cluster
 from tests.e2e.operators.cases import GROUP_VERSION, Kind, Story
 from tests.e2e.operators.foreign_objects import Document
-from tests.e2e.operators.runner import Player
+from tests.e2e.operators.runner import CaseRunner
 from tests.testing.priority_classes import until_usable
 
 
@@ -40,7 +40,7 @@ class _As:
 
 
 @contextlib.asynccontextmanager
-async def playing(cluster: Cluster, story: Story) -> AsyncIterator[Player]:
+async def running_case(cluster: Cluster, story: Story) -> AsyncIterator[CaseRunner]:
     """The controller with its kinds, its rights, and the queues and priorities of its users; what it made goes."""
     own = load_kubeconfig(str(cluster.plane.kubeconfig))
     async with Client(replace(own, credentials=_As(story.user, own.credentials))) as controller:
@@ -53,7 +53,7 @@ async def playing(cluster: Cluster, story: Story) -> AsyncIterator[Player]:
             kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
             await _ensure(cluster.client, PRIORITY_CLASSES.path(), kind, name)
             await until_usable(cluster.client, name)
-        player = Player(cluster, story, controller)
+        player = CaseRunner(cluster, story, controller)
         try:
             yield player
         finally:

@@ -11,14 +11,14 @@ from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from tests.e2e.environment.cluster import Cluster
-from tests.e2e.operators.cases import load_story, story_names
-from tests.e2e.operators.setup import playing
+from tests.e2e.operators.cases import case_names, load_case
+from tests.e2e.operators.setup import running_case
 from tests.testing.priority_classes import until_usable
 
 
-@pytest.mark.parametrize("name", story_names())
+@pytest.mark.parametrize("name", case_names())
 async def test_what_a_controller_makes_is_scheduled(cluster: Cluster, name: str) -> None:
-    async with playing(cluster, load_story(name)) as player:
+    async with running_case(cluster, load_case(name)) as player:
         await player.play()
 
 

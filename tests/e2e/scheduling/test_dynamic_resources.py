@@ -22,7 +22,7 @@ from stromboli.kube.objects.catalogue import (
 from stromboli.kube.objects.claims import PROTECTION, ResourceClaim
 from testbed.plane import ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
-from tests.testing.manifests.resource_claims import claiming, device, device_class, exactly, offer, wanting
+from tests.testing.manifests.resource_claims import claim_spec, claiming, device, device_class, exactly, offer
 
 
 class Devices:
@@ -46,7 +46,7 @@ class Devices:
         await self.client.create(RESOURCE_SLICES, _bare(body))
 
     def spec(self, *requests: dict[str, Any]) -> dict[str, Any]:
-        return wanting(*(requests or (exactly(of=self.namespace),)))
+        return claim_spec(*(requests or (exactly(of=self.namespace),)))
 
     async def create_claim(self, name: str, spec: dict[str, Any] | None = None) -> None:
         body = {"metadata": {"name": name}, "spec": spec or self.spec()}

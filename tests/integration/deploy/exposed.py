@@ -6,8 +6,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.binding.requests.metrics import BinderMetrics
-from stromboli.observability.endpoints import Rendered
-from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.observability.endpoints import MetricsRenderer
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from tests.testing.cases.case import STANDARD
 from tests.testing.manifests.builders import gang, queue
 from tests.testing.world import cpus, living, policy_of
@@ -20,7 +20,7 @@ CAPABILITY = {"cpu": "8", "memory": "64Gi", "example.com/gpu": "4"}
 
 async def exposed() -> Exposed:
     """A gang starts, another one waits, and the metrics are read as a Prometheus server reads them."""
-    metrics = Metrics()
+    metrics = SchedulerMetrics()
     metrics.unreadable("Pod")  # a server that is in order sends nothing that cannot be read
     async with living(cpus(2), starts=False, policy=policy_of(STANDARD)) as world:
         await world.start(metrics=metrics)
@@ -40,7 +40,7 @@ def webhook_metrics() -> AdmissionMetrics:
     return metrics
 
 
-def read(metrics: Rendered) -> Exposed:
+def read(metrics: MetricsRenderer) -> Exposed:
     found: Exposed = {}
     for family in text_string_to_metric_families(metrics.render()[0].decode()):
         for sample in family.samples:

@@ -9,20 +9,20 @@ from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.watch import reflector
 from stromboli.scheduler import bind_tracker
 from tests.testing.planes import SERVER
-from tests.testing.stage import THEATRE
+from tests.testing.stage import TEST_SERVERS
 
 
 @pytest.fixture(scope="session", autouse=True)
 def theatre(request: pytest.FixtureRequest) -> Iterator[None]:
     """Stories are told on the real server if that is asked for."""
     if SERVER == "real":
-        THEATRE.shared = request.getfixturevalue("plane")
+        TEST_SERVERS.shared = request.getfixturevalue("plane")
     yield
-    THEATRE.shared = None
+    TEST_SERVERS.shared = None
 
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bind_tracker, "SHORTEST_REST", 0.05)
-    monkeypatch.setattr(bind_tracker, "LONGEST_REST", 0.2)
+    monkeypatch.setattr(bind_tracker, "MIN_REST", 0.05)
+    monkeypatch.setattr(bind_tracker, "MAX_REST", 0.2)
     monkeypatch.setattr(reflector, "Backoff", partial(Backoff, shortest=0.02, longest=0.1))

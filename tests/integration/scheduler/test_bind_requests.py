@@ -21,7 +21,7 @@ from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES, PODS
 from stromboli.local.api_server.faults import Answer, CutConnection, LoseAnswer, Match
 from stromboli.local.up.local_cluster import playground
 from stromboli.scheduler.bind_requests import avoided_nodes, builder, monitor
-from tests.testing.held_requests import HeldUp, seen
+from tests.testing.held_requests import HeldRequests, seen
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang, manifest, pod
 from tests.testing.scripted_binder import ScriptedBinder
@@ -109,7 +109,7 @@ async def test_a_single_pod_is_the_case_of_one_member() -> None:
 
 
 async def test_a_large_gang_comes_in_parts_of_one_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(builder, "MAX_MEMBERS", 2)
     async with requesting(cpus(1, 5)) as (world, binder):
         await world.create(gang(5, 1))
         parts = [each.spec for each in await binder.until(3)]
@@ -339,7 +339,7 @@ async def test_a_binding_that_arrives_after_its_request_was_given_up_leaves_no_h
 
 
 async def test_the_parts_of_a_decision_are_given_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "MOST_MEMBERS", 1)
+    monkeypatch.setattr(builder, "MAX_MEMBERS", 1)
     async with requesting(cpus(3, 1)) as (world, binder):
         await world.create(gang(2, 1))
         parts = await binder.until(2)
@@ -432,7 +432,7 @@ async def test_a_request_that_is_begun_at_the_last_moment_is_not_deleted() -> No
         await world.create(gang(1, 2))
         request = await binder.one()
         await seen(world, BIND_REQUESTS, request.metadata.name)
-        deletion = HeldUp(world, Match(verb="delete", plural="bindrequests"))
+        deletion = HeldRequests(world, Match(verb="delete", plural="bindrequests"))
         clock.goes_on(151)
         await deletion.begins()
         await binder.says(request, "Binding")
@@ -504,7 +504,7 @@ async def test_a_request_that_is_refused_is_told_and_tried_again() -> None:
 async def test_of_a_decision_in_parts_nothing_is_left_when_one_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(builder, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(builder, "MAX_MEMBERS", 2)
     async with requesting(cpus(1, 4), starts=False) as (world, binder):
         world.faults.add(CREATION, Answer(422, "Invalid", "injected"), times=1, after=1)
         await world.start()

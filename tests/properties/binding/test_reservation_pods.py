@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stromboli.binding.reservations.demand import Member, is_still_coming, member_of, wanted
 from stromboli.binding.reservations.repairs import Held, differences, repairs
-from stromboli.binding.reservations.reservation_pods import Place, holder_name
+from stromboli.binding.reservations.reservation_pods import Place, reservation_pod_name
 from stromboli.core.model.devices.gpu_fractions import GROUPS
 from stromboli.kube.objects.bind_requests import BindRequest, BindRequestSpec, BindRequestStatus, BoundPod, MemberStatus
 from stromboli.kube.objects.meta import ObjectMeta
@@ -45,7 +45,7 @@ requests = st.builds(
     st.sampled_from(["", "Binding", "Bound", "Failed", "Unwound"]),
 )  # fmt: skip
 held = st.builds(
-    lambda place, uid, ended, leaving: Held(place, holder_name(place), uid, ended, leaving),
+    lambda place, uid, ended, leaving: Held(place, reservation_pod_name(place), uid, ended, leaving),
     places, uids, st.booleans(), st.booleans(),
 )  # fmt: skip
 
@@ -70,10 +70,10 @@ def test_two_looks_put_everything_right(listed: list[Pod], open_requests: list[B
     for given_up in second.delete:
         assert given_up.has_ended or given_up.place not in have_to
     left = [each for each in existing if each not in second.delete]
-    left += [Held(place, holder_name(place), "new") for place in second.create]
+    left += [Held(place, reservation_pod_name(place), "new") for place in second.create]
     after = repairs(have_to, left, differences(have_to, left))
     left = [each for each in left if each not in after.delete]
-    left += [Held(place, holder_name(place), "new") for place in after.create]
+    left += [Held(place, reservation_pod_name(place), "new") for place in after.create]
     assert differences(have_to, left) == frozenset()
     used = {place for place, who in have_to.items() if any(member.is_bound for member in who)}
     assert used <= {each.place for each in left} <= {*have_to, *(each.place for each in left if each.is_leaving)}

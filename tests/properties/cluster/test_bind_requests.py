@@ -26,7 +26,7 @@ from tests.testing.random_clusters.histories import started
 from tests.testing.random_clusters.worlds import SmallWorld, Traits, worlds
 
 FEW = Traits(most_nodes=3, pod_rules=0, node_rules=False)
-PHASES = ("", "Pending", "Binding", "Unwinding", "Succeeded", "Failed", "Meditating")
+PHASES = ("", "Pending", "Binding", "GangRollback", "Succeeded", "Failed", "Meditating")
 FINISHED = ("Succeeded", "Failed")
 
 
@@ -88,8 +88,8 @@ def truly_held(objects: list[TopLevel]) -> dict[str, str]:
 
 
 def held_by(cluster: Cluster) -> list[tuple[str, str]]:
-    derived = cluster.derived()
-    return sorted((uid, derived.table.names[row]) for row, uids in derived.standing.items() for uid in uids)
+    cluster_state = cluster.cluster_state()
+    return sorted((uid, cluster_state.table.names[row]) for row, uids in cluster_state.standing.items() for uid in uids)
 
 
 @examples(30)

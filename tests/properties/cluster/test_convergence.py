@@ -91,7 +91,7 @@ def test_members_of_groups_come_and_go(world: SmallWorld, random: Random) -> Non
         chronicle.delete(pod) if random.random() < 0.5 else chronicle.write(promoted(pod, random))
     for change in chronicle.changes[told:]:
         report_all(mirror, [change], random)
-        mirror.cluster.derived()
+        mirror.cluster.cluster_state()
     check_truth(mirror.cluster, list(chronicle.present.values()))
 
 
@@ -103,23 +103,23 @@ def decide(cluster: Cluster, random: Random) -> None:
         uid, node = pod.metadata.uid, random.choice([*nodes, "gone"])
         random.choice([
             lambda: cluster.assume(uid, node), lambda: cluster.forget(uid),
-            lambda: cluster.expect_leaving(uid), lambda: cluster.expect_staying(uid),
-            lambda: cluster.let_rest(uid), lambda: cluster.awaken(uid),
+            lambda: cluster.assume_evicted(uid), lambda: cluster.forget_eviction(uid),
+            lambda: cluster.start_backoff(uid), lambda: cluster.end_backoff(uid),
         ])()  # fmt: skip
     if cluster.groups:
         key = random.choice(sorted(cluster.groups))
         phase = random.choice(["Pending", "Inqueue", "Running"])
-        random.choice([lambda: cluster.set_phase(key, phase, hold=True), lambda: cluster.settle_phase(key)])()
+        random.choice([lambda: cluster.set_phase(key, phase, hold=True), lambda: cluster.release_phase(key)])()
 
 
 def take_back_everything(cluster: Cluster) -> None:
     for uid in list(cluster.assumed):
         cluster.forget(uid)
     for pod in cluster.pods():
-        cluster.expect_staying(pod.metadata.uid)
-        cluster.awaken(pod.metadata.uid)
+        cluster.forget_eviction(pod.metadata.uid)
+        cluster.end_backoff(pod.metadata.uid)
     for key in cluster.groups:
-        cluster.settle_phase(key)
+        cluster.release_phase(key)
 
 
 @examples(60)

@@ -25,7 +25,7 @@ def decide(cluster: Cluster, random: Random) -> None:
     """Some pods are being bound, some evicted, some rest; some phases are being written."""
     nodes = [*cluster.structure.nodes]
     for pod in cluster.pods():
-        action = random.choice((cluster.let_rest, cluster.expect_leaving, None, None))
+        action = random.choice((cluster.start_backoff, cluster.assume_evicted, None, None))
         if not pod.spec.node_name and random.random() < 0.3:
             cluster.assume(pod.metadata.uid, random.choice(nodes))
         elif action is not None:
@@ -57,7 +57,7 @@ def test_a_fresh_start_changes_nothing_that_is_said(past: SmallWorld, present: S
     fresh = cluster_with(contents_of(Cluster()))
     for entry in again.objects:
         fresh.apply(entry)
-    fresh.derived()
+    fresh.cluster_state()
     assert {*cluster.axis.names} == {*fresh.axis.names}
     assert {*cluster.reading.terms.counted} == {*fresh.reading.terms.counted}
 

@@ -44,9 +44,9 @@ def decide_something(cluster: Cluster, random: Random) -> None:
             cluster.set_phase(key, status.phase, hold=random.random() < 0.5)
     for pod in cluster.pods():
         if pod.spec.node_name and random.random() < 0.1:
-            cluster.expect_leaving(pod.metadata.uid)
+            cluster.assume_evicted(pod.metadata.uid)
         elif random.random() < 0.1:
-            cluster.let_rest(pod.metadata.uid)
+            cluster.start_backoff(pod.metadata.uid)
 
 
 @examples(60)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.nodes.amounts import Layout
+from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.queues.queue import ROOT
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import Task, TaskStatus
@@ -137,20 +137,20 @@ class Auditor:
             for name in self._ancestry(job.queue):
                 expected[name] = [a + b for a, b in zip(expected[name], held, strict=True)]
         for name, books in session.ledger.queues.items():
-            before = self._before.queue_books[name]
+            before = self._before.queue_usage[name]
             assert books.allocated == expected[name], f"queue {name}"
             assert (books.request, books.inqueue, books.elastic) == (before.request, before.inqueue, before.elastic)
 
     def _ancestry(self, queue: str) -> list[str]:
         """The queue, its parents, and the root, each once; a parent that does not exist ends the line."""
-        known, found = self._before.queue_books, []
+        known, found = self._before.queue_usage, []
         while queue in known and queue not in found:
             found.append(queue)
             queue = self._before.queues[queue].parent if queue in self._before.queues else ""
         return found if ROOT in found or not found else [*found, ROOT]
 
 
-def _effect(layout: Layout, task: Task, status: TaskStatus, *, evicted: bool) -> Iterator[tuple[int, int]]:
+def _effect(layout: AmountLayout, task: Task, status: TaskStatus, *, evicted: bool) -> Iterator[tuple[int, int]]:
     """(fact, amount) that a task adds to its node's books. One that was evicted no longer counts as present."""
     starts = {
         layout.idle: -(status in OCCUPYING),

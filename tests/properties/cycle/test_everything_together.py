@@ -21,7 +21,7 @@ from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.devices.gpu_fractions import GROUPS
 from stromboli.core.model.nodes.numa import PROCESSORS, parse_cpus
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.session.decision_records import Accounts
+from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
@@ -194,10 +194,10 @@ def test_the_books_add_up_and_it_comes_to_rest(manifests: list[Manifest], conf: 
     gone: list[kube.Pod] = []
     for cycle in range(12):
         before = Auditor(world.snapshot())
-        session = world.decide(Accounts())
+        session = world.decide(DecisionRecords())
         check_decisions(before, session)
         leaving = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
-        world.realise(session)
+        world.apply_decisions(session)
         for each in gone:
             world._cluster.apply(made_again(each, cycle))
         for each in leaving:
@@ -291,9 +291,9 @@ def test_what_is_undone_leaves_no_trace_with_anybody(manifests: list[Manifest], 
     with session.statement() as statement:
         for task in data.draw(st.permutations(tasks_of(session, TaskStatus.RUNNING)))[:4]:
             statement.evict(task, "test")
-            fitting = [row for row in range(len(session.nodes)) if session.search.admits(task, row)]
+            fitting = [row for row in range(len(session.nodes)) if session.search.filter(task, row)]
             if fitting and data.draw(st.booleans()):
-                statement.rehouse(task, data.draw(st.sampled_from(fitting)))
+                statement.relocate(task, data.draw(st.sampled_from(fitting)))
         for task in data.draw(st.permutations(tasks_of(session, TaskStatus.PENDING))):
             if session.pre_predicate(task.task_class) is None and not task.task_class.best_effort:
                 place_somewhere(session, statement, task)
@@ -315,7 +315,7 @@ def place_somewhere(session: Session, statement: Statement, task: Task) -> None:
     if rows:
         statement.allocate([task], rows)
         session.search.settle(task.task_class, rows)
-    elif (row := session.search.place_later(task)) >= 0:
+    elif (row := session.search.find_future_node(task)) >= 0:
         statement.pipeline(task, row)
 
 
@@ -326,8 +326,8 @@ def answers_of(session: Session) -> list[Any]:
         (
             task.uid,
             search.places(task, 1),
-            search.place_later(task),
-            [search.admits(task, row) for row in rows],
+            search.find_future_node(task),
+            [search.filter(task, row) for row in rows],
             [search.fits_now(task.task_class, row) for row in rows],
             str(search.refusals(task.task_class)),
         )

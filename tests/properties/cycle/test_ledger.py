@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from stromboli.core.config.plugin import Event, Plugin
-from stromboli.core.model.ledger.ledger import BrokenBooks
+from stromboli.core.model.ledger.ledger import LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Plan, Statement
@@ -211,7 +211,7 @@ class Books(RuleBasedStateMachine):
 
     def refuses(self, operation: Callable[..., None], *subject: Any) -> None:
         before, count = self.ledger.fingerprint(), len(self.youngest.statement.operations)
-        with pytest.raises(BrokenBooks):
+        with pytest.raises(LedgerInconsistency):
             operation(*subject)
         assert self.ledger.fingerprint() == before
         assert len(self.youngest.statement.operations) == count
@@ -282,7 +282,7 @@ def test_a_pod_on_a_node_that_is_gone_cannot_be_evicted() -> None:
     session = session_of([node, objects.group("stray", phase="Running", min_member=1), stray])
     books = session.ledger.fingerprint()
     (task,) = session.jobs["team/stray"].tasks.values()
-    with session.statement() as statement, pytest.raises(BrokenBooks):
+    with session.statement() as statement, pytest.raises(LedgerInconsistency):
         statement.evict(task, "moved")
     assert session.ledger.fingerprint() == books
 

@@ -85,9 +85,9 @@ def chosen_rows(session: Session, wanted: Sequence[tuple[int, int]], most: int) 
 
 
 def compare_batches(world: Sequence[KubeObject], program: Program, wanted: Sequence[tuple[int, int]]) -> None:
-    at_once, one_by_one = session_of(world, program), session_of(world, program)
-    assert chosen_rows(at_once, wanted, most=1000) == chosen_rows(one_by_one, wanted, most=1)
-    assert at_once.ledger.fingerprint() == one_by_one.ledger.fingerprint()
+    at_once, jobs_in_turn = session_of(world, program), session_of(world, program)
+    assert chosen_rows(at_once, wanted, most=1000) == chosen_rows(jobs_in_turn, wanted, most=1)
+    assert at_once.ledger.fingerprint() == jobs_in_turn.ledger.fingerprint()
 
 
 @examples(150)
@@ -134,14 +134,14 @@ def test_copies_inside_domains_at_once_are_copies_one_by_one(
     sizes: list[str], weighting: str, wanted: list[Round]
 ) -> None:
     world, program = airy(sizes), weighted_program(weighting)
-    at_once, one_by_one = session_of(world, program), session_of(world, program)
+    at_once, jobs_in_turn = session_of(world, program), session_of(world, program)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch_placement, "_FEW", 3)
         patch.setattr(lookahead, "_DEPTH", 3)
         patch.setattr(lookahead, "_WIDTH", 2)
         patch.setattr(ranking, "_FEW", 1)
-        assert rows_inside(at_once, wanted, most=1000) == rows_inside(one_by_one, wanted, most=1)
-    assert at_once.ledger.fingerprint() == one_by_one.ledger.fingerprint()
+        assert rows_inside(at_once, wanted, most=1000) == rows_inside(jobs_in_turn, wanted, most=1)
+    assert at_once.ledger.fingerprint() == jobs_in_turn.ledger.fingerprint()
 
 
 @examples(60)
@@ -206,7 +206,7 @@ def test_plans_do_not_depend_on_batching(world: SmallWorld) -> None:
 
 def compare_with_forgetful(world: SmallWorld) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NodeSearch, "known_room", lambda search, view: None)
+        patch.setattr(NodeSearch, "known_capacity", lambda search, view: None)
         forgetful = decisions(world, default_program())
     assert decisions(world, default_program()) == forgetful
 

@@ -27,8 +27,8 @@ def test_workloads_come_and_go(racks: int) -> None:
 
 @pytest.mark.parametrize("action", ["preempt", "gangpreempt"])
 def test_an_urgent_gang_gets_room_in_one_rack(action: str) -> None:
-    cluster, wishing = Cluster(), partial(topology.wishing, topology.HARD_RACK)
-    clusters.fill(cluster, full({"nodes": 40, "racks": 4, "victims": 40, "gang": 7}, topology.network, wishing))
+    cluster, with_constraint = Cluster(), partial(topology.with_constraint, topology.HARD_RACK)
+    clusters.fill(cluster, full({"nodes": 40, "racks": 4, "victims": 40, "gang": 7}, topology.network, with_constraint))
     session = Session(cluster.snapshot(), topology.program(f"allocate, {action}"))
     session.run()
     check(session, gang=7)

@@ -7,14 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.cluster.objects.pod_groups.previous_domains import record_of
+from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_of
 from stromboli.core.actions.allocate.domain_search import DomainSearch
-from stromboli.core.actions.allocate.pending_tasks import Worksheet
+from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.core.topology.previous_domains import homes_now
+from stromboli.core.topology.previous_domains import current_domains
 from stromboli.planner.plan import Plan
 from stromboli.planner.virtual_cluster import World
 from tests.properties.placement.test_levels import AWARE, networks
@@ -40,9 +40,9 @@ def test_a_try_that_is_undone_leaves_no_trace(worlds: tuple[list[Any], list[Any]
         before, search = session.ledger.fingerprint(), DomainSearch(session, job)
         search.plan(session.pending(job))
         assert session.ledger.fingerprint() == before, "books and counts, also those of sub-jobs"
-        worksheet = Worksheet(session.pending(job))
-        search.allocate(worksheet)
-        assert sorted(task.key for task in worksheet.rest) == still_waiting(session, job)
+        pending_tasks = PendingTasks(session.pending(job))
+        search.allocate(pending_tasks)
+        assert sorted(task.key for task in pending_tasks.rest) == still_waiting(session, job)
 
 
 @examples(80)
@@ -58,7 +58,7 @@ def test_domains_nodes_and_parts_may_come_in_any_order(
 
 
 def decided(plan: Plan) -> object:
-    homes = {key: homes_now(plan.session, job) for key, job in plan.session.jobs.items()}
+    homes = {key: current_domains(plan.session, job) for key, job in plan.session.jobs.items()}
     return plan.binds, plan.pipelined, homes
 
 
@@ -68,7 +68,7 @@ def test_who_has_lost_all_pods_gets_back_where_it_was(worlds: tuple[list[Any], l
     """All others stay where they were placed, so that its room is free."""
     world = list(flattened(worlds[data.draw(st.integers(0, 1))]))
     plan = Case("", world, binds="", conf=AWARE).plan()
-    homes = {key: homes_now(plan.session, job) for key, job in plan.session.jobs.items()}
+    homes = {key: current_domains(plan.session, job) for key, job in plan.session.jobs.items()}
     for key in [key for key, home in homes.items() if key in home]:
         session = Case("", returning(world, plan, key, homes[key]), binds="", conf=AWARE).plan().session
         tree = session.snapshot.network_of(session.jobs[key])
@@ -84,7 +84,7 @@ def returning(world: list[Manifest], plan: Plan, key: str, homes: Any) -> list[M
 def _as_planned(document: Manifest, plan: Plan, key: str, homes: Any) -> Manifest:
     metadata = document["metadata"]
     if document["kind"] == "PodGroup" and key_of(document) == key:
-        annotations = {**metadata.get("annotations", {}), **record_of(homes, key)}
+        annotations = {**metadata.get("annotations", {}), **placement_record_of(homes, key)}
         return {**document, "metadata": {**metadata, "annotations": annotations}}
     if document["kind"] != "Pod" or key_of(document) not in plan.binds:
         return document

@@ -19,8 +19,8 @@ from stromboli.core.model.topology.hypernodes import HyperNode, HyperNodeTree
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Plan, Statement
-from stromboli.core.topology.domain_capacity import DomainRoom
-from stromboli.core.topology.domain_search_records import Look, SearchAccount
+from stromboli.core.topology.domain_capacity import DomainCapacity
+from stromboli.core.topology.domain_search_records import DomainSearchRecord, Look
 from stromboli.core.topology.domain_sums import DomainSums, IdleAmounts
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import BUILT_IN, Case, configuration, objects
@@ -34,7 +34,9 @@ AWARE = configuration("gang", "predicates", "binpack", "nodeorder", "network-top
 class TryingAll(DomainSearch):
     """Tries every domain of a group, and takes the best of those that would do."""
 
-    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look) -> bool:
+    def _place_in_best(
+        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: Look
+    ) -> bool:
         plans: dict[str, Plan] = {}
         for domain in look.domains:
             self._place_inside(statement, tasks, domain, account.needed)
@@ -172,12 +174,12 @@ def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None
     session = _opened(case)
     tree, ledger = session.snapshot.hyper_nodes, session.ledger
     sums, later = (DomainSums(tree, ledger, IdleAmounts(ledger, 0, later=later)) for later in (False, True))
-    room, search = session.domain_room, session.search
+    room, search = session.domain_capacity, session.search
 
     def check(task: Task) -> None:
         assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
         assert later.now().tolist() == tree.sums(ledger.all_rows.future_idle(0)).tolist()
-        counted_anew = DomainRoom(search, ledger)
+        counted_anew = DomainCapacity(search, ledger)
         assert room.idle(tree, task.task_class).tolist() == counted_anew.idle(tree, task.task_class).tolist()
         assert room.tasks_that_fit(tree, [task]).tolist() == counted_anew.tasks_that_fit(tree, [task]).tolist()
 
@@ -185,7 +187,7 @@ def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None
     for job in list(session.jobs.values()):
         for task in session.pending(job):
             check(task)
-            rows = [row for row in range(len(session.nodes)) if search.admits(task, row)]
+            rows = [row for row in range(len(session.nodes)) if search.filter(task, row)]
             if rows:
                 with session.statement() as statement:
                     statement.place(task, int(random.choice(rows)))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.core.session.session import Session
-from stromboli.simulator.measurements import JobStory, Measurements
+from stromboli.simulator.measurements import JobTimeline, Measurements
 from stromboli.simulator.simulation import Simulation
 from tests.testing.cases.case import configuration
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
@@ -31,7 +31,7 @@ def manifests(jobs: list[Shape], cpus: list[int]) -> list[Manifest]:
     return nodes + [each for n, shape in enumerate(jobs) for each in job(f"job-{n}", *shape)]
 
 
-def first_to_wait(measured: Measurements) -> JobStory | None:
+def first_to_wait(measured: Measurements) -> JobTimeline | None:
     """The job that was the head of the line first. Nobody waited before it."""
     waited = [story for story in measured.jobs.values() if story.promised is not None]
     return min(waited, key=lambda story: (story.arrived, story.key), default=None)

@@ -15,7 +15,7 @@ from stromboli.cluster.objects.queues import queue_of
 from stromboli.core.model.queues.queue import ROOT
 from stromboli.core.model.resources.resources import CPU, MEMORY, ResourceAxis
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.plugins.capacity.queue_limits import flat_promises, tree_promises
+from stromboli.core.plugins.capacity.queue_limits import flat_limits, tree_limits
 from stromboli.core.plugins.capacity.queue_tree import QueueTree
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import decode
@@ -232,7 +232,7 @@ def test_promises_add_up(teams: list[Team], tree: bool) -> None:
     axis, total = ResourceAxis(), [5_000, 24 << 30, 110]
     queues = {team.name: queue_of(decode(team.manifest), axis) for team in teams}  # type: ignore[arg-type]
     forest = QueueTree(queues)
-    promises = tree_promises(forest, total, axis) if tree else flat_promises(list(queues.values()), total, axis)
+    promises = tree_limits(forest, total, axis) if tree else flat_limits(list(queues.values()), total, axis)
     assert (promises.guarantee <= promises.deserved).all()
     assert (promises.limit <= promises.ceiling).all()
     assert (promises.guarantee >= 0).all()
@@ -251,10 +251,10 @@ def test_promises_add_up(teams: list[Team], tree: bool) -> None:
 @examples(150)
 @given(forests(mistakes=False), runners, st.integers(0, 9), st.integers(1, 3), st.booleans())
 def test_victims_come_from_queues_that_have_too_much(
-    teams: list[Team], runs: Any, claimant: int, cores: int, tree: bool
+    teams: list[Team], runs: Any, preemptor: int, cores: int, tree: bool
 ) -> None:
     """Whoever is allowed to go may go one after the other: each time the queue has more than it deserves."""
-    world = setting(teams, [(claimant, 1, 1, cores, 0)], runs)
+    world = setting(teams, [(preemptor, 1, 1, cores, 0)], runs)
     own = plugin("capacity", enableHierarchy=tree)
     manifests = Case("", world.manifests, binds="").manifests
     session = session_of(objects(manifests), program_of(configuration("gang", own, actions="allocate")))
@@ -271,7 +271,7 @@ def tasks_of(session: Session) -> list[Task]:
     return [task for job in session.jobs.values() for task in job.tasks.values()]
 
 
-def check_victim(session: Session, victim: Task, claimant: str) -> None:
+def check_victim(session: Session, victim: Task, preemptor: str) -> None:
     """A queue above the claimant's keeps what is taken from it, so its guarantee is not touched."""
     name = session.jobs[victim.job].queue
     facts = session.queue_facts(session.queues[name])
@@ -279,7 +279,7 @@ def check_victim(session: Session, victim: Task, claimant: str) -> None:
     has = session.ledger.queues[name].allocated
     deserved = {d: facts.deserved[d] for d in (CPU, MEMORY) if facts.deserved[d]}
     assert not deserved or any(has[d] > amount for d, amount in deserved.items())
-    keeps = name in (books.name for books in session.ledger.queues[claimant].chain[1:])
+    keeps = name in (books.name for books in session.ledger.queues[preemptor].chain[1:])
     for dimension, amount in () if keeps else session.queues[name].guarantee:
         lost = dict(victim.task_class.request).get(dimension, 0)
         ceiling = dict(session.queues[name].capability).get(dimension, amount)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.testing.cases.case import Case, configuration
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, namespace, nodes, running
 from tests.testing.random_clusters.effort import examples
 
@@ -28,6 +28,8 @@ def test_who_may_go_has_cooled_down(pods: list[tuple[int, int]], action: str, ab
     ]  # fmt: skip
     tiers = (["conformance"], ["cdp"]) if above else (["cdp"], ["conformance"])
     conf = configuration(*tiers, actions=action)
-    plan = Case("", clock, nodes(9, 1), standing, gang(1, cpu=9, name="late"), binds="", extensions=ASKING).plan(conf)
+    plan = Case("", clock, nodes(9, 1), standing, gang(1, cpu=9, name="late"), binds="", extensions=PROBE_ACTIONS).plan(
+        conf
+    )
     gone = {f"default/pod{place}-task-0" for place, (minute, cooldown) in enumerate(pods) if minute + cooldown <= 60}
     assert set(plan.evictions) == gone

@@ -22,12 +22,12 @@ from stromboli.core.model.devices.claims import (
     ClaimDemand,
     Constraint,
     Device,
+    DeviceCriteria,
     DeviceName,
-    Suit,
     Wish,
 )
-from stromboli.core.model.devices.device_search import OutOfSteps, Search
-from stromboli.core.model.devices.device_table import DeviceTable, Grant, Suited
+from stromboli.core.model.devices.device_search import Search, SearchLimitExceeded
+from stromboli.core.model.devices.device_table import DeviceTable, Grant, MatchingDevices
 from stromboli.core.model.devices.device_usage import DeviceUse
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.tasks.task import Task
@@ -37,6 +37,7 @@ from tests.testing.cases.case import configuration, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod, running
 from tests.testing.manifests.resource_claims import (
     DRIVER,
+    claim_spec,
     claiming,
     device,
     device_class,
@@ -45,7 +46,6 @@ from tests.testing.manifests.resource_claims import (
     offer,
     resource_claim,
     template,
-    wanting,
 )
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import SCHEDULER_NAMES, program_of
@@ -53,7 +53,7 @@ from tests.testing.random_clusters.undo import check_fingerprints, do_something,
 
 # -- the search against all there is ------------------------------------------------------------------------------
 
-EVERY, SOME = Suit(("every",)), Suit(("some",))
+EVERY, SOME = DeviceCriteria(("every",)), DeviceCriteria(("some",))
 NODES = NodeTable([Node("n")])
 COUNTER = "cards/memory"
 
@@ -85,7 +85,9 @@ class Drawn:
             for number, (board, takes, part) in enumerate(facts)
         )
         masks = {EVERY: np.ones(len(devices), dtype=np.bool_), SOME: np.array(self.some, dtype=np.bool_)}
-        self.table = DeviceTable(devices, {COUNTER: self.counter}, {suit: Suited(mask) for suit, mask in masks.items()})
+        self.table = DeviceTable(
+            devices, {COUNTER: self.counter}, {suit: MatchingDevices(mask) for suit, mask in masks.items()}
+        )
         self.use = DeviceUse(self.table)
         for number, (is_taken, takes) in enumerate(zip(self.taken, self.takes, strict=True)):
             if is_taken and not takes:
@@ -111,7 +113,7 @@ class Drawn:
         return parts + users <= self.parts[number] if self.parts[number] else times + users <= 1
 
     def _holds(self, constraint: Constraint, chosen: Sequence[tuple[Wish, Sequence[int]]]) -> bool:
-        values = [self.boards[number] for wish, devices in chosen if constraint.concerns(wish) for number in devices]
+        values = [self.boards[number] for wish, devices in chosen if constraint.applies_to(wish) for number in devices]
         if constraint.is_distinct:
             return all(values) and len(set(values)) == len(values)
         return all(values) and len(set(values)) <= 1
@@ -187,7 +189,7 @@ def test_a_search_that_takes_too_long_is_given_up() -> None:
     drawn = Drawn(["x", "y"] * 8, [0] * 16, [0] * 16, [True] * 16, [False] * 16, 0)
     ways = [[Wish("", "c", EVERY, 4)], [Wish("", "c", EVERY, 4)]]
     demand = demand_of(ways, [Constraint("board", ("r0",)), Constraint("nothing", ("r1",))])
-    with pytest.raises(OutOfSteps):
+    with pytest.raises(SearchLimitExceeded):
         Search(drawn.table, NODES, 0, [drawn.use], most=500).find([demand])
 
 
@@ -212,7 +214,7 @@ class Cluster:
     def __post_init__(self) -> None:
         told: list[Any] = [*(node(letter, 9) for letter in LETTERS), device_class()]
         bonds = [matching(f"{DRIVER}/board")] if self.matched else []
-        spec = wanting(exactly(self.wanted), constraints=bonds)
+        spec = claim_spec(exactly(self.wanted), constraints=bonds)
         for letter, boards in zip(LETTERS, self.boards, strict=True):
             takes = {"memory": 1} if self.drawn else None
             devices = [device(f"g{n}", board=board, takes=takes) for n, board in enumerate(boards)]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.core.config.configuration import parse_configuration
-from stromboli.core.config.external_services import Document, Endpoint, NoAnswer
+from stromboli.core.config.external_services import Document, Endpoint, ServiceError
 from stromboli.core.session.program import Program
 from stromboli.planner.plan import make_plan
 from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, configuration, flattened, objects, plugin
@@ -42,14 +42,14 @@ class Whimsical:
         self._script = script
         self._asked = 0
 
-    def talk_to(self, endpoint: Endpoint) -> Whimsical:
+    def client_for(self, endpoint: Endpoint) -> Whimsical:
         return self
 
     def ask(self, verb: str, question: Document) -> Document:
         answer = self._script[self._asked % len(self._script)]
         self._asked += 1
         if answer is None:
-            raise NoAnswer("no")
+            raise ServiceError("no")
         return dict(answer)
 
     def close(self) -> None:

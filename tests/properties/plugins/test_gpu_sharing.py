@@ -133,7 +133,7 @@ def test_all_nodes_at_once_are_one_after_the_other(
     world = world_of(program, CLASSES, nodes_of(numbers), gangs(jobs), gang_wanting("late", 1, 1, wish, "lazy"))
     world.run_cycle()
     session = Session(world.snapshot(), program)
-    session.ledger.holds_rooms = held
+    session.ledger.holds_nominated = held
     found = program.plugins["gpusharing"]
     assert isinstance(found, GpuSharing)
     for task in session.jobs["default/late"].tasks.values():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, namespace, nodes, queue, running
 from tests.testing.random_clusters.effort import examples
 
@@ -30,9 +30,9 @@ def test_who_goes_was_not_needed_or_has_had_its_time(
     given_time = {"defaultPreemptMinRuntime": f"{runtime}m", "defaultReclaimMinRuntime": f"{runtime}m"}
     guard = [plugin("minruntime", given_time)]
     conf = configuration(*((["conformance"], guard) if above else (guard, ["conformance"])), actions=action)
-    claimant = gang(1, cpu=99, name="late")
-    world = (clock, queue("theirs"), nodes(20, 1), standing, claimant)
-    evicted = Case("", *world, binds="", extensions=ASKING).plan(conf).evictions
+    preemptor = gang(1, cpu=99, name="late")
+    world = (clock, queue("theirs"), nodes(20, 1), standing, preemptor)
+    evicted = Case("", *world, binds="", extensions=PROBE_ACTIONS).plan(conf).evictions
     for place, (size, minimum, minute) in enumerate(jobs):
         gone = sum(1 for pod in evicted if pod.startswith(f"default/job{place}-"))
         needed = max(minimum, 1) if minute + runtime > 60 else 0

@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import parse_configuration
-from stromboli.core.model.nodes.cpu_assignment import allot, cells_for, count_cells, fewest_cells, take
+from stromboli.core.model.nodes.cpu_assignment import (
+    assign_cpus,
+    count_numa_nodes,
+    fewest_numa_nodes,
+    numa_nodes_for,
+    take,
+)
 from stromboli.core.model.nodes.numa import PROCESSORS, CpuSet, Holdings, Processor, Processors, parse_cpus
 from stromboli.core.model.nodes.table import Node, NodeTable
-from stromboli.core.plugins.numa_aware.assignment import Giving
-from stromboli.core.plugins.numa_aware.states import States
+from stromboli.core.plugins.numa_aware.assignment import CpuAssigner
+from stromboli.core.plugins.numa_aware.states import NumaStates
 from stromboli.core.session.program import Program
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects
@@ -53,7 +59,7 @@ def test_cells_are_those_that_a_look_at_all_choices_finds(machine: Processors, f
 
     choices = [c for size in range(1, len(machine.cells) + 1) for c in combinations(machine.cells, size) if suffice(c)]
     best = min(choices, key=lambda cells: (len(cells), sum(1 << cell for cell in cells)), default=())
-    assert cells_for(machine, free, number) == list(best)
+    assert numa_nodes_for(machine, free, number) == list(best)
 
 
 @examples(150)
@@ -72,8 +78,8 @@ def test_as_many_are_taken_as_are_wanted(machine: Processors, free: CpuSet, part
 @given(machine=machines(), free=sets, demand=demands)
 def test_containers_get_what_the_policy_allows(machine: Processors, free: CpuSet, demand: Any) -> None:
     free &= machine.all
-    allotment = allot(machine, free, demand)
-    cells = count_cells(machine, free, demand)
+    allotment = assign_cpus(machine, free, demand)
+    cells = count_numa_nodes(machine, free, demand)
     if isinstance(allotment, str):
         assert machine.policy != "best-effort"
         assert cells == 0
@@ -84,10 +90,10 @@ def test_containers_get_what_the_policy_allows(machine: Processors, free: CpuSet
         if machine.policy != "best-effort" or cpus:
             assert cpus.bit_count() == number
         if machine.policy != "best-effort":
-            most = 1 if machine.policy == "single-numa-node" else fewest_cells(machine, number)
-            assert len(machine.cells_of(cpus)) <= most
+            most = 1 if machine.policy == "single-numa-node" else fewest_numa_nodes(machine, number)
+            assert len(machine.numa_nodes_of(cpus)) <= most
     if all(cpus for _, cpus in allotment.containers):
-        assert cells == len(machine.cells_of(allotment.cpus))
+        assert cells == len(machine.numa_nodes_of(allotment.cpus))
 
 
 # -- a cycle ------------------------------------------------------------------------------------------------------
@@ -107,7 +113,7 @@ class Cycle:
         table = NodeTable([Node("a", processors=machine), Node("b", processors=machine), Node("c")])
         held = take(machine, machine.all, len(machine.places) // 2)
         known = {name: Holdings(machine.all & ~held, 0, {f"old on {row}": held}) for row, name in enumerate("ab")}
-        self.giving = Giving(States(table), table, known)
+        self.giving = CpuAssigner(NumaStates(table), table, known)
         self._demand = demand
         self._leaving: set[int] = set()
         self._given_up: list[Any] = []
@@ -224,7 +230,7 @@ def _happen(cluster: Cluster, kind: str, *about: Any) -> None:
     elif kind == "broken":
         cluster.apply(_object(topology(about[0], free="0-99")))
     elif kind in ("forget", "leaving", "staying"):
-        {"forget": cluster.forget, "leaving": cluster.expect_leaving, "staying": cluster.expect_staying}[kind](uid)
+        {"forget": cluster.forget, "leaving": cluster.assume_evicted, "staying": cluster.forget_eviction}[kind](uid)
 
 
 def _pod(name: str, place: str, cpus: str, done: bool) -> Manifest:
@@ -269,7 +275,7 @@ def test_nobody_shares_processors(manifests: list[Manifest]) -> None:
                 assert not cpus & (taken[bind.node] | machine.reserved)
                 taken[bind.node] |= cpus
                 if machine.policy != "best-effort":
-                    assert len(machine.cells_of(cpus)) <= fewest_cells(machine, cpus.bit_count())
+                    assert len(machine.numa_nodes_of(cpus)) <= fewest_numa_nodes(machine, cpus.bit_count())
     for name, known in world.snapshot().processors.items():
         machine = facts[name]
         assert machine is not None

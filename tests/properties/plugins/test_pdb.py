@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.testing.cases.case import Case, configuration
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import budget, gang, nodes, running
 from tests.testing.random_clusters.effort import examples
 
@@ -26,7 +26,7 @@ def test_budgets_are_spent_to_the_last_and_never_beyond(pods: list[str], web: in
     standing = [running("a", name=f"pod{place}", labels={"app": app}) for place, app in enumerate(pods)]
     budgets = [budget(app, number, {"app": app}) for app, number in allowed.items()]
     conf = configuration("pdb", actions=action)
-    case = Case("", nodes(10, 1), standing, budgets, gang(1, cpu=9, name="late"), binds="", extensions=ASKING)
+    case = Case("", nodes(10, 1), standing, budgets, gang(1, cpu=9, name="late"), binds="", extensions=PROBE_ACTIONS)
     gone = set(case.plan(conf).evictions)
     for app in APPS:
         members = {f"default/pod{place}-task-0" for place, each in enumerate(pods) if each == app}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, namespace, node, running
 from tests.testing.random_clusters.effort import examples
 
@@ -69,7 +69,7 @@ def test_no_job_loses_more_than_its_owner_allows(hour: int, jobs: list[tuple[int
     ]
     conf = configuration(plugin("tdm", ARGUMENTS), actions="evict-victims")
     world = (clock(hour), node("a", 99, labels={ZONE: "day"}), standing, gang(1, cpu=999, name="waits"))
-    plan = Case("", *world, binds="", extensions=ASKING).plan(conf)
+    plan = Case("", *world, binds="", extensions=PROBE_ACTIONS).plan(conf)
     lost = Counter(key.removeprefix("default/job").partition("-")[0] for key in plan.evictions)
     for place, (count, number, soft, by_most) in enumerate(jobs):
         allowed = min(count, number) if by_most else max(count - number, 0)

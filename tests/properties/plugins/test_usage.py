@@ -63,9 +63,9 @@ def session_of(world: list[Manifest], estimator: dict[str, Any]) -> Session:
 @examples(40)
 @given(world=measured_worlds(), estimator=estimators, wanted=steps)
 def test_many_at_once_is_one_by_one(world: list[Manifest], estimator: dict[str, Any], wanted: Any) -> None:
-    one_by_one = chosen_rows(session_of(world, estimator), wanted, 1)
+    jobs_in_turn = chosen_rows(session_of(world, estimator), wanted, 1)
     at_once = chosen_rows(session_of(world, estimator), wanted, 99)
-    assert at_once == one_by_one
+    assert at_once == jobs_in_turn
 
 
 @examples(25)
@@ -75,12 +75,12 @@ def test_whoever_is_taken_back_leaves_no_shadow(world: list[Manifest], estimator
     usage = session.program.plugins["usage"]
     if not usage.is_informed:  # type: ignore[attr-defined]
         return
-    shadow = usage.shadow  # type: ignore[attr-defined]
-    before = shadow.cpu.tolist(), shadow.memory.tolist()
+    unmeasured = usage.unmeasured  # type: ignore[attr-defined]
+    before = unmeasured.cpu.tolist(), unmeasured.memory.tolist()
     chosen_rows(session, wanted, 99)
     for statement in session.kept:
         statement.rollback(0)
-    assert (shadow.cpu.tolist(), shadow.memory.tolist()) == before
+    assert (unmeasured.cpu.tolist(), unmeasured.memory.tolist()) == before
 
 
 @examples(25)

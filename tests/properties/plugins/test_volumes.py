@@ -18,7 +18,17 @@ from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import configuration, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
-from tests.testing.manifests.storage import DRIVER, HOST, claim, csi_node, driver, room_on, storage_class, using, volume
+from tests.testing.manifests.storage import (
+    DRIVER,
+    HOST,
+    claim,
+    csi_node,
+    driver,
+    storage_capacity_on,
+    storage_class,
+    using,
+    volume,
+)
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import SCHEDULER_NAMES, program_of
 from tests.testing.random_clusters.undo import check_fingerprints, do_something, tasks_of
@@ -60,7 +70,9 @@ class Drawn:
         for place, (size, on, of) in enumerate(self.volumes):
             reached = None if on is None else list(on)
             told.append(volume(f"v{place}", size, on=reached, of=of, modes=["ReadWriteOnce", ONE_POD]))
-        told += [room_on(letter, f"{left}Gi") for letter, left in zip(LETTERS, self.stores, strict=True) if left]
+        told += [
+            storage_capacity_on(letter, f"{left}Gi") for letter, left in zip(LETTERS, self.stores, strict=True) if left
+        ]
         told += [csi_node(letter, most, keys=[HOST]) for letter, most in zip(LETTERS, self.limits, strict=True)]
         for place, members in enumerate(self.jobs):
             pods = (pod(volumes=using(*dict.fromkeys(f"c{n % len(self.claims)}" for n in used))) for used in members)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import TaskStatus
-from stromboli.core.preemption import Terms, Truce
+from stromboli.core.preemption import Terms, ThrashGuard
 from stromboli.core.preemption.candidates import Pool
 from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.session.session import Session
@@ -16,18 +16,18 @@ from tests.testing.random_clusters.effort import examples
 
 
 def terms_of(session: Session, question: str) -> Terms:
-    def reaches(claimant: Job, victim: Job) -> bool:
-        return (victim.queue == claimant.queue) == (question == "preemptable")
+    def reaches(preemptor: Job, victim: Job) -> bool:
+        return (victim.queue == preemptor.queue) == (question == "preemptable")
 
     return Terms(
         action="test",
         question=question,
         statuses=(TaskStatus.BOUND, TaskStatus.RUNNING),
-        lawful=session.preemptable,
+        allowed=session.preemptable,
         reaches=reaches,
         own_queue=question == "preemptable",
-        truce=Truce(session, "0s"),
-        may_claim=lambda _: None,
+        thrash_guard=ThrashGuard(session, "0s"),
+        may_preempt=lambda _: None,
     )
 
 
@@ -38,7 +38,7 @@ def test_columns_say_what_each_node_says(contest: Contest, question: str, by_vic
     session = Session(world.snapshot(), world._program)
     for job in session.waiting:
         pool = Pool(session, terms_of(session, question), session.jobs.values())
-        if pool.tells_claimants_apart(job):
+        if pool.depends_on_preemptor(job):
             continue
         for task in session.pending(job):
             ranking = NodeRanking(session, pool, task, by_victims_alone=by_victims_alone)

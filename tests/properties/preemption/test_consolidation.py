@@ -17,12 +17,12 @@ from stromboli.core.config.registry import Registry
 from stromboli.core.model.jobs.job import role_pipelined, role_ready
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.plugins import PLUGINS
-from stromboli.core.session.decision_records import Accounts
+from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import BUILT_IN, configuration, objects
-from tests.testing.cases.recreated_pods import cycle_with_comebacks
+from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest, budget, gang_of, node, pod, priority_class, queue
 from tests.testing.random_clusters.effort import examples
 
@@ -88,7 +88,7 @@ def world_of(cluster: Cluster) -> World:
 
 
 def decided(cluster: Cluster) -> Session:
-    return world_of(cluster).decide(Accounts())
+    return world_of(cluster).decide(DecisionRecords())
 
 
 def new_place(session: Session, task: Task) -> str:
@@ -146,7 +146,7 @@ def test_everybody_who_moves_has_a_place(cluster: Cluster) -> None:
 def test_nobody_moves_unless_the_gang_gets_its_place(cluster: Cluster) -> None:
     session = decided(cluster)
     for eviction in session.decisions.evictions:
-        winner = session.jobs[eviction.claimant]
+        winner = session.jobs[eviction.preemptor]
         assert winner.has_minimum(role_pipelined)
         assert winner.pipelined_count
 
@@ -171,7 +171,7 @@ def test_moves_are_lawful(cluster: Cluster) -> None:
     spent = Counter(labels[eviction.task.name].get("app") for eviction in session.decisions.evictions)
     assert all(spent[label] <= allowed for label, allowed in cluster.budgets.items())
     for eviction in session.decisions.evictions:
-        loser, winner = session.jobs[eviction.task.job], session.jobs[eviction.claimant]
+        loser, winner = session.jobs[eviction.task.job], session.jobs[eviction.preemptor]
         assert eviction.task.preemptable
         assert loser.priority <= winner.priority
         assert loser.queue == winner.queue or session.queues[loser.queue].reclaimable
@@ -241,10 +241,10 @@ def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObj
     with session.statement() as statement:
         for task in running:
             statement.evict(task, "test")
-            fitting = [row for row in range(len(session.nodes)) if session.search.admits(task, row)]
+            fitting = [row for row in range(len(session.nodes)) if session.search.filter(task, row)]
             if fitting and data.draw(st.booleans()):
                 row = data.draw(st.sampled_from(fitting))
-                statement.rehouse(task, row)
+                statement.relocate(task, row)
                 assert (f"{task.uid}/successor", session.nodes.names[row]) in listener.held
         assert {uid for uid, _ in listener.leaving} == {task.uid for task in running}
         plan = statement.save()
@@ -262,5 +262,5 @@ def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObj
 def test_it_comes_to_rest(cluster: Cluster) -> None:
     """Whoever has to move is made again, and waits for a place like everybody else."""
     world = world_of(cluster)
-    moved = [len(cycle_with_comebacks(world, cycle).decisions.evictions) for cycle in range(12)]
+    moved = [len(cycle_with_recreated_pods(world, cycle).decisions.evictions) for cycle in range(12)]
     assert not any(moved[-4:]), f"moved by cycle: {moved}"

@@ -8,7 +8,7 @@ import weakref
 from hypothesis import given
 
 from stromboli.core.config.configuration import parse_configuration
-from stromboli.core.session.decision_records import Accounts
+from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.evictions import accounts_of
@@ -37,7 +37,7 @@ def decided(session: Session) -> object:
     decisions = session.decisions
     return (
         [[(bind.task.key, bind.node) for bind in statement] for statement in decisions.binds],
-        [(each.task.key, each.reason, each.claimant) for each in decisions.evictions],
+        [(each.task.key, each.reason, each.preemptor) for each in decisions.evictions],
         decisions.nominations,
         {key: [reason.code for reason in refusal.reasons] for key, refusal in session.refusals.items()},
     )
@@ -49,18 +49,18 @@ def test_asking_for_accounts_changes_no_decision(contest: Contest) -> None:
     program, given_objects = program_of(contest.conf), objects(contest.manifests)
     silent, telling = World(given_objects, program), World(given_objects, program)
     for _ in range(2):
-        assert decided(telling.run_cycle(Accounts())) == decided(silent.run_cycle())
+        assert decided(telling.run_cycle(DecisionRecords())) == decided(silent.run_cycle())
 
 
 @examples(50)
 @given(CONTESTS)
 def test_every_eviction_has_a_claimant_a_right_and_nobody_twice(contest: Contest) -> None:
-    session = World(objects(contest.manifests), program_of(contest.conf)).run_cycle(Accounts())
+    session = World(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
     evicted = {each.task.key for each in session.decisions.evictions}
     accounts = accounts_of(session)
     assert accounts.keys() == evicted
     for account in accounts.values():
-        assert account.claimant_pod in {task.key for task in session.jobs[account.claimant].tasks.values()}
+        assert account.preemptor_pod in {task.key for task in session.jobs[account.preemptor].tasks.values()}
         assert account.decisive is not None
         assert account.decisive.right or account.decisive.plugin == "gang"
         stays = [name for objection in account.spared for name in objection.objects]
@@ -71,7 +71,7 @@ def test_every_eviction_has_a_claimant_a_right_and_nobody_twice(contest: Contest
 @examples(50)
 @given(CONTESTS)
 def test_every_refused_claim_names_a_rule(contest: Contest) -> None:
-    session = World(objects(contest.manifests), program_of(contest.conf)).run_cycle(Accounts())
+    session = World(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
     assert session.accounts is not None
     for refusals in session.accounts.refusals.values():
         for refusal in refusals:

@@ -22,12 +22,12 @@ from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import World
 from tests.properties.preemption.test_victims import Contest, contests
 from tests.testing.cases.case import configuration, objects, plugin
-from tests.testing.cases.probe_plugins import Halves
-from tests.testing.cases.recreated_pods import cycle_with_comebacks
+from tests.testing.cases.probe_plugins import HalvesPlugin
+from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest
 from tests.testing.random_clusters.effort import examples
 
-REGISTRY = Registry(PLUGINS, [*ACTIONS, Halves])
+REGISTRY = Registry(PLUGINS, [*ACTIONS, HalvesPlugin])
 HARD = {"mode": "hard", "highestTierAllowed": 1}
 CONFIGURATIONS = [
     configuration(
@@ -83,7 +83,7 @@ def test_every_claim_is_lawful_and_complete(contest: Contest) -> None:
 
 def victims_are_lawful(session: Session) -> None:
     for eviction in session.decisions.evictions:
-        task, loser, winner = eviction.task, session.jobs[eviction.task.job], session.jobs[eviction.claimant]
+        task, loser, winner = eviction.task, session.jobs[eviction.task.job], session.jobs[eviction.preemptor]
         assert task.preemptable
         assert task.priority_class != "system-node-critical" or "conformance" not in session.program.plugins
         if eviction.reason == "gangpreempt":
@@ -95,7 +95,7 @@ def victims_are_lawful(session: Session) -> None:
 
 def whole_gangs_are_placed(session: Session) -> None:
     """Nobody goes unless the whole gang has its rooms, and all of them are promised to it."""
-    for key in {eviction.claimant for eviction in session.decisions.evictions}:
+    for key in {eviction.preemptor for eviction in session.decisions.evictions}:
         job, status_of = session.jobs[key], session.ledger.status_of
         placed = [task for task in job.tasks.values() if status_of(task) is TaskStatus.PIPELINED]
         assert placed
@@ -119,7 +119,7 @@ def gangs_stay_whole_where_they_must(before: Snapshot, session: Session) -> None
 
 def queues_lose_only_what_they_have_above_their_share(before: Snapshot, session: Session) -> None:
     """A queue has more than it deserves at the moment in which it loses a pod, or the first pod of a gang."""
-    has = {name: books.allocated[CPU] for name, books in before.queue_books.items()}
+    has = {name: books.allocated[CPU] for name, books in before.queue_usage.items()}
     lost: set[str] = set()
     for eviction in session.decisions.evictions:
         job = session.jobs[eviction.task.job]
@@ -184,5 +184,5 @@ def _in_one_half(manifest: Manifest) -> Manifest:
 def test_it_comes_to_rest(contest: Contest) -> None:
     """Whoever is evicted comes back and waits; after some cycles nobody is evicted any more."""
     world = World(objects(contest.manifests), Program(parse_configuration(contest.conf, REGISTRY), REGISTRY))
-    evicted = [len(cycle_with_comebacks(world, cycle).decisions.evictions) for cycle in range(30)]
+    evicted = [len(cycle_with_recreated_pods(world, cycle).decisions.evictions) for cycle in range(30)]
     assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"

@@ -17,7 +17,7 @@ from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import BUILT_IN, configuration, objects, plugin
-from tests.testing.cases.recreated_pods import cycle_with_comebacks
+from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest, gang_of, manifest, node, pod, priority_class, queue
 from tests.testing.random_clusters.effort import examples
 
@@ -132,7 +132,7 @@ def decided(contest: Contest) -> tuple[Session, dict[str, int]]:
 def test_every_victim_is_lawful(contest: Contest) -> None:
     session, _ = decided(contest)
     for eviction in session.decisions.evictions:
-        task, loser, winner = eviction.task, session.jobs[eviction.task.job], session.jobs[eviction.claimant]
+        task, loser, winner = eviction.task, session.jobs[eviction.task.job], session.jobs[eviction.preemptor]
         assert task.preemptable
         assert task.priority_class != "system-node-critical" or "conformance" not in session.program.plugins
         if eviction.reason == "preempt":
@@ -148,18 +148,18 @@ def test_queues_lose_only_what_they_have_above_their_share(contest: Contest) -> 
     """One after the other, in the order of the evictions: a gang that goes whole is one loss."""
     world = world_of(contest)
     before = world.snapshot()
-    has = {name: books.allocated[CPU] for name, books in before.queue_books.items()}
+    has = {name: books.allocated[CPU] for name, books in before.queue_usage.items()}
     session = world.decide()
     lost: set[str] = set()
     for eviction in session.decisions.evictions:
-        job, claimant = session.jobs[eviction.task.job], session.jobs[eviction.claimant]
+        job, preemptor = session.jobs[eviction.task.job], session.jobs[eviction.preemptor]
         facts = session.queue_facts(session.queues[job.queue])
         goes_whole = not job.ready_count
         if eviction.reason == "reclaim" and facts is not None and not (goes_whole and job.key in lost):
             assert has[job.queue] > facts.deserved[CPU]
         lost.add(job.key)
         has[job.queue] -= dict(eviction.task.task_class.request)[CPU]
-        assert claimant.key != job.key or eviction.reason == "preempt"
+        assert preemptor.key != job.key or eviction.reason == "preempt"
 
 
 @examples(150)
@@ -177,7 +177,7 @@ def test_budgets_are_not_overdrawn(contest: Contest) -> None:
 def test_nobody_goes_unless_the_claimant_gets_its_place(contest: Contest) -> None:
     session, _ = decided(contest)
     for eviction in session.decisions.evictions:
-        winner = session.jobs[eviction.claimant]
+        winner = session.jobs[eviction.preemptor]
         assert winner.pipelined_count > 0
         assert session.job_pipelined(winner)
 
@@ -232,5 +232,5 @@ def test_it_comes_to_rest(contest: Contest) -> None:
     that: no truce keeps claimants off.
     """
     world = world_of(replace(contest, conf=contest.conf + WITHOUT_TRUCE))
-    evicted = [len(cycle_with_comebacks(world, cycle).decisions.evictions) for cycle in range(50)]
+    evicted = [len(cycle_with_recreated_pods(world, cycle).decisions.evictions) for cycle in range(50)]
     assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"

@@ -50,9 +50,9 @@ def test_copies_at_once_are_copies_one_by_one(
 ) -> None:
     objects, _ = with_shard(world, share)
     program = weighted_program(weighting)
-    at_once, one_by_one = session_in(objects, program, mode), session_in(objects, program, mode)
-    assert chosen_rows(at_once, wanted, most=1000) == chosen_rows(one_by_one, wanted, most=1)
-    assert at_once.ledger.fingerprint() == one_by_one.ledger.fingerprint()
+    at_once, jobs_in_turn = session_in(objects, program, mode), session_in(objects, program, mode)
+    assert chosen_rows(at_once, wanted, most=1000) == chosen_rows(jobs_in_turn, wanted, most=1)
+    assert at_once.ledger.fingerprint() == jobs_in_turn.ledger.fingerprint()
 
 
 @examples(25)

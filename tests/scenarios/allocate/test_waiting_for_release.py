@@ -3,7 +3,7 @@
 import pytest
 
 from tests.testing.cases.case import Case, configuration
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import foreign, gang, gang_of, group, node, nodes, pod, pods, queue, running
 
 LEAVING = {"cpu": 2, "releasing": True}
@@ -43,7 +43,7 @@ RELEASE = [
         "room that is made in a cycle is seen in it, also by those who were refused before",
         nodes(1, 1), running("a"), gang(1, name="first"), gang(1, name="second"),
         conf=configuration("gang", "predicates", actions="enqueue, allocate, evict-preemptable, allocate"),
-        extensions=ASKING, evicts=["old-task-0"], binds="A -",
+        extensions=PROBE_ACTIONS, evicts=["old-task-0"], binds="A -",
     ),
     Case(
         "a held room counts for the queue",

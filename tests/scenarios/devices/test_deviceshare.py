@@ -19,7 +19,7 @@ from tests.testing.manifests.shared_devices import (
     NUMBER,
     VGPU,
     VGPU_IDS,
-    annotations_given,
+    bind_annotations_of,
     chips,
     device_config,
     gpu_node,
@@ -414,14 +414,14 @@ GIVEN = [
 
 @pytest.mark.parametrize("story", GIVEN, ids=str)
 def test_pods_are_given(story: Given) -> None:
-    found = [given[story.key] for _, given in sorted(annotations_given(story.case).items())]
+    found = [given[story.key] for _, given in sorted(bind_annotations_of(story.case).items())]
     assert ", ".join(ids_in(text) if "," in text and ":" in text else text for text in found) == story.devices
 
 
 def test_what_the_device_plugin_of_virtual_gpus_reads() -> None:
     case = Case("", TWO, gang(1, more=vgpu(memory=8000, cores=30)), binds="")
     text = "g1,NVIDIA,8000,30:"
-    assert annotations_given(case, VGPU) == {
+    assert bind_annotations_of(case, VGPU) == {
         "gang-task-0": {
             "volcano.sh/vgpu-ids-new": text,
             "volcano.sh/devices-to-allocate": text,
@@ -435,7 +435,7 @@ def test_what_the_device_plugin_of_virtual_gpus_reads() -> None:
 
 def test_what_the_device_plugin_of_chips_reads() -> None:
     case = Case("", npus("a", "n0"), gang(1, more=PART), binds="")
-    [given] = annotations_given(case, HAMI).values()
+    [given] = bind_annotations_of(case, HAMI).values()
     assert given["hami.io/Ascend310P-devices-to-allocate"] == "n0,Ascend310P,3072,1:"
     assert given["huawei.com/Ascend310P"] == '[{"UUID": "n0", "temp": "vir01"}]'
     assert (given["hami.io/vgpu-node"], given["hami.io/bind-phase"]) == ("a", "allocating")
@@ -453,7 +453,7 @@ def test_what_the_device_plugin_of_chips_reads() -> None:
     ids=["virtual GPUs", "chips", "not switched on", "no devices"],
 )  # fmt: skip
 def test_a_bind_asks_for_the_lock_of_its_node(conf: str, objects: tuple[object, ...], lock: str | None) -> None:
-    [given] = annotations_given(Case("", *objects, binds=""), conf).values()
+    [given] = bind_annotations_of(Case("", *objects, binds=""), conf).values()
     assert given.get("stromboli.dev/node-lock") == lock
 
 

@@ -10,6 +10,7 @@ from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.manifests.builders import Manifest, gang, gang_of, node, nodes, pod, priority_class, queue, running
 from tests.testing.manifests.resource_claims import (
     DRIVER,
+    claim_spec,
     claiming,
     device,
     device_class,
@@ -21,7 +22,6 @@ from tests.testing.manifests.resource_claims import (
     offer,
     resource_claim,
     template,
-    wanting,
 )
 
 GPU = device_class()
@@ -69,12 +69,12 @@ CASES = [
     ),
     Case(
         "two devices are not on one node", nodes(8, 2), GPU, offer("a", 1), offer("b", 1),
-        resource_claim(spec=wanting(exactly(2))), one("mine"), binds="-",
+        resource_claim(spec=claim_spec(exactly(2))), one("mine"), binds="-",
         reasons=said(2, short("mine", classy("2 devices"))),
     ),
     Case(
         "two devices on the second node", nodes(8, 2), GPU, offer("a", 1), offer("b", 2),
-        resource_claim(spec=wanting(exactly(2))), one("mine"), binds="b",
+        resource_claim(spec=claim_spec(exactly(2))), one("mine"), binds="b",
     ),
     Case(
         "the only device is taken", nodes(8, 1), GPU, offer("a", 1), resource_claim("other", has=["a/gpu-0"], on="a"),
@@ -102,7 +102,7 @@ CASES = [
          reasons={"one": ['resource claim "dev" of the pod is not created yet']}),
     Case(
         "an expression that makes no sense", nodes(8, 1), GPU, offer("a", 1),
-        resource_claim(spec=wanting(exactly(1, "device.driver ="))), one("mine"), binds="-",
+        resource_claim(spec=claim_spec(exactly(1, "device.driver ="))), one("mine"), binds="-",
         reasons={"one": [
             'resourceclaim "mine": spec.devices.requests[0].exactly.selectors[0].cel.expression \'device.driver =\': '
             "unexpected '=' at character 15"
@@ -118,7 +118,7 @@ CASES = [
     ),
     Case(
         "an expression that has no answer", nodes(8, 1), GPU, offer("a", 1),
-        resource_claim(spec=wanting(exactly(1, f'{fact("model")} == "x"'))), one("mine"), binds="-",
+        resource_claim(spec=claim_spec(exactly(1, f'{fact("model")} == "x"'))), one("mine"), binds="-",
         reasons=said(1, "cannot allocate all claims: selector "
                      f"""'{fact("model")} == "x"' has no answer for device gpu-0: no such key: model"""),
     ),
@@ -126,23 +126,23 @@ CASES = [
     Case(
         "the expression of the claim counts", nodes(8, 2), GPU, offer("a", device("g", model="small")),
         offer("b", device("g", model="large")),
-        resource_claim(spec=wanting(exactly(1, f'{fact("model")} == "large"'))), one("mine"), binds="b",
+        resource_claim(spec=claim_spec(exactly(1, f'{fact("model")} == "large"'))), one("mine"), binds="b",
     ),
     Case(
         "capacity in an expression", nodes(8, 2), GPU, offer("a", device("g", capacity={"memory": "40Gi"})),
         offer("b", device("g", capacity={"memory": "80Gi"})),
-        resource_claim(spec=wanting(exactly(
+        resource_claim(spec=claim_spec(exactly(
             1, f'device.capacity["{DRIVER}"].memory.compareTo(quantity("60Gi")) >= 0'))), one("mine"), binds="b",
     ),
     Case(
         "capacity as a wish", nodes(8, 2), GPU, offer("a", device("g", capacity={"memory": "40Gi"})),
         offer("b", device("g", capacity={"memory": "80Gi"})),
-        resource_claim(spec=wanting(exactly(1, capacity={"memory": "60Gi"}))), one("mine"), binds="b",
+        resource_claim(spec=claim_spec(exactly(1, capacity={"memory": "60Gi"}))), one("mine"), binds="b",
     ),
     Case(
         "versions", nodes(8, 2), GPU, offer("a", device("g", firmware="v1.9.0")),
         offer("b", device("g", firmware="v1.10.0")),
-        resource_claim(spec=wanting(exactly(1, f'{fact("firmware")}.isGreaterThan(semver("1.9.5"))'))), one("mine"),
+        resource_claim(spec=claim_spec(exactly(1, f'{fact("firmware")}.isGreaterThan(semver("1.9.5"))'))), one("mine"),
         binds="b",
     ),
     Case(
@@ -151,70 +151,70 @@ CASES = [
     ),
     Case(
         "a tainted device that is tolerated", nodes(8, 1), GPU, offer("a", device("g", taint="broken:NoSchedule")),
-        resource_claim(spec=wanting(exactly(tolerations=[{"key": "broken", "operator": "Exists"}]))), one("mine"),
+        resource_claim(spec=claim_spec(exactly(tolerations=[{"key": "broken", "operator": "Exists"}]))), one("mine"),
         binds="a",
     ),
     # -- ways
     Case(
         "the second way if the first cannot be had", nodes(8, 1), GPU, offer("a", device("g", model="small")),
-        resource_claim(spec=wanting(first_of(
+        resource_claim(spec=claim_spec(first_of(
             exactly(1, f'{fact("model")} == "large"', name="l"), exactly(1, f'{fact("model")} == "small"', name="s")
         ))), one("mine"), binds="a",
     ),
     Case(
         "neither way", nodes(8, 1), GPU, offer("a", device("g", model="other")),
-        resource_claim(spec=wanting(first_of(
+        resource_claim(spec=claim_spec(first_of(
             exactly(1, f'{fact("model")} == "large"', name="l"), exactly(2, name="s")
         ))), one("mine"), binds="-", codes={"one": ["NoClaimedDevice"]},
     ),
     Case(
-        "all devices of the node", nodes(8, 1), GPU, offer("a", 3), resource_claim(spec=wanting(exactly("All"))),
+        "all devices of the node", nodes(8, 1), GPU, offer("a", 3), resource_claim(spec=claim_spec(exactly("All"))),
         one("mine"), binds="a",
     ),
     Case(
         "all of them, and one is taken", nodes(8, 2), GPU, offer("a", 3), offer("b", 2),
-        resource_claim("other", has=["a/gpu-1"], on="a"), resource_claim(spec=wanting(exactly("All"))), one("mine"),
+        resource_claim("other", has=["a/gpu-1"], on="a"), resource_claim(spec=claim_spec(exactly("All"))), one("mine"),
         binds="b",
     ),
     Case(
-        "all of none", nodes(8, 1), GPU, resource_claim(spec=wanting(exactly("All"))), one("mine"), binds="-",
+        "all of none", nodes(8, 1), GPU, resource_claim(spec=claim_spec(exactly("All"))), one("mine"), binds="-",
         codes={"one": ["NoClaimedDevice"]},
     ),
     Case(
         "an administrator looks at a device that is taken", nodes(8, 1), GPU, offer("a", 1),
         resource_claim("other", has=["a/gpu-0"], on="a"),
-        resource_claim(spec=wanting(exactly(adminAccess=True))), one("mine"), binds="a",
+        resource_claim(spec=claim_spec(exactly(adminAccess=True))), one("mine"), binds="a",
     ),
     # -- devices that fit together
     Case(
         "two devices of one board", nodes(8, 1), GPU,
         offer("a", device("g0", board="x"), device("g1", board="y"), device("g2", board="y")),
-        resource_claim(spec=wanting(exactly(2), constraints=[matching(f"{DRIVER}/board")])), one("mine"), binds="a",
+        resource_claim(spec=claim_spec(exactly(2), constraints=[matching(f"{DRIVER}/board")])), one("mine"), binds="a",
     ),
     Case(
         "no two devices are of one board", nodes(8, 1), GPU,
         offer("a", device("g0", board="x"), device("g1", board="y")),
-        resource_claim(spec=wanting(exactly(2), constraints=[matching(f"{DRIVER}/board")])), one("mine"), binds="-",
+        resource_claim(spec=claim_spec(exactly(2), constraints=[matching(f"{DRIVER}/board")])), one("mine"), binds="-",
         reasons=said(1, "cannot allocate all claims: the devices that are free do not satisfy all requests together"),
     ),
     Case(
         "devices of different boards", nodes(8, 2), GPU,
         offer("a", device("g0", board="x"), device("g1", board="x")),
         offer("b", device("g0", board="x"), device("g1", board="x"), device("g2", board="y")),
-        resource_claim(spec=wanting(exactly(2), constraints=[distinct(f"{DRIVER}/board")])), one("mine"), binds="b",
+        resource_claim(spec=claim_spec(exactly(2), constraints=[distinct(f"{DRIVER}/board")])), one("mine"), binds="b",
     ),
     Case(
         "a card and a port of one root", nodes(8, 1), GPU,
         offer("a", device("g0", kind="gpu", root="p"), device("g1", kind="gpu", root="q"),
               device("n0", kind="nic", root="q")),
-        resource_claim(spec=wanting(
+        resource_claim(spec=claim_spec(
             exactly(1, f'{fact("kind")} == "gpu"', name="card"), exactly(1, f'{fact("kind")} == "nic"', name="port"),
             constraints=[matching(f"{DRIVER}/root", "card", "port")])), one("mine"), binds="a",
     ),
     Case(
         "the choosy claim of a pod does not lose to the other", nodes(8, 1), GPU,
         offer("a", device("g0", model="large"), device("g1", model="small")),
-        resource_claim("any"), resource_claim("choosy", wanting(exactly(1, f'{fact("model")} == "large"'))),
+        resource_claim("any"), resource_claim("choosy", claim_spec(exactly(1, f'{fact("model")} == "large"'))),
         one("any", "choosy"), binds="a",
     ),
     # -- gangs and those who share
@@ -245,7 +245,7 @@ CASES = [
         "devices say themselves where they are", nodes(8, 2), GPU,
         offer(None, device("g0", more={"nodeName": "a"}), device("g1", more={"nodeName": "b"}),
               device("g2", more={"nodeName": "b"}), pool="net", perDeviceNodeSelection=True),
-        resource_claim(spec=wanting(exactly(2))), one("mine"), binds="b",
+        resource_claim(spec=claim_spec(exactly(2))), one("mine"), binds="b",
     ),
     Case("next cycle, the devices are taken", nodes(8, 1), GPU, offer("a", 1), template(), each(1, "first"),
          each(1, "second"), binds="a-", cycles=2),
@@ -254,13 +254,13 @@ CASES = [
          codes={"one": ["NoClaimedDevice"]},
          warnings=[f"pool {DRIVER}/a: 1 of 2 slices of generation 1 are there; none of its devices is given out"]),
     Case("only the newest generation counts", nodes(8, 1), GPU, offer("a", 2), offer("a", 1, generation=2),
-         resource_claim(spec=wanting(exactly(2))), one("mine"), binds="-", codes={"one": ["NoClaimedDevice"]}),
+         resource_claim(spec=claim_spec(exactly(2))), one("mine"), binds="-", codes={"one": ["NoClaimedDevice"]}),
     Case("two devices of one name", nodes(8, 1), GPU, offer("a", device("g"), device("g")), resource_claim(),
          one("mine"), binds="-",
          warnings=[f"pool {DRIVER}/a: two devices are called g; none of its devices is given out"]),
     Case(
         "all devices cannot be told while a pool is incomplete", nodes(8, 1), GPU, offer("a", 1, pool="whole"),
-        offer("a", 1, pool="half", slices=2), resource_claim(spec=wanting(exactly("All"))), one("mine"), binds="-",
+        offer("a", 1, pool="half", slices=2), resource_claim(spec=claim_spec(exactly("All"))), one("mine"), binds="-",
         reasons=said(1, f"cannot allocate all claims: not all slices of pool {DRIVER}/half are there"),
         warnings=[f"pool {DRIVER}/half: 1 of 2 slices of generation 1 are there; none of its devices is given out"],
     ),
@@ -282,18 +282,18 @@ CASES = [
         offer("a", device("whole", takes={"memory": "40Gi"}), device("part", takes={"memory": "20Gi"}),
               counters={"memory": "40Gi"}),
         resource_claim("other", has=["a/part"], on="a"),
-        resource_claim(spec=wanting(exactly(1))), one("mine"), binds="-",
+        resource_claim(spec=claim_spec(exactly(1))), one("mine"), binds="-",
         codes={"one": ["ClaimedDevicesDoNotFit"]},
     ),
     Case(
         "several share the memory of a device", nodes(8, 1), GPU,
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED)),
-        template(wanting(exactly(1, capacity={"memory": "20Gi"}))), each(2), binds="aa",
+        template(claim_spec(exactly(1, capacity={"memory": "20Gi"}))), each(2), binds="aa",
     ),
     Case(
         "the memory of a device is not given out twice", nodes(8, 1), GPU,
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED)),
-        template(wanting(exactly(1, capacity={"memory": "20Gi"}))), each(3, minimum=1), binds="aa-",
+        template(claim_spec(exactly(1, capacity={"memory": "20Gi"}))), each(3, minimum=1), binds="aa-",
     ),
     Case(
         "whoever does not say how much gets all", nodes(8, 1), GPU,
@@ -303,25 +303,25 @@ CASES = [
         "portions are rounded up to what the policy allows", nodes(8, 1), GPU,
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED,
                           policy={"default": "10Gi", "validValues": ["10Gi", "20Gi"]})),
-        template(wanting(exactly(1, capacity={"memory": "11Gi"}))), each(3, minimum=1), binds="aa-",
+        template(claim_spec(exactly(1, capacity={"memory": "11Gi"}))), each(3, minimum=1), binds="aa-",
     ),
     Case(
         "portions in steps", nodes(8, 1), GPU,
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED,
                           policy={"default": "8Gi", "validRange": {"min": "4Gi", "max": "32Gi", "step": "4Gi"}})),
-        template(wanting(exactly(1, capacity={"memory": "9Gi"}))), each(4, minimum=1), binds="aaa-",
+        template(claim_spec(exactly(1, capacity={"memory": "9Gi"}))), each(4, minimum=1), binds="aaa-",
     ),
     Case(
         "more than the policy allows", nodes(8, 1), GPU,
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED,
                           policy={"default": "8Gi", "validRange": {"min": "4Gi", "max": "32Gi"}})),
-        resource_claim(spec=wanting(exactly(1, capacity={"memory": "33Gi"}))), one("mine"), binds="-",
+        resource_claim(spec=claim_spec(exactly(1, capacity={"memory": "33Gi"}))), one("mine"), binds="-",
         codes={"one": ["ClaimedDevicesDoNotFit"]},
     ),
     Case(
         "two parts of one device for one claim", nodes(8, 1), GPU,
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED)),
-        resource_claim(spec=wanting(exactly(2, capacity={"memory": "20Gi"}))), one("mine"), binds="a",
+        resource_claim(spec=claim_spec(exactly(2, capacity={"memory": "20Gi"}))), one("mine"), binds="a",
     ),
     # -- those who leave
     Case(
@@ -356,7 +356,7 @@ COUNTING = configuration("gang", "predicates", "capacity")
 IN_A_TREE = configuration("gang", "predicates", plugin("capacity", enableHierarchy=True))
 UNCOUNTED = configuration("gang", "predicates", plugin("capacity", {"capacity.DynamicResourceAllocationEnable": False}))
 IN_PARTS = configuration("gang", "predicates", plugin("capacity", {"capacity.DRAConsumableCapacityEnable": True}))
-FOUR = (nodes(8, 1), GPU, offer("a", 4), template(), template(wanting(exactly(2)), "two"))
+FOUR = (nodes(8, 1), GPU, offer("a", 4), template(), template(claim_spec(exactly(2)), "two"))
 
 
 def limited(name: str = "q", **facts: Any) -> Manifest:
@@ -378,16 +378,16 @@ QUOTAS = [
          resource_claim("other", has=["a/gpu-0"], on="a", used_by=["pod-default-old-task-0"]),
          running("a", queue="q", resourceClaims=claiming("other")), each(2, minimum=1, queue="q"), binds="a-",
          conf=COUNTING),
-    Case("a claim that several share counts once", FOUR, limited(), resource_claim(spec=wanting(exactly(2))),
+    Case("a claim that several share counts once", FOUR, limited(), resource_claim(spec=claim_spec(exactly(2))),
          gang(3, queue="q", resourceClaims=claiming("mine")), binds="aaa", conf=COUNTING),
     Case("another class is not limited", FOUR, device_class("other"), limited(),
-         template(wanting(exactly(of="other")), "others"),
+         template(claim_spec(exactly(of="other")), "others"),
          gang(3, queue="q", resourceClaims=claiming(dev="others")), binds="aaa", conf=COUNTING),
     Case("the limit of a parent holds", FOUR, limited("top"), queue("one", parent="top"), queue("two", parent="top"),
          each(1, "first", queue="one"), each(2, "second", minimum=1, queue="two"), binds="aa-", conf=IN_A_TREE),
     Case("parts that the queue does not mention may not be had", nodes(8, 1), GPU,
          offer("a", device("g", capacity={"memory": "40Gi"})), limited(),
-         template(wanting(exactly(1, capacity={"memory": "1Gi"}))), each(1, queue="q"), binds="-", conf=IN_PARTS,
+         template(claim_spec(exactly(1, capacity={"memory": "1Gi"}))), each(1, queue="q"), binds="-", conf=IN_PARTS,
          reasons={"gang": ["queue q may have memory.deviceclass/gpu 0 and has 0"]}),
 ]  # fmt: skip
 CASES += QUOTAS

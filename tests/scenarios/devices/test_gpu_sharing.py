@@ -10,15 +10,15 @@ from tests.testing.cases.case import Case
 from tests.testing.manifests.builders import gang, gang_of, pod, priority_class, queue, running
 from tests.testing.manifests.fractional_gpus import (
     SHARING,
+    gpu_groups_of,
     gpus,
-    groups_given,
     member,
     memory,
     part,
     reservation,
     sharing,
 )
-from tests.testing.manifests.shared_devices import annotations_given
+from tests.testing.manifests.shared_devices import bind_annotations_of
 
 TAKEN = "node(s) didn't have enough left of their GPUs"
 SHARED = "node(s) had only parts of GPUs left that others share"
@@ -244,12 +244,12 @@ CHOICES = [
 
 @pytest.mark.parametrize(("conf", "objects", "groups"), [entry[1:] for entry in CHOICES], ids=[e[0] for e in CHOICES])
 def test_which_gpus_are_given(conf: str, objects: list[object], groups: dict[str, str]) -> None:
-    assert groups_given(Case("choice", *objects, conf=conf, binds="")) == groups
+    assert gpu_groups_of(Case("choice", *objects, conf=conf, binds="")) == groups
 
 
 def test_what_travels_with_the_binding() -> None:
     case = Case("given", gpus("a", 1, 16384), gang(1, annotations=memory(5000)), conf=SHARING, binds="a")
-    assert annotations_given(case) == {
+    assert bind_annotations_of(case) == {
         "gang-task-0": {
             "stromboli.dev/gpu-groups": "pod-default-gang-task-0-0",
             "stromboli.dev/gpu-portion-milli": "310",

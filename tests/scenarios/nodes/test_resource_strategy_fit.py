@@ -74,39 +74,39 @@ STRATEGIES = [
 ]  # fmt: skip
 
 
-def wishing(kind: str | None = None, weights: str | None = None) -> dict[str, str]:
+def with_constraint(kind: str | None = None, weights: str | None = None) -> dict[str, str]:
     wishes = {SCORING_TYPE: kind, WEIGHTS: weights}
     return {key: text for key, text in wishes.items() if text is not None}
 
 
 WISHES = [
     Case(
-        "a pod may want to be packed", nodes(4, 2), foreign("b"), gang(1, annotations=wishing(MOST)), conf=fitted(),
+        "a pod may want to be packed", nodes(4, 2), foreign("b"), gang(1, annotations=with_constraint(MOST)), conf=fitted(),
         binds="b",
     ),
     Case(
-        "a pod may want to be spread", nodes(4, 2), foreign("a"), gang(1, annotations=wishing("LeastAllocated")),
+        "a pod may want to be spread", nodes(4, 2), foreign("a"), gang(1, annotations=with_constraint("LeastAllocated")),
         conf=PACKED, binds="b",
     ),
     Case(
         "a pod may say what matters to it", UNEVEN,
-        gang(1, memory="1Gi", annotations=wishing(weights='{"cpu": 3, "memory": 1}')), binds="b", conf=fitted(),
+        gang(1, memory="1Gi", annotations=with_constraint(weights='{"cpu": 3, "memory": 1}')), binds="b", conf=fitted(),
     ),
     Case(
         "what its weights do not name does not count", UNEVEN,
-        gang(1, memory="1Gi", annotations=wishing(weights='{"memory": 1}')), binds="a", conf=fitted(),
+        gang(1, memory="1Gi", annotations=with_constraint(weights='{"memory": 1}')), binds="a", conf=fitted(),
     ),
     Case(
         "both together", UNEVEN,
-        gang(1, memory="1Gi", annotations=wishing(MOST, '{"memory": 1}')), binds="b", conf=fitted(),
+        gang(1, memory="1Gi", annotations=with_constraint(MOST, '{"memory": 1}')), binds="b", conf=fitted(),
     ),
     Case(
         "it may name what the configuration does not", GPUS_IN_USE,
-        gang(1, gpu=1, annotations=wishing(MOST, f'{{"{GPU}": 5}}')), binds="b", conf=fitted(),
+        gang(1, gpu=1, annotations=with_constraint(MOST, f'{{"{GPU}": 5}}')), binds="b", conf=fitted(),
     ),
     Case(
         "a strategy that nobody knows is told and left out", nodes(4, 2), foreign("a"),
-        gang(1, annotations=wishing("Sideways")), binds="b", conf=fitted(),
+        gang(1, annotations=with_constraint("Sideways")), binds="b", conf=fitted(),
         warnings=[
             f"annotation {SCORING_TYPE}: write LeastAllocated or MostAllocated, not 'Sideways'; it is left out",
         ],
@@ -114,7 +114,7 @@ WISHES = [
     *(
         Case(
             f"weights that make no sense are told and left out: {text}", nodes(4, 2), foreign("a"),
-            gang(1, annotations=wishing(weights=text)), conf=fitted(), binds="b",
+            gang(1, annotations=with_constraint(weights=text)), conf=fitted(), binds="b",
             warnings=[
                 f'annotation {WEIGHTS}: write weights like {{"cpu": 2, "memory": 1}}, not {text!r}; it is left out',
             ],

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.core.config.configuration import ConfigurationError
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, gang_of, namespace, node, nodes, pod, queue, running
 
 ZONE = "volcano.sh/revocable-zone"
@@ -109,7 +109,7 @@ def leaving(
     conf = conf or zones(actions="evict-victims")
     return Case(
         name, clock(hour), node("a", 9, labels={ZONE: "z"}), node("b", 9), world, also, gang(1, cpu=99, name="waits"),
-        conf=conf, evicts=[f"old-task-{number}" for number in evicts], binds=binds, extensions=ASKING, **more,
+        conf=conf, evicts=[f"old-task-{number}" for number in evicts], binds=binds, extensions=PROBE_ACTIONS, **more,
     )  # fmt: skip
 
 
@@ -159,13 +159,13 @@ LEAVING = [
 ]  # fmt: skip
 
 
-def making_room(name: str, *world: Any, evicts: str = "", claimant: Any = None, **more: Any) -> Case:
+def making_room(name: str, *world: Any, evicts: str = "", preemptor: Any = None, **more: Any) -> Case:
     """Who goes for a pod that waits; node `a` is lent out right now, `b` and `c` are not."""
-    claimant = claimant or gang(1, cpu=99, name="waits")
+    preemptor = preemptor or gang(1, cpu=99, name="waits")
     conf = more.pop("conf", configuration(plugin("tdm", {"tdm.revocable-zone.z": DAY}), actions="evict-preemptable"))
     return Case(
-        name, NOON, node("a", 9, labels={ZONE: "z"}), node("b", 9), node("c", 9), world, claimant, conf=conf,
-        evicts=[f"{word[:-1]}-task-{word[-1]}" for word in evicts.split()], binds="-", extensions=ASKING, **more,
+        name, NOON, node("a", 9, labels={ZONE: "z"}), node("b", 9), node("c", 9), world, preemptor, conf=conf,
+        evicts=[f"{word[:-1]}-task-{word[-1]}" for word in evicts.split()], binds="-", extensions=PROBE_ACTIONS, **more,
     )  # fmt: skip
 
 
@@ -177,14 +177,14 @@ ROOM = [
                 evicts="one0 two0"),
     making_room("as its owner allows", running("bbc", **budget(most="2")), evicts="old0 old1"),
     making_room("nothing for who may be preempted itself", running("b", **SOFT),
-                claimant=gang(1, cpu=99, name="waits", **MARKED)),
-    making_room("nor for a job that may be", running("b", **SOFT), claimant=gang(1, cpu=99, name="waits", **SOFT)),
-    making_room("nor for who may be lent", running("b", **SOFT), claimant=gang(1, cpu=99, name="waits", **WILLING)),
+                preemptor=gang(1, cpu=99, name="waits", **MARKED)),
+    making_room("nor for a job that may be", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **SOFT)),
+    making_room("nor for who may be lent", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **WILLING)),
     making_room("the switch of preemption", running("b", **SOFT),
                 conf=configuration(plugin("tdm", enablePreemptable=False), actions="evict-preemptable")),
     making_room("who may not be preempted starves while it waits", running("b"), evicts="old0",
                 conf=configuration("tdm", actions="evict-for-starving")),
-    making_room("who may be does not", running("b"), claimant=gang(1, cpu=99, name="waits", **SOFT),
+    making_room("who may be does not", running("b"), preemptor=gang(1, cpu=99, name="waits", **SOFT),
                 conf=configuration("tdm", actions="evict-for-starving")),
 ]  # fmt: skip
 

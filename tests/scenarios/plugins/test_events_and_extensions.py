@@ -19,7 +19,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.session.session import Session
 from tests.testing.cases import probe_plugins
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.cases.probe_plugins import probe
 from tests.testing.manifests.builders import gang, gang_of, node, nodes, pod, running
 
@@ -27,7 +27,7 @@ WITH_PROBE = configuration("gang", "predicates", "probe")
 
 
 def extended(name: str, *world: Any, by: type[Plugin], conf: str = WITH_PROBE, **expected: Any) -> Case:
-    return Case(name, *world, conf=conf, extensions=(*ASKING, by), **expected)
+    return Case(name, *world, conf=conf, extensions=(*PROBE_ACTIONS, by), **expected)
 
 
 # -- events -------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class OneByOne(PerNodePredicate, PerNodeOrder, Plugin):
 
     name = "probe"
 
-    def admits_node(self, task_class: TaskClass, node: NodeView) -> bool:
+    def filter_node(self, task_class: TaskClass, node: NodeView) -> bool:
         return "disk" in node.facts.labels
 
     def score_node(self, task_class: TaskClass, node: NodeView) -> float:

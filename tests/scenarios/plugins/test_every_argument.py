@@ -12,7 +12,7 @@ from stromboli.core.config.argument_values import declaration_of
 from stromboli.core.config.arguments import Argument
 from stromboli.core.plugins import PLUGINS
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import (
     Manifest,
     foreign,
@@ -29,6 +29,7 @@ from tests.testing.manifests.hypernodes import HARD_RACK, TREE, racks
 from tests.testing.manifests.node_usage import measured
 from tests.testing.manifests.numa_nodes import BEST, crew, machine
 from tests.testing.manifests.resource_claims import (
+    claim_spec,
     claiming,
     device,
     device_class,
@@ -36,7 +37,6 @@ from tests.testing.manifests.resource_claims import (
     offer,
     resource_claim,
     template,
-    wanting,
 )
 from tests.testing.manifests.shared_devices import chips, device_config, gpu_node, npu, npus, shared_gpus
 from tests.testing.manifests.storage import DRIVER, HOST, ZONE, claim, csi_node, storage_class, using, volume
@@ -67,7 +67,7 @@ class Row:
         self.given = dict(given or {})
         self.switches = dict(switches or {})
         self.actions = actions
-        self.case = Case(key, *world, binds="", cycles=cycles, extensions=ASKING)
+        self.case = Case(key, *world, binds="", cycles=cycles, extensions=PROBE_ACTIONS)
 
     def __str__(self) -> str:
         return f"{self.key} of {self.owner}"
@@ -269,7 +269,7 @@ CAPACITY = [
         "capacity", "capacity.DRAConsumableCapacityEnable", True, nodes(4, 1), device_class(),
         offer("a", device("g0", capacity={"memory": "40Gi"}), device("g1", capacity={"memory": "40Gi"})),
         queue("q", capability={"deviceclass/gpu": 2, "memory.deviceclass/gpu": "30Gi"}),
-        template(wanting(exactly(1, capacity={"memory": "20Gi"}))),
+        template(claim_spec(exactly(1, capacity={"memory": "20Gi"}))),
         gang(2, minimum=1, queue="q", resourceClaims=claiming(dev="each")), default="aa", changed="a-",
     ),
 ]  # fmt: skip

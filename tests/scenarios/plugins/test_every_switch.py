@@ -39,7 +39,7 @@ ORDER = [
     Row(
         "victim_queue_order", TWO, queue("left"), queue("right"), running("a", name="one", queue="left"),
         running("b", name="two", queue="right"), FIRST, actions="evict-first",
-        by=probe(victim_queue_order=lambda self, queue, claimant: queue.name), on="-,evicts:one-task-0",
+        by=probe(victim_queue_order=lambda self, queue, preemptor: queue.name), on="-,evicts:one-task-0",
         off="-,evicts:two-task-0",
     ),
     Row(
@@ -54,7 +54,7 @@ READINESS = [
         by=probe(job_valid=lambda self, job: NO if job.spec.name == "first" else None),
     ),
     Row("job_enqueueable", ONE, gang(1, resources={"cpu": 9}), by="overcommit", on="-", off="a"),
-    Row("job_enqueued", ONE, FIRST, by=probe_plugins.ToldOfEnqueueing, on="-", off="a"),
+    Row("job_enqueued", ONE, FIRST, by=probe_plugins.NotifiedOfEnqueue, on="-", off="a"),
     Row("job_ready", ONE, gang(2), by="gang", beside=["predicates"], on="--", off="a-"),
     Row(
         "tasks_until_ready", nodes(2, 1), gang(2, name="first", minimum=0), gang(2, name="second", minimum=0),
@@ -162,9 +162,9 @@ WHAT_IF = [
 ]  # fmt: skip
 
 EVENTS = [
-    Row("on_allocate", nodes(4, 1), FIRST, SECOND, by=probe_plugins.ToldOfAllocation, on="a-", off="aa"),
+    Row("on_allocate", nodes(4, 1), FIRST, SECOND, by=probe_plugins.NotifiedOfAllocation, on="a-", off="aa"),
     Row(
-        "on_deallocate", nodes(4, 1), gang(2, cpu=3, name="first"), SECOND, by=probe_plugins.ToldOfDeallocation, on="-- -",
+        "on_deallocate", nodes(4, 1), gang(2, cpu=3, name="first"), SECOND, by=probe_plugins.NotifiedOfDeallocation, on="-- -",
         off="-- a",
     ),
     Row("bind_context", ONE, FIRST, by=probe_plugins.Annotating, on="a,example.com/for:first-task-0", off="a"),

@@ -16,7 +16,7 @@ from stromboli.cli.commands.plan import plan as plan_command
 from stromboli.core.config.action import Action
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Event, Plugin
-from stromboli.core.model.ledger.ledger import BrokenBooks
+from stromboli.core.model.ledger.ledger import LedgerInconsistency
 from stromboli.core.session.session import PluginFailure, Session
 from tests.testing.cases.case import Case, configuration
 from tests.testing.cases.probe_plugins import probe
@@ -254,9 +254,9 @@ def test_an_error_that_is_about_no_job_ends_the_cycle_with_a_sentence(by: Any, c
 @pytest.mark.parametrize("request_of", [{"cpu": 1}, {"cpu": 0}], ids=["allocate", "backfill"])
 def test_broken_books_are_nobodys_fault_and_end_the_cycle(request_of: dict[str, int]) -> None:
     def answer(self: Plugin, task_class: Any) -> None:
-        raise BrokenBooks("two and two are five")
+        raise LedgerInconsistency("two and two are five")
 
-    with pytest.raises(BrokenBooks):
+    with pytest.raises(LedgerInconsistency):
         Case(
             "", nodes(4, 1), gang(1, **request_of), conf=CONF, binds="", extensions=[probe(pre_predicate=answer)]
         ).plan()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, namespace, nodes, priority_class, queue, running
 
 COOLDOWN = "volcano.sh/cooldown-time"
@@ -38,7 +38,7 @@ def protection(
     """Who goes at noon when the action `of` asks the plugins `by`."""
     return Case(
         name, NOON, priority_class("high", 9), nodes(1, 4), world, CLAIMANT, conf=configuration(*by, actions=of),
-        evicts=[f"{victim}-task-0" for victim in evicts.split()], binds="-", extensions=ASKING, **more,
+        evicts=[f"{victim}-task-0" for victim in evicts.split()], binds="-", extensions=PROBE_ACTIONS, **more,
     )  # fmt: skip
 
 
@@ -115,5 +115,5 @@ def test_a_plan_remembers_when_it_bound_a_pod() -> None:
     plain = gang(1, name="plain", created=at("01:00"))
     conf = configuration("predicates", "cdp", actions="allocate, evict-preemptable")
     late = gang(1, name="late", cpu=9)
-    case = Case("", NOON, nodes(1, 2), young, plain, late, conf=conf, binds="", cycles=2, extensions=ASKING)
+    case = Case("", NOON, nodes(1, 2), young, plain, late, conf=conf, binds="", cycles=2, extensions=PROBE_ACTIONS)
     assert [key.partition("/")[2] for key in case.plan().evictions] == ["plain-task-0"]

@@ -212,7 +212,7 @@ LIMITS = [
 ]  # fmt: skip
 
 
-class Halves(Plugin):
+class HalvesPlugin(Plugin):
     """Nodes a and b are near each other, and so are c and d; b and d alone are nearest."""
 
     name = "halves"
@@ -228,10 +228,10 @@ NEAR = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
 DOMAINS = [
     moves("a gang that must be near each other gets nodes of one domain", nodes(2, 4),
           [small(place, f"job{place}") for place in "acd"], foreign("b"), gang(2, 2, name="large", **NEAR),
-          moved="jobc-0 jobd-0", binds="CD", by=(*PLUGINS, "halves"), extensions=[Halves]),
+          moved="jobc-0 jobd-0", binds="CD", by=(*PLUGINS, "halves"), extensions=[HalvesPlugin]),
     moves("or none", nodes(2, 4), [small(place, f"job{place}") for place in "ac"], foreign("b"),
           foreign("d", name="other"), gang(2, 2, name="large", **NEAR), binds="--", by=(*PLUGINS, "halves"),
-          extensions=[Halves]),
+          extensions=[HalvesPlugin]),
 ]  # fmt: skip
 
 SHARED = sharing(VGPUEnable=True, actions=ACTIONS)

@@ -28,7 +28,7 @@ def job(places: str, name: str, minimum: int, cpu: object = 1, priority: str = "
     return running(places, cpu, name=name, minimum=minimum, priority=priority, queue="rich")
 
 
-def claimant(count: int = 1, cpu: object = 1, *, of: str) -> list[Manifest]:
+def preemptor(count: int = 1, cpu: object = 1, *, of: str) -> list[Manifest]:
     queue_name = "rich" if of == "preempt" else "poor"
     return gang(count, cpu, name="claimant", priority="high", queue=queue_name)  # type: ignore[no-any-return]
 
@@ -37,37 +37,37 @@ def stories(of: str) -> list[Case]:
     return [
         shrinks(
             "a member that can be spared goes, and no pair",
-            nodes(1, 4), job("ab", "pair", 2), job("cd", "elastic", 1), claimant(of=of), binds="D",
+            nodes(1, 4), job("ab", "pair", 2), job("cd", "elastic", 1), preemptor(of=of), binds="D",
             evicts=["elastic-task-1"], of=of,
         ),
         shrinks(
             "it goes before a job of one pod ends",
-            nodes(1, 3), job("a", "alone", 1), job("bc", "elastic", 1), claimant(of=of), binds="C",
+            nodes(1, 3), job("a", "alone", 1), job("bc", "elastic", 1), preemptor(of=of), binds="C",
             evicts=["elastic-task-1"], of=of,
         ),
         shrinks(
             "two members go rather than one job",
             nodes(2, 3), job("a", "alone", 1, cpu=2), job("bbc", "elastic", 1), job("c", "other", 1),
-            claimant(cpu=2, of=of), binds="B", evicts=["elastic-task-0", "elastic-task-1"], of=of,
+            preemptor(cpu=2, of=of), binds="B", evicts=["elastic-task-0", "elastic-task-1"], of=of,
         ),
         shrinks(
             "several jobs shrink before one ends",
-            nodes(1, 5), job("a", "alone", 1), job("bc", "one", 1), job("de", "two", 1), claimant(2, of=of),
+            nodes(1, 5), job("a", "alone", 1), job("bc", "one", 1), job("de", "two", 1), preemptor(2, of=of),
             binds="CE", evicts=["one-task-1", "two-task-1"], of=of,
         ),
         shrinks(
             "what shrinking does not give, a whole job gives",
-            nodes(1, 4), job("a", "alone", 1), job("bcd", "elastic", 2), claimant(2, of=of), binds="DA",
+            nodes(1, 4), job("a", "alone", 1), job("bcd", "elastic", 2), preemptor(2, of=of), binds="DA",
             evicts=["alone-task-0", "elastic-task-2"], of=of,
         ),
         shrinks(
             "a job that is less important ends before another shrinks",
-            nodes(1, 3), job("a", "alone", 1), job("bc", "elastic", 1, priority="middle"), claimant(of=of), binds="A",
+            nodes(1, 3), job("a", "alone", 1), job("bc", "elastic", 1, priority="middle"), preemptor(of=of), binds="A",
             evicts=["alone-task-0"], of=of,
         ),
         shrinks(
             "a job without a minimum shrinks to nothing",
-            nodes(1, 3), job("ab", "loose", 0), job("c", "alone", 1), claimant(2, of=of), binds="BA",
+            nodes(1, 3), job("ab", "loose", 0), job("c", "alone", 1), preemptor(2, of=of), binds="BA",
             evicts=["loose-task-0", "loose-task-1"], of=of,
         ),
         shrinks(
@@ -77,7 +77,7 @@ def stories(of: str) -> list[Case]:
                 pod(nodeName="a"), pod(2, nodeName="b"), pod(nodeName="b"), name="loose", minimum=0, priority="low",
                 queue="rich", phase="Running",
             ),
-            claimant(2, of=of), binds="BB", evicts=["loose-task-1"], of=of,
+            preemptor(2, of=of), binds="BB", evicts=["loose-task-1"], of=of,
         ),
     ]  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 
 from stromboli.core.config.plugin import Plugin, Victims
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.session.decision_records import EvictionAccount, Objection
+from stromboli.core.session.decision_records import EvictionRecord, Objection
 from stromboli.planner.plan import Plan
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_plugins import probe
@@ -103,11 +103,11 @@ def parts_of(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _room(account: EvictionAccount) -> str:
-    return f"{short(account.claimant_pod)} on {account.claimant_node}"
+def _room(account: EvictionRecord) -> str:
+    return f"{short(account.preemptor_pod)} on {account.preemptor_node}"
 
 
-def _right(account: EvictionAccount) -> str:
+def _right(account: EvictionRecord) -> str:
     decisive = account.decisive
     return f"{decisive.plugin}: {decisive.right}" if decisive else ""
 
@@ -116,22 +116,24 @@ def _objections(objections: Sequence[Objection]) -> dict[str, tuple[list[str], s
     return {each.rule: ([short(name) for name in each.objects], each.why) for each in objections}
 
 
-def everybody(self: Plugin, claimant: Task, candidates: Sequence[Task]) -> Victims:
+def everybody(self: Plugin, preemptor: Task, candidates: Sequence[Task]) -> Victims:
     return list(candidates)
 
 
-def nobody(self: Plugin, claimant: Task, candidates: Sequence[Task]) -> Victims:
+def nobody(self: Plugin, preemptor: Task, candidates: Sequence[Task]) -> Victims:
     return []
 
 
-def stumble(self: Plugin, claimant: Task, victim: Task) -> str:
+def stumble(self: Plugin, preemptor: Task, victim: Task) -> str:
     raise ValueError("no words")
 
 
 #: Plugins of others: one that says nothing, one that has words, and one that stumbles over them.
 SILENT = probe(preemptable=everybody)
-ELOQUENT = probe(preemptable=everybody, right_to=lambda self, claimant, victim: f"{claimant.name} before {victim.name}")
-STUMBLING = probe(preemptable=nobody, objection_to=stumble)
+ELOQUENT = probe(
+    preemptable=everybody, justification=lambda self, preemptor, victim: f"{preemptor.name} before {victim.name}"
+)
+STUMBLING = probe(preemptable=nobody, veto=stumble)
 STRICT = probe(preemptable=nobody)
 GIVING = probe(reclaimable=everybody)
 PROBED = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate, preempt")

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.core.config.plugin import Plugin
 from tests.testing.cases.case import Case, configuration
-from tests.testing.cases.probe_plugins import Halves, HalvesForSubJobs, Nowhere, RacksForJobs, probe
+from tests.testing.cases.probe_plugins import HalvesPlugin, NoDomainPlugin, RacksForJobs, SubJobHalvesPlugin, probe
 from tests.testing.manifests.builders import (
     Manifest,
     budget,
@@ -43,7 +43,7 @@ def preempts(
     return Case(name, CLASSES, world, conf=conf or conf_of(), binds=binds, evicts=evicts, **more)  # type: ignore[arg-type]
 
 
-def within(name: str, *world: object, domains: type[Plugin] = Halves, **more: object) -> Case:
+def within(name: str, *world: object, domains: type[Plugin] = HalvesPlugin, **more: object) -> Case:
     """Nodes a and b are close together, and so are c and d."""
     arguments = more.pop("arguments", None)
     conf = conf_of("probe", arguments=arguments)  # type: ignore[arg-type]
@@ -238,19 +238,19 @@ DOMAINS = [
            urgent(1, 2, topology=HARD), binds="D", evicts=["on-d-task-0"], domains=RacksForJobs,
            arguments={"maxDomains": 0}),
     within("nobody goes where no domain is allowed", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
-           urgent(1, 2, topology=HARD), binds="-", domains=Nowhere,
+           urgent(1, 2, topology=HARD), binds="-", domains=NoDomainPlugin,
            reasons={"urgent": [NOT_OFFERED, f"gangpreempt: {NO_DOMAIN}"]}),
     within("each sub-group gets its room in a domain of its own", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            gang_of(*[pod(2, labels={"part": part}) for part in ("one", "one", "two", "two")], name="urgent",
                    priority="high",
                    policies=[{"name": "pair", "subGroupSize": 2, "minSubGroups": 2, "matchLabelKeys": ["part"]}]),
-           binds="ABCD", evicts=[*members("left", 2), *members("right", 2)], domains=HalvesForSubJobs),
+           binds="ABCD", evicts=[*members("left", 2), *members("right", 2)], domains=SubJobHalvesPlugin),
     within("nobody goes for a sub-group when the other finds nothing", job("ab", "left", cpu=2), job("c", "one", cpu=2),
            job("d", "equal", cpu=2, priority="high"),
            gang_of(*[pod(2, labels={"part": part}) for part in ("one", "one", "two", "two")], name="urgent",
                    priority="high",
                    policies=[{"name": "pair", "subGroupSize": 2, "minSubGroups": 2, "matchLabelKeys": ["part"]}]),
-           binds="----", domains=HalvesForSubJobs),
+           binds="----", domains=SubJobHalvesPlugin),
 ]  # fmt: skip
 
 

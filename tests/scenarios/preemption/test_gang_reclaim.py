@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.core.config.plugin import Plugin
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_plugins import Halves, RacksForJobs, probe
+from tests.testing.cases.probe_plugins import HalvesPlugin, RacksForJobs, probe
 from tests.testing.manifests.builders import Manifest, budget, gang, gang_of, nodes, pod, priority_class, queue, running
 
 CLASSES = [priority_class("high", 100), priority_class("low", 10)]
@@ -41,7 +41,7 @@ def reclaims(
     )  # type: ignore[arg-type]  # fmt: skip
 
 
-def within(name: str, *world: object, domains: type[Plugin] = Halves, **more: object) -> Case:
+def within(name: str, *world: object, domains: type[Plugin] = HalvesPlugin, **more: object) -> Case:
     """Nodes a and b are close together, and so are c and d."""
     conf = conf_of("probe", arguments=more.pop("arguments", None))  # type: ignore[arg-type]
     return reclaims(

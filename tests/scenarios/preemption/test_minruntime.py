@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import (
     Manifest,
     gang,
@@ -124,14 +124,14 @@ WITHIN = [
 
 
 def reclaims(
-    name: str, *queues: Manifest, stays: bool, victim: str = "rich", claimant: str = "poor",
+    name: str, *queues: Manifest, stays: bool, victim: str = "rich", preemptor: str = "poor",
     given: Mapping[str, object] | None = None, warnings: Sequence[str] = (),
 ) -> Case:  # fmt: skip
     """Whether a pod that has worked for ten minutes stays when a queue wants it gone."""
     conf = configuration("conformance", plugin("minruntime", given), actions="evict-reclaimable")
     return Case(
-        name, NOON, nodes(1, 1), queues, standing(queue=victim), gang(1, name="late", queue=claimant), conf=conf,
-        evicts=[] if stays else ["old-task-0"], binds="-", extensions=ASKING, warnings=warnings,
+        name, NOON, nodes(1, 1), queues, standing(queue=victim), gang(1, name="late", queue=preemptor), conf=conf,
+        evicts=[] if stays else ["old-task-0"], binds="-", extensions=PROBE_ACTIONS, warnings=warnings,
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def test_between_queues(case: Case) -> None:
 def asked(name: str, *tiers: Any, by: str, evicts: str = "") -> Case:
     conf = configuration(*tiers, actions=by)
     world = NOON, CLASSES, nodes(1, 1), own(), gang(1, name="late", priority="high")
-    return Case(name, *world, conf=conf, evicts=evicts.split(), binds="-", extensions=ASKING)
+    return Case(name, *world, conf=conf, evicts=evicts.split(), binds="-", extensions=PROBE_ACTIONS)
 
 
 WHATEVER = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import budget, gang, nodes, priority_class, queue, running
 
 PREEMPT, RECLAIM = "evict-preemptable", "evict-reclaimable"
@@ -23,7 +23,7 @@ def spending(
     names = [f"{word.rstrip('0123456789')}-task-{word.lstrip('abcdefghijklmnopqrstuvwxyz')}" for word in evicts.split()]
     return Case(
         name, priority_class("high", 9), nodes(2, 4), world, CLAIMANT, conf=configuration(*by, actions=of),
-        evicts=names, binds="-", extensions=ASKING, **more,
+        evicts=names, binds="-", extensions=PROBE_ACTIONS, **more,
     )  # fmt: skip
 
 

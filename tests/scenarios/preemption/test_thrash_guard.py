@@ -18,7 +18,7 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import configuration, flattened, objects, plugin
-from tests.testing.cases.recreated_pods import cycle_with_comebacks
+from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest, gang, nodes, priority_class, queue, running
 
 
@@ -30,10 +30,10 @@ class Anybody(Plugin):
     def job_starving(self, job: Job) -> bool:
         return job.pending_count > 0
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         return list(candidates)
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         return list(candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
@@ -127,7 +127,7 @@ def played(story: Story) -> list[str]:
     world = World(objects(story.manifests()), story.program)
     evicted = []
     for cycle in range(len(story.evicted)):
-        session = cycle_with_comebacks(world, cycle)
+        session = cycle_with_recreated_pods(world, cycle)
         tasks = [eviction.task for eviction in session.decisions.evictions]
         world._now += story.step
         evicted.append(" ".join(task.job.partition("/")[2] for task in tasks))

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, gang_of, nodes, pod, priority_class, queue, running
 
 HIGH = priority_class("high", 100)
@@ -15,7 +15,9 @@ def victims(name: str, *world: object, of: str, by: object, evicts: list[str], b
     """Who goes when the action `of` asks the plugins `by`."""
     plugins = by if isinstance(by, tuple) else (by,)
     conf = configuration(*plugins, actions=of)
-    return Case(name, nodes(1, 3), HIGH, world, CLAIMANT, conf=conf, evicts=evicts, binds=binds, extensions=ASKING)
+    return Case(
+        name, nodes(1, 3), HIGH, world, CLAIMANT, conf=conf, evicts=evicts, binds=binds, extensions=PROBE_ACTIONS
+    )
 
 
 PREEMPT, RECLAIM = "evict-preemptable", "evict-reclaimable"

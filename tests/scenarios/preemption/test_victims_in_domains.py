@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.core.config.plugin import Plugin
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_plugins import Halves, HalvesForSubJobs, Nowhere, RacksForJobs
+from tests.testing.cases.probe_plugins import HalvesPlugin, NoDomainPlugin, RacksForJobs, SubJobHalvesPlugin
 from tests.testing.manifests.builders import Manifest, gang, gang_of, nodes, pod, priority_class, queue, running
 from tests.testing.manifests.hypernodes import HARD_RACK, network
 
@@ -34,7 +34,7 @@ def within(
     binds: str,
     evicts: Sequence[str],
     conf: str = PREEMPT,
-    domains: type[Plugin] = Halves,
+    domains: type[Plugin] = HalvesPlugin,
     **more: object,
 ) -> Case:
     """Nodes a and b are close together, and so are c and d."""
@@ -125,7 +125,7 @@ BETWEEN_JOBS = [
     ),
     within(
         "nobody goes where no domain is allowed",
-        low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=Nowhere,
+        low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=NoDomainPlugin,
         codes={"urgent": ["NoDomainFits", "EvictionInVain"]},
         reasons={"urgent": ["no domain takes the 1 pod it needs: no node is in any",
                             "preempt: no nodes that are close enough to each other have the room, whoever leaves"]},
@@ -141,14 +141,14 @@ BETWEEN_JOBS = [
         "and not where there is none",
         gang_of(pod(2, nodeName="a"), pod(2, priorityClassName="high"), name="own", minimum=1, topology=HARD),
         job("b", "equal", "high"), job("c", "more", "high"), job("d", "other", "high"), binds="-", evicts=[],
-        conf=configuration("priority", "predicates", "probe", actions="enqueue, allocate, preempt"), domains=Nowhere,
+        conf=configuration("priority", "predicates", "probe", actions="enqueue, allocate, preempt"), domains=NoDomainPlugin,
     ),
 ]  # fmt: skip
 
 SUB_JOBS = [
     within(
         "each sub-group gets its room in a domain of its own",
-        low("a", "b", "c", "d"), pairs(), binds="ABCD", domains=HalvesForSubJobs,
+        low("a", "b", "c", "d"), pairs(), binds="ABCD", domains=SubJobHalvesPlugin,
         evicts=["on-a-task-0", "on-b-task-0", "on-c-task-0", "on-d-task-0"],
     ),
     within(
@@ -156,18 +156,18 @@ SUB_JOBS = [
         low("a", "c", "d"), job("b", "equal", "high"), gang_of(
             pod(2, labels={"part": "one"}), pod(2, labels={"part": "one"}), name="urgent", priority="high",
             policies=[{**PAIRS[0], "minSubGroups": 1}],
-        ), binds="CD", domains=HalvesForSubJobs, evicts=["on-c-task-0", "on-d-task-0"],
+        ), binds="CD", domains=SubJobHalvesPlugin, evicts=["on-c-task-0", "on-d-task-0"],
     ),
     within(
         "nobody goes for a sub-group when the other finds nothing",
-        low("a", "b", "c"), job("d", "equal", "high"), pairs(), binds="----", domains=HalvesForSubJobs, evicts=[],
+        low("a", "b", "c"), job("d", "equal", "high"), pairs(), binds="----", domains=SubJobHalvesPlugin, evicts=[],
     ),
     within(
         "nobody goes for a sub-group that is not needed",
         low("a", "b", "c", "d"), gang_of(
             *[pod(2, labels={"part": part}) for part in ("one", "one", "two", "two")], name="urgent",
             priority="high", minimum=2, policies=[{**PAIRS[0], "minSubGroups": 1}],
-        ), binds="AB--", domains=HalvesForSubJobs, evicts=["on-a-task-0", "on-b-task-0"],
+        ), binds="AB--", domains=SubJobHalvesPlugin, evicts=["on-a-task-0", "on-b-task-0"],
     ),
 ]  # fmt: skip
 

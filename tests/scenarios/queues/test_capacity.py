@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import (
     GPU,
     Amounts,
@@ -404,7 +404,7 @@ def taking_back(
     own = plugin("capacity", enableHierarchy=True, arguments={"ancestorReclaimLevel": level})
     conf = configuration(own if level is not None else "capacity", actions=of)
     gone = [f"{owner}-task-{number}" for owner, _, number in (each.rpartition("-") for each in evicts.split())]
-    return Case(name, nodes(8, 1, gpu=8), HIGH, *world, conf=conf, evicts=gone, binds="-", extensions=ASKING)
+    return Case(name, nodes(8, 1, gpu=8), HIGH, *world, conf=conf, evicts=gone, binds="-", extensions=PROBE_ACTIONS)
 
 
 def holding(name: str, count: int, **facts: Any) -> list[Manifest]:
@@ -412,11 +412,11 @@ def holding(name: str, count: int, **facts: Any) -> list[Manifest]:
     return running("a" * count, name=name, queue=name, **facts)
 
 
-def claimant(name: str = "poor", **facts: Any) -> Any:
+def preemptor(name: str = "poor", **facts: Any) -> Any:
     return gang(1, name="claim", queue=name, **facts)
 
 
-POOR = [queue("poor", deserved=cpu(4)), claimant()]
+POOR = [queue("poor", deserved=cpu(4)), preemptor()]
 
 VICTIMS = [
     taking_back(
@@ -436,7 +436,7 @@ VICTIMS = [
     ),
     taking_back(
         "who holds nothing of what is needed is no help",
-        queue("poor", deserved={GPU: 4}), claimant(cpu=None, gpu=1), queue("rich"), holding("rich", 2), evicts="",
+        queue("poor", deserved={GPU: 4}), preemptor(cpu=None, gpu=1), queue("rich"), holding("rich", 2), evicts="",
     ),
     taking_back(
         "what a queue does not deserve at all does not make it rich",
@@ -469,32 +469,32 @@ VICTIMS = [
     ),
     taking_back(
         "a queue that deserves nothing may not",
-        queue("poor"), claimant(), queue("rich"), holding("rich", 2), of="evict-for-queue", evicts="",
+        queue("poor"), preemptor(), queue("rich"), holding("rich", 2), of="evict-for-queue", evicts="",
     ),
     taking_back(
         "a queue that has what it deserves may not",
-        queue("poor", deserved=cpu(1)), claimant(), holding("poor", 1), queue("rich"), holding("rich", 2),
+        queue("poor", deserved=cpu(1)), preemptor(), holding("poor", 1), queue("rich"), holding("rich", 2),
         of="evict-for-queue", evicts="",
     ),
     taking_back(
         "nor one that would have too much of something else",
-        queue("poor", deserved={"cpu": 4, GPU: 1}), claimant(gpu=1), holding("poor", 1, gpu=1), queue("rich"),
+        queue("poor", deserved={"cpu": 4, GPU: 1}), preemptor(gpu=1), holding("poor", 1, gpu=1), queue("rich"),
         holding("rich", 2), of="evict-for-queue", evicts="",
     ),
     taking_back(
         "nor one that may not have so much",
-        queue("poor", deserved=cpu(4), capability=cpu("500m")), claimant(), queue("rich"), holding("rich", 2),
+        queue("poor", deserved=cpu(4), capability=cpu("500m")), preemptor(), queue("rich"), holding("rich", 2),
         of="evict-for-queue", evicts="",
     ),
     taking_back(
         "nor one that is closed",
-        queue("poor", deserved=cpu(4), state="Closing"), claimant(), queue("rich"), holding("rich", 2),
+        queue("poor", deserved=cpu(4), state="Closing"), preemptor(), queue("rich"), holding("rich", 2),
         of="evict-for-queue", evicts="",
     ),
 ]  # fmt: skip
 
 #: Two departments; the claimant is of the first.
-ORG = [queue("one", deserved=cpu(4)), queue("two", deserved=cpu(4)), queue("poor", "one", deserved=cpu(2)), claimant()]
+ORG = [queue("one", deserved=cpu(4)), queue("two", deserved=cpu(4)), queue("poor", "one", deserved=cpu(2)), preemptor()]
 
 IN_THE_TREE = [
     taking_back(
@@ -515,7 +515,7 @@ IN_THE_TREE = [
     ),
     taking_back(
         "two that deserve nothing leave each other alone within a department",
-        queue("one", deserved=cpu(4)), queue("poor", "one"), claimant(), queue("rich", "one"), holding("rich", 2),
+        queue("one", deserved=cpu(4)), queue("poor", "one"), preemptor(), queue("rich", "one"), holding("rich", 2),
         level=1, evicts="",
     ),
     taking_back(
@@ -524,17 +524,17 @@ IN_THE_TREE = [
     ),
     taking_back(
         "a queue may take what its department deserves",
-        queue("one", deserved=cpu(4)), queue("poor", "one"), claimant(), queue("rich"), holding("rich", 1), level=1,
+        queue("one", deserved=cpu(4)), queue("poor", "one"), preemptor(), queue("rich"), holding("rich", 1), level=1,
         of="evict-for-queue", evicts="rich-0",
     ),
     taking_back(
         "only if the level allows it",
-        queue("one", deserved=cpu(4)), queue("poor", "one"), claimant(), queue("rich"), holding("rich", 1), level=0,
+        queue("one", deserved=cpu(4)), queue("poor", "one"), preemptor(), queue("rich"), holding("rich", 1), level=0,
         of="evict-for-queue", evicts="",
     ),
     taking_back(
         "and only as long as the department has less",
-        queue("one", deserved=cpu(2)), queue("poor", "one"), claimant(), queue("near", "one"), holding("near", 2),
+        queue("one", deserved=cpu(2)), queue("poor", "one"), preemptor(), queue("near", "one"), holding("near", 2),
         queue("rich"), holding("rich", 1), level=1, of="evict-for-queue", evicts="",
     ),
     taking_back(
@@ -550,7 +550,7 @@ IN_THE_TREE = [
     taking_back(
         "where a department is full, only its own queues can make room",
         queue("one", deserved=cpu(4), capability=cpu(4)), queue("two"), queue("poor", "one", deserved=cpu(2)),
-        claimant(), queue("rich", "one", deserved=cpu(2)), holding("rich", 4), queue("far", "two"), holding("far", 2),
+        preemptor(), queue("rich", "one", deserved=cpu(2)), holding("rich", 4), queue("far", "two"), holding("far", 2),
         level=0, evicts="rich-2 rich-3",
     ),
 ]  # fmt: skip
@@ -581,7 +581,7 @@ RECLAIMED = [
 
 CUT_OFF = Case(
     "nobody takes from a queue that is cut off",
-    nodes(8, 1), POOR, queue("lost", "nowhere"), holding("lost", 2), extensions=ASKING, binds="-",
+    nodes(8, 1), POOR, queue("lost", "nowhere"), holding("lost", 2), extensions=PROBE_ACTIONS, binds="-",
     conf=configuration(plugin("capacity", enableHierarchy=True), actions="evict-reclaimable"), evicts=[],
     warnings=[
         f"Queue lost: spec.parent: queue 'nowhere' does not exist; {HANGS}",

@@ -119,7 +119,7 @@ def stays(place: str) -> list[Manifest]:
     return running(place, 2, name=f"stays-{place}", priority="high", queue="rich", minimum=1, labels=labels)
 
 
-def claimant(of: str, values: str, **facts: Any) -> list[Manifest]:
+def preemptor(of: str, values: str, **facts: Any) -> list[Manifest]:
     """A gang in pairs that wants room: by a higher priority, or in a queue that is owed something."""
     own = {"queue": "rich", "priority": "high"} if "preempt" in of else {"queue": "poor", "priority": "low"}
     members = [pod(2, labels={"part": part}) for part in values]
@@ -135,11 +135,11 @@ TAKING = [
     for of in EVICTING
     for case in (
         taking("half of each rack is no rack", TREE, low("aceg"), running("bdfh", 2, name="more", queue="rich",
-               minimum=4, labels={"volcano.sh/preemptable": "false"}), claimant(of, "xxyy"), of=of, binds="----"),
+               minimum=4, labels={"volcano.sh/preemptable": "false"}), preemptor(of, "xxyy"), of=of, binds="----"),
         taking("nobody goes when one of the sub-groups finds no rack", TWO, low("abc"), stays("d"),
-               claimant(of, "xxyy"), of=of, binds="----"),
+               preemptor(of, "xxyy"), of=of, binds="----"),
         taking("racks of one block, where the job wants a block", TREE, low("abcefgh"), stays("d"),
-               claimant(of, "xxyy", topology=HARD_BLOCK), of=of, binds="EFGH", evicts=gone("efgh")),
+               preemptor(of, "xxyy", topology=HARD_BLOCK), of=of, binds="EFGH", evicts=gone("efgh")),
         taking("a rack that is large enough only with somebody who stays is passed over", TWO, low("acd"), stays("b"),
                gang(2, 2, topology=HARD_RACK, queue="rich" if "preempt" in of else "poor",
                     priority="high" if "preempt" in of else "low"), of=of, binds="CD", evicts=gone("cd")),
@@ -147,7 +147,7 @@ TAKING = [
 ]  # fmt: skip
 
 TAKING += [
-    taking("a rack that is free and one that is made free", TWO, low("cd"), claimant(of, "xxyy"), of=of, binds="ABCD",
+    taking("a rack that is free and one that is made free", TWO, low("cd"), preemptor(of, "xxyy"), of=of, binds="ABCD",
            evicts=gone("cd"))
     for of in ("preempt", "gangpreempt")
 ]  # fmt: skip

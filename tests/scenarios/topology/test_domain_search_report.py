@@ -146,7 +146,7 @@ def test_a_rack_that_holds_fewer_of_the_pods_says_so() -> None:
     assert why["rack-0"] == "score 0.0, the same as rack-1, which holds more of the pods"
 
 
-class Halves(Plugin):
+class HalvesPlugin(Plugin):
     """Makes up its domains anew whenever it is asked."""
 
     name = "halves"
@@ -158,7 +158,7 @@ class Halves(Plugin):
 def test_those_who_join_others_are_counted() -> None:
     conf = configuration("gang", "predicates", "halves")
     world = [*nodes(4, 4), *gang(3, minimum=1, topology=HARD_RACK)]
-    plan = Case("", world, binds="", conf=conf, extensions=[Halves]).plan()
+    plan = Case("", world, binds="", conf=conf, extensions=[HalvesPlugin]).plan()
     told = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
     assert [each["placed"] for each in told] == [{"domain": "left", "tier": 1, "score": 0.0, "pods": 3}]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME, SUB_GROUP_HOMES
+from stromboli.cluster.objects.pod_groups.previous_domains import HOME, SUB_GROUP_HYPERNODES
 from stromboli.core.model.topology.hypernodes import TOP
 from tests.testing.cases.case import Case, configuration
 from tests.testing.manifests.builders import gang, gang_of, node, nodes, pod, priority_class, running
@@ -26,7 +26,7 @@ def kept(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> 
 def was_in(domain: str = "", **parts: str) -> dict[str, str]:
     """What a group says about where it was, and where its sub-groups p-x, p-y, ... were."""
     named_parts = {f"p-{part}": home for part, home in parts.items()}
-    told = {HOME: domain, SUB_GROUP_HOMES: json.dumps(named_parts) if parts else ""}
+    told = {HOME: domain, SUB_GROUP_HYPERNODES: json.dumps(named_parts) if parts else ""}
     return {key: value for key, value in told.items() if value}
 
 
@@ -113,7 +113,7 @@ SUB_GROUPS = [
          pod(2, nodeName="a", labels={"part": "x"}), *(pod(2, labels={"part": part}) for part in "xyy"), minimum=2,
          policies=PARTS, phase="Running", notes=was_in(x="rack-1", y="rack-2")), binds="bef"),
     kept("a record that cannot be read is none", TWO,
-         parted("xxyy", notes={SUB_GROUP_HOMES: '{"p-x": 7'}), binds="abcd"),
+         parted("xxyy", notes={SUB_GROUP_HYPERNODES: '{"p-x": 7'}), binds="abcd"),
     kept("a sub-group that nobody knows is no harm", TWO, parted("xx", notes=was_in(z="rack-0")), binds="ab"),
 ]  # fmt: skip
 

@@ -122,7 +122,7 @@ class Case:
         return twin
 
     def binds(self, plan: Plan) -> str:
-        return "".join(_letter(plan, key_of(pod)) for pod in self.manifests if _wants_a_node(pod))
+        return "".join(_letter(plan, key_of(pod)) for pod in self.manifests if _is_unbound_pod(pod))
 
     def check(self) -> None:
         plan = self.plan()
@@ -151,7 +151,7 @@ def key_of(document: Manifest) -> str:
     return f"{metadata['namespace']}/{metadata['name']}"
 
 
-def _wants_a_node(document: Manifest) -> bool:
+def _is_unbound_pod(document: Manifest) -> bool:
     return document["kind"] == "Pod" and "nodeName" not in document["spec"]
 
 

@@ -28,10 +28,10 @@ def running(session: Session) -> list[Task]:
     return tasks_of(session, TaskStatus.RUNNING)
 
 
-class Evicting(Action):
+class EvictingAction(Action):
     """Evicts whom `victims` names, for the first task that waits."""
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
         return ()
 
     def execute(self, session: Session) -> None:
@@ -39,26 +39,26 @@ class Evicting(Action):
             session.evict(victim, self.name)
 
 
-class EvictPreemptable(Evicting):
+class EvictPreemptable(EvictingAction):
     name: ClassVar[str] = "evict-preemptable"
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
-        return session.preemptable(claimant, running(session))
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
+        return session.preemptable(preemptor, running(session))
 
 
-class EvictReclaimable(Evicting):
+class EvictReclaimable(EvictingAction):
     name: ClassVar[str] = "evict-reclaimable"
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
-        return session.reclaimable(claimant, running(session))
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
+        return session.reclaimable(preemptor, running(session))
 
 
-class EvictForPreemption(Evicting):
+class EvictForPreemption(EvictingAction):
     name: ClassVar[str] = "evict-for-preemption"
     kind: ClassVar[str] = "preempt"
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
-        return session.evictable(EvictionContext(self.kind, session.jobs[claimant.job]), running(session))
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
+        return session.evictable(EvictionContext(self.kind, session.jobs[preemptor.job]), running(session))
 
 
 class EvictForReclaim(EvictForPreemption):
@@ -66,41 +66,41 @@ class EvictForReclaim(EvictForPreemption):
     kind: ClassVar[str] = "reclaim"
 
 
-class EvictFirst(Evicting):
+class EvictFirst(EvictingAction):
     """Evicts the one that loses first."""
 
     name: ClassVar[str] = "evict-first"
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
-        return session.victims_in_order(running(session), session.jobs[claimant.job])[:1]
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
+        return session.victims_in_order(running(session), session.jobs[preemptor.job])[:1]
 
 
-class EvictVictims(Evicting):
+class EvictVictims(EvictingAction):
     """Evicts whom plugins want moved, for nobody in particular."""
 
     name: ClassVar[str] = "evict-victims"
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
         return session.victim_tasks(running(session))
 
 
-class EvictForStarving(Evicting):
+class EvictForStarving(EvictingAction):
     """Evicts everybody for a job that starves."""
 
     name: ClassVar[str] = "evict-for-starving"
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
-        return running(session) if session.job_starving(session.jobs[claimant.job]) else ()
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
+        return running(session) if session.job_starving(session.jobs[preemptor.job]) else ()
 
 
-class EvictForQueue(Evicting):
+class EvictForQueue(EvictingAction):
     """Evicts everybody for a queue that may take room from others."""
 
     name: ClassVar[str] = "evict-for-queue"
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
-        queue = session.queue_of(session.jobs[claimant.job])
-        return running(session) if session.preemptive(queue, [claimant]) is None else ()
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
+        queue = session.queue_of(session.jobs[preemptor.job])
+        return running(session) if session.preemptive(queue, [preemptor]) is None else ()
 
 
 class Placing(Action):
@@ -147,10 +147,10 @@ class PlaceIfAllocatable(Placing):
         return "a" if session.simulate_allocatable({}, queue, task) is None else None
 
 
-class EvictIfRemoved(Evicting):
+class EvictIfRemoved(EvictingAction):
     name: ClassVar[str] = "evict-if-removed"
 
-    def victims(self, session: Session, claimant: Task) -> Iterable[Task]:
+    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
         return [task for task in running(session) if session.simulate_remove_task({}, task, "a") is None]
 
 
@@ -174,7 +174,7 @@ class Reserve(Action):
         session.reserve_nodes()
 
 
-ASKING = (
+PROBE_ACTIONS = (
     EvictFirst,
     EvictForPreemption,
     EvictForQueue,

@@ -31,7 +31,7 @@ def by_letter(rows: Rows) -> Vector:
     return np.array([ord(rows.nodes.names[row]) - ord("a") for row in index], dtype=np.float64)
 
 
-class Telltale(Plugin):
+class NotifiedPlugin(Plugin):
     """Takes every pod until it is told something; then none."""
 
     name = "probe"
@@ -44,17 +44,17 @@ class Telltale(Plugin):
         return np.full(len(rows), not self.is_told)
 
 
-class ToldOfEnqueueing(Telltale):
+class NotifiedOfEnqueue(NotifiedPlugin):
     def job_enqueued(self, job: Job) -> None:
         self.is_told = True
 
 
-class ToldOfAllocation(Telltale):
+class NotifiedOfAllocation(NotifiedPlugin):
     def on_allocate(self, event: Event) -> None:
         self.is_told = True
 
 
-class ToldOfDeallocation(Telltale):
+class NotifiedOfDeallocation(NotifiedPlugin):
     def on_deallocate(self, event: Event) -> None:
         self.is_told = True
 
@@ -138,7 +138,7 @@ class Annotating(Plugin):
         context["example.com/for"] = task.name
 
 
-class Halves(Plugin):
+class HalvesPlugin(Plugin):
     """The first half of the nodes and the second are close together. Jobs that want it stay in one of them, and where
     they have begun.
     """
@@ -160,7 +160,7 @@ class Halves(Plugin):
         return [self.around(job.tasks.values())] if hard else [self.halves, [root]]
 
 
-class HalvesForSubJobs(Halves):
+class SubJobHalvesPlugin(HalvesPlugin):
     """A job may be anywhere, and each of its sub-jobs in one half."""
 
     def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
@@ -170,7 +170,7 @@ class HalvesForSubJobs(Halves):
         return [self.around(sub_job.tasks)]
 
 
-class Nowhere(Plugin):
+class NoDomainPlugin(Plugin):
     """Knows domains, but none in which anything may be."""
 
     name = "probe"

@@ -9,11 +9,11 @@ from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import World
 
 
-def cycle_with_comebacks(world: World, number: int) -> Session:
+def cycle_with_recreated_pods(world: World, number: int) -> Session:
     """One cycle; whoever it evicts is made again at once. The number tells the new pods from the old ones."""
     session = world.decide()
     back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
-    world.realise(session)
+    world.apply_decisions(session)
     for each in back:
         world._cluster.apply(anew(each, number))
     return session

@@ -9,7 +9,7 @@ from stromboli.core.config.extension_points import BY_NAME
 from stromboli.core.config.plugin import Plugin
 from stromboli.planner.plan import Plan
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 
 
 class Row:
@@ -36,7 +36,7 @@ class Row:
         self.actions = actions
         self.given = dict(given or {})
         self.on, self.off = on.replace(" ", ""), off.replace(" ", "")
-        self.case = Case(point, *world, binds="", extensions=(*ASKING, *extensions))
+        self.case = Case(point, *world, binds="", extensions=(*PROBE_ACTIONS, *extensions))
 
     def __str__(self) -> str:
         return f"{self.point} by {self.switch}"

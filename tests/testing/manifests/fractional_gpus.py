@@ -7,7 +7,7 @@ from typing import Any
 from stromboli.core.model.devices.gpu_fractions import GROUPS
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.manifests.builders import Manifest, node, pod
-from tests.testing.manifests.shared_devices import annotations_given
+from tests.testing.manifests.shared_devices import bind_annotations_of
 
 NAMESPACE = "stromboli-reservations"
 
@@ -50,6 +50,6 @@ def reservation(place: str, group: str, **facts: Any) -> Manifest:
     )  # fmt: skip
 
 
-def groups_given(case: Case) -> dict[str, str]:
+def gpu_groups_of(case: Case) -> dict[str, str]:
     """By name of the pod, the groups that it was given, over all cycles of the case."""
-    return {name: said[GROUPS] for name, said in annotations_given(case).items() if GROUPS in said}
+    return {name: said[GROUPS] for name, said in bind_annotations_of(case).items() if GROUPS in said}

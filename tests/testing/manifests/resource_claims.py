@@ -106,7 +106,7 @@ def distinct(attribute: str, *requests: str) -> Manifest:
     return given(distinctAttribute=attribute, requests=list(requests) or None)
 
 
-def wanting(*requests: Manifest, constraints: Sequence[Manifest] = (), **more: Any) -> Manifest:
+def claim_spec(*requests: Manifest, constraints: Sequence[Manifest] = (), **more: Any) -> Manifest:
     """What a claim asks for."""
     devices = given(requests=list(requests) or [exactly()], constraints=list(constraints) or None, **more)
     return {"devices": devices}
@@ -140,12 +140,12 @@ def resource_claim(
         ownerReferences=owners if owner else None,
     )
     return manifest(
-        "ResourceClaim", name, RESOURCE, "default", metadata=metadata, spec=spec or wanting(), status=status
+        "ResourceClaim", name, RESOURCE, "default", metadata=metadata, spec=spec or claim_spec(), status=status
     )
 
 
 def template(spec: Manifest | None = None, name: str = "each") -> Manifest:
-    return manifest("ResourceClaimTemplate", name, RESOURCE, "default", spec={"spec": spec or wanting()})
+    return manifest("ResourceClaimTemplate", name, RESOURCE, "default", spec={"spec": spec or claim_spec()})
 
 
 def claiming(*claims: str, **templates: str) -> list[Manifest]:

@@ -87,7 +87,7 @@ def device_config(text: str, name: str = "volcano-vgpu-device-config", namespace
     return manifest("ConfigMap", name, namespace=namespace, data={"device-config.yaml": text})
 
 
-def annotations_given(case: Case, conf: str | None = None) -> dict[str, Mapping[str, str]]:
+def bind_annotations_of(case: Case, conf: str | None = None) -> dict[str, Mapping[str, str]]:
     """By name of the pod, what travels with its binding, over all cycles of the case."""
     program = Program(parse_configuration(conf or case.conf, BUILT_IN), BUILT_IN)
     world = World(objects(case.manifests), program, scheduler_names=SCHEDULER_NAMES)

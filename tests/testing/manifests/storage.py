@@ -114,7 +114,7 @@ def room(name: str, capacity: str | None, *, of: str = "made", most: str | None 
     return manifest("CSIStorageCapacity", name, STORAGE, "default", storageClassName=of, **facts)
 
 
-def room_on(node: str, capacity: str | None, **facts: Any) -> Manifest:
+def storage_capacity_on(node: str, capacity: str | None, **facts: Any) -> Manifest:
     return room(f"on-{node}", capacity, **{"kubernetes.io__hostname": node}, **facts)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from stromboli.core.model.ledger.ledger import BrokenBooks
+from stromboli.core.model.ledger.ledger import LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
@@ -52,16 +52,16 @@ def check_steps(session: Session, steps: Sequence[Step], nodes: int, books: Call
 def _take(session: Session, statement: Statement, what: str, task: Task, row: int) -> None:
     """One step, where it can be taken."""
     search, status = session.search, session.ledger.status_of(task)
-    if what == "allocate" and status is TaskStatus.PENDING and search.admits(task, row):
+    if what == "allocate" and status is TaskStatus.PENDING and search.filter(task, row):
         if search.fits_now(task.task_class, row):
             statement.allocate([task], [row])
-    elif what == "pipeline" and status is TaskStatus.PENDING and search.admits(task, row):
+    elif what == "pipeline" and status is TaskStatus.PENDING and search.filter(task, row):
         statement.pipeline(task, row)
     elif what == "evict" and status is TaskStatus.RUNNING:
         statement.evict(task, "test")
     elif what == "rehouse" and status is TaskStatus.RELEASING and task.uid not in _rehoused(statement):
-        if search.admits(task, row):
-            statement.rehouse(task, row)
+        if search.filter(task, row):
+            statement.relocate(task, row)
     elif what == "unpipeline" and status is TaskStatus.PIPELINED:
         statement.unpipeline(task)
 
@@ -113,5 +113,5 @@ def do_something(
             statement.allocate([task], [row])
         else:
             statement.pipeline(task, row)
-    except BrokenBooks:
+    except LedgerInconsistency:
         assert session.ledger.fingerprint() == before

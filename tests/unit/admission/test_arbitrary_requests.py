@@ -16,8 +16,8 @@ from stromboli.admission.defaults import patch_for
 from stromboli.admission.facts import Facts
 from stromboli.admission.requests import (
     GroupKind,
+    InvalidReview,
     Request,
-    UnusableReview,
     User,
     answer_patch,
     answer_verdict,
@@ -117,7 +117,7 @@ def test_there_is_an_answer_to_everything(asks: tuple[Any, Any, Any], operation:
 @examples(100)
 @given(st.binary(max_size=200) | DOCUMENTS.map(msgspec.json.encode))
 def test_what_is_no_review_is_refused_as_such(body: bytes) -> None:
-    with pytest.raises(UnusableReview):
+    with pytest.raises(InvalidReview):
         read_review(body)
 
 
@@ -135,7 +135,7 @@ NO_REVIEWS = {
 @pytest.mark.parametrize("story", NO_REVIEWS)
 def test_what_cannot_be_answered_is_said(story: str) -> None:
     body, words = NO_REVIEWS[story]
-    with pytest.raises(UnusableReview) as refused:
+    with pytest.raises(InvalidReview) as refused:
         read_review(body)
     assert words in str(refused.value)
 

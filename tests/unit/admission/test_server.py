@@ -21,13 +21,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from stromboli.admission.authorisation import Authorisation, Unanswered
+from stromboli.admission.authorisation import Authorisation, AuthorisationUnavailable
 from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import User
 from stromboli.admission.reviewer import Reviewer
-from stromboli.admission.server import LARGEST_BODY, Server
-from stromboli.admission.tls import Certificate, UnusableCertificate
+from stromboli.admission.server import MAX_BODY_SIZE, Server
+from stromboli.admission.tls import Certificate, InvalidCertificate
 from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
@@ -121,7 +121,7 @@ async def test_no_answer_is_no_permission_and_is_not_remembered(api: Api, client
     told: list[str] = []
     authorisation = Authorisation(client, 10, told=told.append)
     api.status = 500
-    with pytest.raises(Unanswered):
+    with pytest.raises(AuthorisationUnavailable):
         await authorisation.may_use(ALICE, "science")
     api.status = 201
     assert await authorisation.may_use(ALICE, "science")
@@ -248,8 +248,8 @@ async def _trickle() -> AsyncIterator[bytes]:
 
 
 TOO_MUCH = {
-    "too large": (lambda: io.BytesIO(b" " * (LARGEST_BODY + 1)), 413, b"a review holds at most 3145728 bytes"),
-    "too large, and nobody says so": (lambda: _drops(LARGEST_BODY // 65536 + 1), 413, b"a review holds at most"),
+    "too large": (lambda: io.BytesIO(b" " * (MAX_BODY_SIZE + 1)), 413, b"a review holds at most 3145728 bytes"),
+    "too large, and nobody says so": (lambda: _drops(MAX_BODY_SIZE // 65536 + 1), 413, b"a review holds at most"),
     "too slow": (_trickle, 408, b"the request took longer than 0.3 s to arrive"),
     "no review": (lambda: b"{}", 400, b"expected admission.k8s.io/v1 AdmissionReview"),
 }
@@ -322,7 +322,7 @@ def write_client(folder: Path) -> None:
 
 @contextlib.contextmanager
 def refused_by(words: str) -> Iterator[None]:
-    with pytest.raises(UnusableCertificate) as refused:
+    with pytest.raises(InvalidCertificate) as refused:
         yield
     assert words in str(refused.value)
 

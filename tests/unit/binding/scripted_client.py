@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from stromboli.binding.orders import BindOrder, Commit, EvictOrder, Result
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, Unreachable
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 
-IMPATIENT = Patience(attempts=3, shortest=0.0, longest=0.0)
+IMPATIENT = RetryPolicy(attempts=3, shortest=0.0, longest=0.0)
 ORDER = BindOrder("uid-1", "default", "pod", "node-a", {"key": "value"})
 VICTIM = EvictOrder("uid-1", "default", "pod", "default/job", "preempt")
 
@@ -64,17 +64,17 @@ class Scripted:
 class Books:
     """Remembers what it was told, knows of obstacles, and says who is in charge."""
 
-    def __init__(self, **obstacles: str) -> None:
-        self.obstacles = obstacles
+    def __init__(self, **precondition_errors: str) -> None:
+        self.precondition_errors = precondition_errors
         self.in_charge = True
         self.results: dict[str, Result] = {}
         self.commits: list[Commit] = []
         self.evictions: dict[str, Result] = {}
 
     def obstacle(self, order: BindOrder) -> str:
-        return self.obstacles.get(order.name, "")
+        return self.precondition_errors.get(order.name, "")
 
-    def is_in_charge(self) -> bool:
+    def is_leader(self) -> bool:
         return self.in_charge
 
     def settled(self, commit: Commit, order: BindOrder, result: Result) -> None:

@@ -9,7 +9,7 @@ import pytest
 from stromboli.binding.concurrency import Pace
 from stromboli.binding.orders import DONE, BindOrder
 from stromboli.binding.pod_binding import Binding
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable
 
 BUSY = ApiError(429, "TooManyRequests", "busy")
@@ -81,7 +81,7 @@ async def test_who_leaves_while_waiting_leaves_the_turn_to_others() -> None:
     await asyncio.wait_for(staying, 30)
 
 
-class Overloaded:
+class OverloadedClient:
     """Binds four at a time, and refuses whoever comes beyond that."""
 
     def __init__(self) -> None:
@@ -98,8 +98,8 @@ class Overloaded:
 
 
 async def test_many_binds_on_a_server_that_can_do_few_at_a_time() -> None:
-    server = Overloaded()
-    patience = Patience(attempts=50, shortest=0.001, longest=0.01)
+    server = OverloadedClient()
+    patience = RetryPolicy(attempts=50, shortest=0.001, longest=0.01)
     binding = Binding(server, patience=patience, at_a_time=64)  # type: ignore[arg-type]
     orders = [BindOrder(f"uid-{place}", "default", f"pod-{place}", "node") for place in range(300)]
     results = await asyncio.gather(*(binding.bind(order) for order in orders))

@@ -61,14 +61,14 @@ async def test_an_answer_means(
     assert words in result.problem
 
 
-class Raising:
+class RaisingEvictor:
     async def evict(self, order: EvictOrder) -> Result:
         raise RuntimeError("a mistake")
 
 
 async def test_workers_tell_what_became_of_every_order() -> None:
     books = Books()
-    workers = EvictWorkers(Raising(), books, workers=1)  # type: ignore[arg-type]
+    workers = EvictWorkers(RaisingEvictor(), books, workers=1)  # type: ignore[arg-type]
     running = asyncio.create_task(workers.run())
     workers.submit(VICTIM)
     await until(lambda: books.evictions)

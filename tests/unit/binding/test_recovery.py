@@ -7,7 +7,7 @@ import pytest
 from stromboli.binding.recovery import (
     COMMIT,
     DECIDED,
-    Healing,
+    GangRecovery,
     commit_annotations,
     left_behind,
     term_of,
@@ -84,8 +84,10 @@ class Story:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.is_whole = self.is_hopeful = False
-        self.healing = Healing(lambda job: self.is_whole, lambda job: self.is_hopeful, lambda: self.now, patience=30.0)
+        self.has_minimum_placed = self.can_complete = False
+        self.healing = GangRecovery(
+            lambda job: self.has_minimum_placed, lambda job: self.can_complete, lambda: self.now, patience=30.0
+        )
         self.healing.begin("job", ["a", "b"])
 
 
@@ -101,16 +103,16 @@ def test_a_gang_has_its_time_and_is_told_of_once() -> None:
 
 def test_a_gang_that_became_whole_is_forgotten() -> None:
     story = Story()
-    story.is_whole = True
+    story.has_minimum_placed = True
     story.now += 100
     assert (story.healing.due(), story.healing.open) == ([], 0)
 
 
 def test_binds_under_way_are_awaited_but_do_not_count_as_success() -> None:
     story = Story()
-    story.is_hopeful, story.now = True, story.now + 100
+    story.can_complete, story.now = True, story.now + 100
     assert (story.healing.due(), story.healing.next_due(), story.healing.open) == ([], None, 1)
-    story.is_hopeful = False
+    story.can_complete = False
     assert [half.job for half in story.healing.due()] == ["job"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from stromboli.binding.evictions import Evictor
 from stromboli.binding.orders import Outcome
 from stromboli.binding.pod_binding import Binding
-from stromboli.binding.retry import Patience, is_worth_repeating
+from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from tests.unit.binding.scripted_client import (
     BROKEN,
@@ -41,13 +41,13 @@ PAUSES: dict[str, tuple[float | None, int, float, float]] = {
 @pytest.mark.parametrize(("asked", "attempt", "shortest", "longest"), PAUSES.values(), ids=PAUSES)
 def test_a_server_that_asks_for(asked: float | None, attempt: int, shortest: float, longest: float) -> None:
     error = ApiError(429, "TooManyRequests", "later", retry_after=asked)
-    pauses = [Patience().pause(attempt, error) for _ in range(20)]
+    pauses = [RetryPolicy().pause(attempt, error) for _ in range(20)]
     assert min(pauses) >= shortest
     assert max(pauses) <= longest
 
 
 async def test_what_began_too_long_ago_is_not_tried_again() -> None:
-    patience = Patience(attempts=100, shortest=0.0, longest=0.0, limit=0.01)
+    patience = RetryPolicy(attempts=100, shortest=0.0, longest=0.0, limit=0.01)
     loop = asyncio.get_running_loop()
     attempt, began = 0, loop.time()
     while await patience.wait(attempt, BROKEN, began):
@@ -62,16 +62,16 @@ async def test_what_began_too_long_ago_is_not_tried_again() -> None:
     [(BUSY, True), (BROKEN, True), (GATEWAY, True), (LOST, True), (INVALID, False), (FORBIDDEN, False)],
 )
 def test_which_failures_are_worth_another_attempt(error: RequestFailed, expected: bool) -> None:
-    assert is_worth_repeating(error) is expected
+    assert is_retryable(error) is expected
 
 
-ASKED_AGAIN = Patience(attempts=5, shortest=0.0, longest=0.0)
+ASKED_AGAIN = RetryPolicy(attempts=5, shortest=0.0, longest=0.0)
 
 
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
 async def test_a_bind_is_not_repeated_by_who_was_dismissed(answer: RequestFailed) -> None:
     client = Scripted(bind=[answer, None])
-    result = await Binding(client, patience=ASKED_AGAIN, is_in_charge=lambda: False).bind(ORDER)  # type: ignore[arg-type]
+    result = await Binding(client, patience=ASKED_AGAIN, is_leader=lambda: False).bind(ORDER)  # type: ignore[arg-type]
     assert (result.outcome, client.asked) == (Outcome.UNKNOWN, ["bind"])
 
 
@@ -79,7 +79,7 @@ async def test_a_bind_is_not_repeated_by_who_was_dismissed(answer: RequestFailed
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
 async def test_an_eviction_is_not_repeated_by_who_was_dismissed(answer: RequestFailed, verb: str) -> None:
     client = Scripted(**{verb: [answer, None], "get": [CONFLICT]})
-    evictor = Evictor(client, delete=verb == "delete", patience=ASKED_AGAIN, is_in_charge=lambda: False)  # type: ignore[arg-type]
+    evictor = Evictor(client, delete=verb == "delete", patience=ASKED_AGAIN, is_leader=lambda: False)  # type: ignore[arg-type]
     result = await evictor.evict(VICTIM)
     assert result.outcome is not Outcome.DONE
     assert client.asked.count(verb) == 1

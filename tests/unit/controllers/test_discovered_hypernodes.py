@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.cluster.objects.topology.hypernodes import HyperNodeBook
+from stromboli.cluster.objects.topology.hypernodes import HyperNodes
 from stromboli.controllers.discovered_hypernodes import DISCOVERED_BY, as_manifest, hyper_nodes_of
 from stromboli.controllers.discovery_changes import changes_to
-from stromboli.controllers.discovery_keys import DEFAULT_KEYS, Key, UnusableKeys, parse_keys
+from stromboli.controllers.discovery_keys import DEFAULT_KEYS, DiscoveryKeyError, Key, parse_keys
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.kube.objects.meta import ObjectMeta
@@ -24,7 +24,7 @@ KEYS = (Key("zone", "zone"), Key("block", "block"), Key("rack", "rack"))
 
 def tree_of(nodes: Mapping[str, Mapping[str, str]]) -> HyperNodeTree:
     """The tree that a scheduler makes of what is discovered; there is nothing wrong with it."""
-    book = HyperNodeBook()
+    book = HyperNodes()
     for hyper_node in hyper_nodes_of(nodes.values(), KEYS):
         book.apply(hyper_node)
     tree = book.tree(NodeTable(Node(name, labels) for name, labels in nodes.items()))
@@ -141,7 +141,7 @@ def test_keys(text: str, expected: list[str]) -> None:
     ],
 )
 def test_keys_that_cannot_be_used(text: str, problem: str) -> None:
-    with pytest.raises(UnusableKeys, match=re.escape(problem)):
+    with pytest.raises(DiscoveryKeyError, match=re.escape(problem)):
         parse_keys(text)
 
 

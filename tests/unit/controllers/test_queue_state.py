@@ -15,10 +15,10 @@ from stromboli.controllers.queue_state import (
     UNKNOWN,
     Standing,
     counts_of,
-    next_standing,
+    next_state,
     parent_of,
     phase_of,
-    standing_of,
+    state_of,
 )
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup, PodGroupStatus, QueueSpec, QueueStatus
@@ -56,7 +56,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=[case.story for case in CASES])
 def test_standing(case: Case) -> None:
-    assert next_standing(case.now, case.parent, is_empty=case.is_empty) == case.expected
+    assert next_state(case.now, case.parent, is_empty=case.is_empty) == case.expected
 
 
 STANDINGS = st.builds(Standing, st.sampled_from([OPEN, CLOSING, CLOSED, UNKNOWN, "x"]), st.booleans())
@@ -64,21 +64,21 @@ STANDINGS = st.builds(Standing, st.sampled_from([OPEN, CLOSING, CLOSED, UNKNOWN,
 
 @given(STANDINGS, st.none() | STANDINGS, st.booleans())
 def test_the_rules_come_to_rest_at_once(now: Standing, parent: Standing | None, is_empty: bool) -> None:
-    settled = next_standing(now, parent, is_empty=is_empty)
-    assert next_standing(settled, parent, is_empty=is_empty) == settled
+    settled = next_state(now, parent, is_empty=is_empty)
+    assert next_state(settled, parent, is_empty=is_empty) == settled
 
 
 @given(STANDINGS, st.booleans())
 def test_no_queue_is_open_below_a_closed_one(now: Standing, is_empty: bool) -> None:
-    assert next_standing(now, Standing(CLOSED), is_empty=is_empty).is_shut
+    assert next_state(now, Standing(CLOSED), is_empty=is_empty).is_closed
 
 
 def test_what_a_queue_says_of_itself() -> None:
     marked = KubeQueue(
         metadata=ObjectMeta(name="q", annotations={CLOSED_BY_PARENT: "true"}), status=QueueStatus(CLOSED)
     )
-    assert standing_of(KubeQueue()) == Standing(OPEN)
-    assert standing_of(marked) == MARKED_CLOSED
+    assert state_of(KubeQueue()) == Standing(OPEN)
+    assert state_of(marked) == MARKED_CLOSED
 
 
 def test_the_tree() -> None:

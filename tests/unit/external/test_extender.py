@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from stromboli.cli import main
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.configuration import ConfigurationError, parse_configuration
-from stromboli.core.config.external_services import Outside
+from stromboli.core.config.external_services import ExternalServices
 from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
@@ -70,7 +70,7 @@ def conf(
 class Told:
     """A plan, in the words of scenarios."""
 
-    def __init__(self, text: str, *world: Any, outside: Outside | None, cycles: int = 1) -> None:
+    def __init__(self, text: str, *world: Any, outside: ExternalServices | None, cycles: int = 1) -> None:
         manifests = list(flattened(world))
         program = Program(parse_configuration(text, REGISTRY), REGISTRY, outside)
         self.plan: Plan = make_plan(objects(manifests), program, cycles=cycles, scheduler_names=SCHEDULER_NAMES)
@@ -197,8 +197,8 @@ def test_whom_it_lets_go(
 ) -> None:
     person.manners[f"/{verb}"] = says(answer)
     text = conf(person.address, verb, actions=f"allocate, {verb}")
-    claimant = gang(1, name="claims", priority="high", **({"queue": "other"} if verb == "reclaim" else {}))
-    told = Told(text, nodes(2, 1), HIGH, queue("other"), running("aa"), claimant, outside=extenders)
+    preemptor = gang(1, name="claims", priority="high", **({"queue": "other"} if verb == "reclaim" else {}))
+    told = Told(text, nodes(2, 1), HIGH, queue("other"), running("aa"), preemptor, outside=extenders)
     assert told.evicts == evicts
     asked = person.asked(f"/{verb}")[0].body
     assert asked["evictor"]["name"] == "claims-task-0"

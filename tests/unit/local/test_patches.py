@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.local.patching.patches import MOST_OPERATIONS, MalformedPatch, PatchFailed, json_patch, merge_patch
+from stromboli.local.patching.patches import MAX_OPERATIONS, MalformedPatch, PatchFailed, json_patch, merge_patch
 from tests.unit.local.json_values import JSON, OBJECTS
 
 MERGES = {
@@ -87,7 +87,7 @@ REFUSED = {
     "an unknown operation": ([{"op": "increment", "path": "/a"}], MalformedPatch),
     "no value": ([{"op": "add", "path": "/a"}], MalformedPatch),
     "no pointer": ([{"op": "add", "path": "a", "value": 1}], MalformedPatch),
-    "too many": ([{"op": "test", "path": "/a", "value": 1}] * (MOST_OPERATIONS + 1), MalformedPatch),
+    "too many": ([{"op": "test", "path": "/a", "value": 1}] * (MAX_OPERATIONS + 1), MalformedPatch),
     "no list": ({"op": "add", "path": "/a", "value": 1}, MalformedPatch),
 }
 

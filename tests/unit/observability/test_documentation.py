@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
 
 TEXT = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
 
 
 def exported() -> dict[str, str]:
     """Type by name, as a Prometheus server sees them."""
-    families = (family for family in Metrics().registry.collect() if family.name.startswith(("volcano_", "stromboli_")))
+    families = (
+        family for family in SchedulerMetrics().registry.collect() if family.name.startswith(("volcano_", "stromboli_"))
+    )
     return {f"{family.name}_total" if family.type == "counter" else family.name: family.type for family in families}
 
 

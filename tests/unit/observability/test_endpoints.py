@@ -12,9 +12,9 @@ from http.client import HTTPConnection, HTTPResponse
 import pytest
 
 from stromboli.observability.addresses import Address, parse_address
-from stromboli.observability.endpoints import CannotListen, Endpoints
+from stromboli.observability.endpoints import Endpoints, ListenError
 from stromboli.observability.health import Health, Heartbeat, Milestone
-from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
 
 ANY = "127.0.0.1:0"
 CONFIGURATION = {"actions": "enqueue, allocate", "metrics": {"address": "http://me:secret1@db", "password": "secret2"}}
@@ -28,7 +28,7 @@ def health() -> Health:
 @pytest.fixture
 def endpoints(health: Health) -> Iterator[Endpoints]:
     with Endpoints(
-        Metrics(), health, metrics_address=ANY, health_address=ANY, configuration=lambda: CONFIGURATION
+        SchedulerMetrics(), health, metrics_address=ANY, health_address=ANY, configuration=lambda: CONFIGURATION
     ) as running:
         yield running
 
@@ -124,12 +124,12 @@ def test_a_long_thought_is_no_illness(endpoints: Endpoints) -> None:
 def test_an_address_in_use_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(CannotListen, match=address):
-            Endpoints(Metrics(), Health(), metrics_address="", health_address=address).start()
+        with pytest.raises(ListenError, match=address):
+            Endpoints(SchedulerMetrics(), Health(), metrics_address="", health_address=address).start()
 
 
 def test_addresses_are_free_after_the_end(health: Health) -> None:
-    endpoints = Endpoints(Metrics(), health, metrics_address="", health_address=ANY)
+    endpoints = Endpoints(SchedulerMetrics(), health, metrics_address="", health_address=ANY)
     endpoints.start()
     address = endpoints.addresses["health"]
     endpoints.stop()
@@ -140,7 +140,7 @@ def test_addresses_are_free_after_the_end(health: Health) -> None:
 
 
 def test_without_addresses_nothing_listens() -> None:
-    with Endpoints(Metrics(), Health(), metrics_address="", health_address="") as endpoints:
+    with Endpoints(SchedulerMetrics(), Health(), metrics_address="", health_address="") as endpoints:
         assert endpoints.addresses == {}
 
 
@@ -166,5 +166,5 @@ def test_other_addresses_are_refused(text: str) -> None:
 
 def test_starting_and_stopping_can_be_repeated() -> None:
     for _ in range(3):
-        with Endpoints(Metrics(), Health(), metrics_address=ANY, health_address="") as endpoints:
+        with Endpoints(SchedulerMetrics(), Health(), metrics_address=ANY, health_address="") as endpoints:
             assert ask(endpoints.addresses["metrics"], "/livez")[0].status == 200

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from stromboli.kube.client.redaction import redact, redact_value
-from stromboli.observability.logs import UnbreakableHandler, set_up_logs
+from stromboli.observability.logs import SafeStreamHandler, set_up_logs
 
 CANARY = "c4n4ry-S3cret_0123456789"
 
@@ -136,5 +136,5 @@ def test_a_log_that_nobody_reads_stops_nothing(stream: io.StringIO) -> None:
     handler = set_up_logs(stream=stream)
     logging.getLogger("stromboli.test").error("hello")
     handler.flush()
-    assert isinstance(handler, UnbreakableHandler)
+    assert isinstance(handler, SafeStreamHandler)
     assert handler.lost >= 1

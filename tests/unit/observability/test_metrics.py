@@ -11,7 +11,7 @@ from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube import KubeObject
-from stromboli.observability.metrics.scheduler import CycleSeconds, Metrics
+from stromboli.observability.metrics.scheduler import CycleSeconds, SchedulerMetrics
 from tests.testing.cases.case import BUILT_IN, Case, configuration
 from tests.testing.manifests.builders import gang
 from tests.testing.manifests.hypernodes import HARD_RACK, SOFT, TREE
@@ -31,20 +31,20 @@ def session_of(given: list[KubeObject]) -> Session:
     return session
 
 
-def told(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+def told(metrics: SchedulerMetrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """Every sample by name and labels, read as a Prometheus server reads it."""
     text = metrics.render()[0].decode()
     samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
     return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in samples}
 
 
-def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+def value(metrics: SchedulerMetrics, name: str, **labels: str) -> float | None:
     return told(metrics).get((name, tuple(sorted(labels.items()))))
 
 
 @pytest.fixture
-def metrics() -> Metrics:
-    found = Metrics()
+def metrics() -> SchedulerMetrics:
+    found = SchedulerMetrics()
     created = "1970-01-01T00:00:00Z"
     given = [
         *NODES,
@@ -86,7 +86,7 @@ CYCLE = {
 
 
 @pytest.mark.parametrize(("name", "labels", "expected"), CYCLE.values(), ids=CYCLE)
-def test_a_cycle_is_told(metrics: Metrics, name: str, labels: dict[str, str], expected: float) -> None:
+def test_a_cycle_is_told(metrics: SchedulerMetrics, name: str, labels: dict[str, str], expected: float) -> None:
     assert value(metrics, name, **labels) == pytest.approx(expected)
 
 
@@ -100,20 +100,20 @@ def test_a_queue_with_all_that_it_is_promised_is_overused() -> None:
     world.run_cycle()
     session = Session(world.snapshot(), program)
     session.run()
-    metrics = Metrics()
+    metrics = SchedulerMetrics()
     metrics.observe_cycle(session, SPENT)
     told = {name: value(metrics, "volcano_queue_overused", queue_name=name) for name in ("rich", "poor")}
     assert told == {"rich": 1, "poor": 0}
 
 
-def test_what_is_gone_is_not_told_any_more(metrics: Metrics) -> None:
+def test_what_is_gone_is_not_told_any_more(metrics: SchedulerMetrics) -> None:
     metrics.observe_cycle(session_of(list(NODES)), SPENT)
     labels = {label for _, pairs in told(metrics) for label in pairs}
     assert not labels & {("queue_name", "gold"), ("job_id", "team/waits"), ("job_name", "fits")}
     assert value(metrics, "volcano_unschedule_job_count") == 0
 
 
-def test_jobs_that_wait_on_are_counted_again(metrics: Metrics) -> None:
+def test_jobs_that_wait_on_are_counted_again(metrics: SchedulerMetrics) -> None:
     waiting = session_of([*NODES, *objects.gang("waits", 5, ONE_CPU, phase="Inqueue")])
     metrics.observe_cycle(waiting, SPENT)
     assert value(metrics, "volcano_job_retry_counts", job_id="team/waits") == 2
@@ -135,14 +135,14 @@ WAITS = {
 
 @pytest.mark.parametrize(("job", "reason"), WAITS.values(), ids=WAITS)
 def test_what_keeps_a_job_waiting_is_told_by_its_code(job: list[KubeObject], reason: str) -> None:
-    metrics = Metrics()
+    metrics = SchedulerMetrics()
     metrics.observe_cycle(session_of([*NODES, *job]), SPENT)
     found = {labels: value for (name, labels), value in told(metrics).items() if name == "stromboli_waiting_jobs"}
     assert [(dict(labels)["reason"], value) for labels, value in found.items()] == [(reason, 1)]
 
 
 def test_a_wait_is_counted_from_the_oldest_pod_without_a_node() -> None:
-    metrics = Metrics()
+    metrics = SchedulerMetrics()
     waiting = [objects.group("waits", min_member=1, phase="Inqueue", created="1970-01-01T00:00:00Z")]
     waiting += [objects.pod("old", THREE_CPUS, group="waits", created="1970-01-01T00:00:30Z")]
     waiting += [objects.pod("new", THREE_CPUS, group="waits", created="1970-01-01T00:01:30Z")]
@@ -153,7 +153,7 @@ def test_a_wait_is_counted_from_the_oldest_pod_without_a_node() -> None:
 
 
 def test_the_number_of_series_has_a_limit() -> None:
-    metrics = Metrics(most_series=2)
+    metrics = SchedulerMetrics(max_series=2)
     jobs = [entry for number in range(4) for entry in objects.gang(f"job-{number}", 5, ONE_CPU)]
     metrics.observe_cycle(session_of([*NODES, *jobs]), SPENT)
     assert len([name for name, _ in told(metrics) if name == "volcano_unschedule_task_count"]) == 2
@@ -163,7 +163,7 @@ def test_the_number_of_series_has_a_limit() -> None:
 
 
 def test_what_the_process_does_is_told() -> None:
-    metrics = Metrics()
+    metrics = SchedulerMetrics()
     metrics.bind_finished("bound", 0.02, waited=1.5, pods=4)
     metrics.bind_finished("refused", 0.01, waited=-3.0)
     metrics.eviction_finished("evicted")
@@ -180,7 +180,7 @@ def test_what_the_process_does_is_told() -> None:
     metrics.set_cache_objects({"Pod": 12})
     metrics.set_pending_work("bind", 3)
     metrics.set_leader(True)
-    metrics.reloaded("refused")
+    metrics.configuration_loaded("refused")
     metrics.cycle_failed("plugin")
     expected = {
         ("stromboli_binds_total", (("result", "bound"),)): 4,
@@ -214,7 +214,7 @@ def test_what_the_process_does_is_told() -> None:
 
 def test_domains_of_the_network_that_were_passed_over_and_tried() -> None:
     conf = configuration("gang", "predicates", "network-topology-aware")
-    metrics = Metrics()
+    metrics = SchedulerMetrics()
     for job in (gang(3, cpu=2, topology=SOFT), gang(2, cpu=2, topology=HARD_RACK), gang(9, cpu=2, topology=SOFT)):
         plan = Case("", TREE, job, binds="", conf=conf).plan()
         metrics.observe_cycle(plan.session, SPENT)
@@ -223,6 +223,6 @@ def test_domains_of_the_network_that_were_passed_over_and_tried() -> None:
 
 
 def test_the_newer_text_is_spoken_too() -> None:
-    text, content_type = Metrics().render("application/openmetrics-text; version=1.0.0")
+    text, content_type = SchedulerMetrics().render("application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text")
     assert text.endswith(b"# EOF\n")

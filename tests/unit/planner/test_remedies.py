@@ -243,7 +243,7 @@ def test_a_job_that_holds_its_room_needs_no_change() -> None:
 def test_the_search_ends_where_it_must() -> None:
     given = objects(flattened([nodes(4, 2), gang(12)]))
     plan = plan_of(given)
-    trials = Trials(given, default_program(), scheduler_names=SCHEDULER_NAMES, most_work=3 * len(given))
+    trials = Trials(given, default_program(), scheduler_names=SCHEDULER_NAMES, max_work=3 * len(given))
     remedies = advise(plan, trials, [JOB])[0].remedies
     assert (remedies.trials, remedies.stopped_early) == (3, True)
     assert remedies.smallest is not None, "what was found by then is told"
@@ -253,7 +253,7 @@ def test_a_search_that_ends_early_tells_the_smallest_that_it_has_seen() -> None:
     given = objects(flattened([nodes(4, 1), gang(1, cpu=9)]))
     sentences = []
     for affordable in (1, 8, 10, 60):
-        trials = Trials(given, default_program(), scheduler_names=SCHEDULER_NAMES, most_work=affordable * len(given))
+        trials = Trials(given, default_program(), scheduler_names=SCHEDULER_NAMES, max_work=affordable * len(given))
         remedies = advise(plan_of(given), trials, [JOB])[0].remedies
         sentences.append((remedies.smallest.sentence if remedies.smallest else "", remedies.stopped_early))
     asked = "ask for cpu {} instead of 9 in pod default/gang-task-0"

@@ -12,7 +12,7 @@ from stromboli.core.actions import ACTIONS
 from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.kube.client.client import Client
-from stromboli.scheduler.bind_tracker import LONGEST_REST, Outcomes
+from stromboli.scheduler.bind_tracker import MAX_REST, BindTracker
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.policy import Policy
 from tests.testing.random_clusters import objects
@@ -28,7 +28,7 @@ class Watch:
         return self.now
 
 
-def outcomes_of(clock: Watch) -> Outcomes:
+def outcomes_of(clock: Watch) -> BindTracker:
     """The outcomes of a scheduler that nobody runs, with one pod that is on a node."""
     scheduler = Scheduler(cast(Client, None), Policy(Registry(PLUGINS, ACTIONS)), clock=clock)
     spec = objects.template({"cpu": "1"})
@@ -37,12 +37,12 @@ def outcomes_of(clock: Watch) -> Outcomes:
     return scheduler.outcomes
 
 
-def tries(outcomes: Outcomes, clock: Watch, seconds: int) -> list[int]:
+def tries(outcomes: BindTracker, clock: Watch, seconds: int) -> list[int]:
     """When an eviction is tried by somebody who wants it every second, and never gets it."""
     began, tried = clock.now, []
     for second in range(seconds):
         clock.now = began + second
-        if outcomes.begin_eviction(ORDER):
+        if outcomes.start_eviction(ORDER):
             tried.append(second)
             outcomes.evicted(ORDER, PROTECTED)
     return tried
@@ -54,17 +54,17 @@ async def test_the_pauses_grow_up_to_the_longest() -> None:
     pauses = [after - before for before, after in pairwise(tried)]
     assert pauses == sorted(pauses)
     assert pauses[:4] == [1, 2, 4, 8]
-    assert pauses[-1] == LONGEST_REST
+    assert pauses[-1] == MAX_REST
 
 
 @pytest.mark.parametrize("outcome", [Outcome.IMPOSSIBLE, Outcome.DROPPED])
 async def test_who_is_left_alone_does_not_count_as_leaving(outcome: Outcome) -> None:
     clock = Watch()
     outcomes = outcomes_of(clock)
-    assert outcomes.begin_eviction(ORDER)
+    assert outcomes.start_eviction(ORDER)
     assert outcomes._cluster.leaving == {ORDER.uid}
     outcomes.evicted(ORDER, Result(outcome, "no"))
-    assert not outcomes.begin_eviction(ORDER)
+    assert not outcomes.start_eviction(ORDER)
     assert outcomes._cluster.leaving == frozenset()
 
 
@@ -76,4 +76,4 @@ async def test_pods_that_are_gone_are_not_remembered() -> None:
     assert pod is not None
     outcomes._mirror.remove(pod)
     assert (outcomes.forget_gone(), outcomes.forget_gone()) == (1, 0)
-    assert outcomes.begin_eviction(ORDER), "nobody knows of failures any more"
+    assert outcomes.start_eviction(ORDER), "nobody knows of failures any more"

@@ -13,7 +13,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.election.leadership import Election, Leadership
 from stromboli.kube.objects.catalogue import LEASES
 from stromboli.local.api_server.server import ApiServer
-from stromboli.scheduler.fencing import Succession
+from stromboli.scheduler.fencing import FencingCheck
 from tests.testing.kube.waiting import until
 
 #: Renewed so rarely that no renewal comes by itself.
@@ -27,7 +27,7 @@ class Reign:
         self.leadership = Leadership(
             server.connection, ELECTION, won=lambda: self.told.append("won"), lost=lambda: self.told.append("lost")
         )
-        self.succession = Succession(self.leadership, time.monotonic)
+        self.succession = FencingCheck(self.leadership, time.monotonic)
 
     async def usurp(self) -> None:
         """Somebody takes the lease while we believe that it is ours."""
@@ -39,7 +39,7 @@ class Reign:
         self.leadership.start()
         try:
             async with self.client:
-                await until(self.succession.is_in_charge)
+                await until(self.succession.is_leader)
                 yield
         finally:
             await asyncio.to_thread(self.leadership.stop)
@@ -57,20 +57,20 @@ async def reign() -> AsyncIterator[Reign]:
 async def test_who_still_leads_goes_on(reign: Reign, term: int) -> None:
     before = reign.leadership.renewed_at
     reign.succession.saw(term)
-    assert reign.succession.is_in_charge() == (term == 0), "only a later term is worth a question"
-    await until(reign.succession.is_in_charge)
+    assert reign.succession.is_leader() == (term == 0), "only a later term is worth a question"
+    await until(reign.succession.is_leader)
     assert (reign.leadership.renewed_at > before) == (term == 7)
     reign.succession.saw(term)
-    assert reign.succession.is_in_charge(), "the same mark is asked about once"
+    assert reign.succession.is_leader(), "the same mark is asked about once"
 
 
 async def test_who_has_a_successor_writes_no_more(reign: Reign) -> None:
     await reign.usurp()
-    assert reign.succession.is_in_charge(), "nobody has told it"
+    assert reign.succession.is_leader(), "nobody has told it"
     reign.succession.saw(7)
-    assert not reign.succession.is_in_charge()
+    assert not reign.succession.is_leader()
     await until(lambda: reign.told == ["won", "lost"])
-    assert not reign.succession.is_in_charge()
+    assert not reign.succession.is_leader()
 
 
 async def test_marks_from_before_our_time_are_no_successors() -> None:
@@ -80,4 +80,4 @@ async def test_marks_from_before_our_time_are_no_successors() -> None:
         reign.succession.saw(8)
         async with reign.lasting():
             reign.succession.saw(8)
-            assert reign.succession.is_in_charge()
+            assert reign.succession.is_leader()

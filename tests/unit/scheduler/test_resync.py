@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.pod import Pod
 from stromboli.scheduler.resync import Resync
 from tests.testing.kube.waiting import running, until
 from tests.unit.binding.scripted_client import BROKEN, LOST, MISSING, Scripted, found
 
-IMPATIENT = Patience(shortest=0.0, longest=0.0)
+IMPATIENT = RetryPolicy(shortest=0.0, longest=0.0)
 THERE = found("node-a")
 
 #: The answers to the question, and what is learned.

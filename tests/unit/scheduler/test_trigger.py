@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from stromboli.scheduler.trigger import Alarm
+from stromboli.scheduler.trigger import CycleTrigger
 
 
 class Clock:
@@ -32,11 +32,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 async def test_without_a_ring_time_passes(clock: Clock) -> None:
-    assert await Alarm(clock, debounce=0.02).wait(0.001) is False
+    assert await CycleTrigger(clock, debounce=0.02).wait(0.001) is False
 
 
 async def test_a_ring_is_heard_after_a_moment_of_silence(clock: Clock) -> None:
-    alarm = Alarm(clock, debounce=0.02)
+    alarm = CycleTrigger(clock, debounce=0.02)
     alarm.ring()
     assert await alarm.wait(1.0) is True
     assert clock.now == pytest.approx(0.02)
@@ -44,7 +44,7 @@ async def test_a_ring_is_heard_after_a_moment_of_silence(clock: Clock) -> None:
 
 
 async def test_rings_in_a_row_are_one_and_cannot_put_it_off_for_ever(clock: Clock) -> None:
-    alarm = Alarm(clock, debounce=0.02, patience=0.25)
+    alarm = CycleTrigger(clock, debounce=0.02, patience=0.25)
 
     def ring_again() -> None:
         alarm.ring()
@@ -59,7 +59,7 @@ async def test_rings_in_a_row_are_one_and_cannot_put_it_off_for_ever(clock: Cloc
 
 
 async def test_who_is_cancelled_while_it_rings_is_cancelled() -> None:
-    alarm = Alarm(Clock(), debounce=0.0)
+    alarm = CycleTrigger(Clock(), debounce=0.0)
 
     async def listen() -> None:
         while True:
@@ -76,7 +76,7 @@ async def test_who_is_cancelled_while_it_rings_is_cancelled() -> None:
 
 
 async def test_after_a_long_cycle_it_is_silent_for_a_while_but_not_for_long(clock: Clock) -> None:
-    alarm = Alarm(clock, debounce=0.02, patience=0.25)
+    alarm = CycleTrigger(clock, debounce=0.02, patience=0.25)
     alarm.rest(0.1)
     alarm.ring()
     assert await alarm.wait(1.0) is True

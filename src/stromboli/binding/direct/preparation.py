@@ -15,28 +15,28 @@ from stromboli.binding.steps.step import BindStep, StepFailed
 from stromboli.kube.client.api_errors import RequestFailed
 
 
-class EarlyStep(BindStep, Protocol):
+class CommitStep(BindStep, Protocol):
     """A preparation that all members of a commit must have behind them before the first is bound."""
 
-    def concerns(self, order: BindOrder) -> bool:
+    def applies_to(self, order: BindOrder) -> bool:
         """Whether there is anything to prepare."""
 
     def done(self, order: BindOrder) -> None:
         """What was prepared will not be undone any more."""
 
 
-class Readying:
+class CommitPreparation:
     """Makes members of commits ready. Members without anything to prepare are ready at once."""
 
-    def __init__(self, steps: Sequence[EarlyStep] = ()) -> None:
+    def __init__(self, steps: Sequence[CommitStep] = ()) -> None:
         self._steps = steps
         #: The members for which something was prepared, by uid, with the steps that were begun.
-        self._begun: dict[str, list[EarlyStep]] = {}
+        self._begun: dict[str, list[CommitStep]] = {}
 
-    def concerns(self, orders: Iterable[BindOrder]) -> bool:
-        return any(step.concerns(order) for order in orders for step in self._steps)
+    def applies_to(self, orders: Iterable[BindOrder]) -> bool:
+        return any(step.applies_to(order) for order in orders for step in self._steps)
 
-    async def make_ready(self, orders: Sequence[BindOrder], spare: int) -> dict[str, Result]:
+    async def prepare_pod(self, orders: Sequence[BindOrder], spare: int) -> dict[str, Result]:
         """Prepare all of them side by side. Answers, by uid, who could not be made ready; the rest is given up as soon
         as more than `spare` of them have failed.
         """
@@ -60,7 +60,7 @@ class Readying:
         begun = self._begun.setdefault(order.uid, [])
         try:
             for step in self._steps:
-                if step.concerns(order):
+                if step.applies_to(order):
                     begun.append(step)
                     await step.prepare(order)
         except StepFailed as error:

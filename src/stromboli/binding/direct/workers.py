@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from stromboli.binding.direct.preparation import EarlyStep, Readying
+from stromboli.binding.direct.preparation import CommitPreparation, CommitStep
 from stromboli.binding.draining import drained
 from stromboli.binding.orders import BindOrder, Commit, Outcome, Result
 from stromboli.binding.pod_binding import Binding
-from stromboli.kube.work.workers import side_by_side
+from stromboli.kube.work.workers import run_workers
 
 
 class Ledger(Protocol):
@@ -27,7 +27,7 @@ class Ledger(Protocol):
     def obstacle(self, order: BindOrder) -> str:
         """What has come in the way since the decision, in words; empty if nothing."""
 
-    def is_in_charge(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether we may write at all."""
 
     def settled(self, commit: Commit, order: BindOrder, result: Result) -> None:
@@ -43,11 +43,11 @@ class _Open:
 
     commit: Commit
     results: dict[str, Result] = field(default_factory=dict)
-    is_judged: bool = False
+    is_checked: bool = False
     #: Whether a member was written, or is being written.
     has_begun: bool = False
     #: Members that will not be bound, while what was prepared for them is being taken back.
-    doomed: set[str] = field(default_factory=set)
+    failing: set[str] = field(default_factory=set)
 
     @property
     def undecided(self) -> list[BindOrder]:
@@ -70,11 +70,11 @@ class BindWorkers:
         *,
         workers: int = 32,
         batch: int = 1,
-        early: Sequence[EarlyStep] = (),
+        early: Sequence[CommitStep] = (),
     ) -> None:
         self._binding = binding
         self._ledger = ledger
-        self._readying = Readying(early)
+        self._preparation = CommitPreparation(early)
         #: Members that are being made ready.
         self.preparing = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,14 +94,14 @@ class BindWorkers:
         """Take a commit on."""
         opened = _Open(commit)
         self._unsettled += len(commit.members)
-        if self._readying.concerns(commit.members):
+        if self._preparation.applies_to(commit.members):
             task = asyncio.ensure_future(self._prepare(opened))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         else:
-            self._line_up(opened)
+            self._enqueue(opened)
 
-    def _line_up(self, opened: _Open) -> None:
+    def _enqueue(self, opened: _Open) -> None:
         members = opened.undecided
         for start in range(0, len(members), self._batch):
             self._lines.append((opened, members[start : start + self._batch]))
@@ -110,7 +110,7 @@ class BindWorkers:
     async def run(self) -> None:
         """Work until cancelled."""
         try:
-            await side_by_side(self._workers, self._worker)
+            await run_workers(self._workers, self._worker)
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -121,18 +121,18 @@ class BindWorkers:
         """Make all members ready, then let them be bound; or none of them."""
         self.preparing += (members := len(opened.commit.members))
         try:
-            await self._make_ready(opened)
+            await self._prepare_members(opened)
         except Exception as error:
             for order in opened.undecided:
                 self._settle(opened, order, Result(Outcome.UNKNOWN, f"{type(error).__name__}: {error}"))
         finally:
             self.preparing -= members
-        self._line_up(opened)
+        self._enqueue(opened)
 
-    async def _make_ready(self, opened: _Open) -> None:
+    async def _prepare_members(self, opened: _Open) -> None:
         await self._judge(opened)
         orders = opened.undecided
-        ready = asyncio.ensure_future(self._readying.make_ready(orders, len(orders) - opened.commit.needed))
+        ready = asyncio.ensure_future(self._preparation.prepare_pod(orders, len(orders) - opened.commit.needed))
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait((ready, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -142,8 +142,8 @@ class BindWorkers:
                     each.cancel()
         if not ready.done() or ready.cancelled():
             return  # nothing is begun any more, and what was prepared is for whoever comes next
-        await self._doom(opened, {uid: result.problem for uid, result in ready.result().items()})
-        opened.is_judged = False  # time has passed
+        await self._fail_members(opened, {uid: result.problem for uid, result in ready.result().items()})
+        opened.is_checked = False  # time has passed
 
     async def _worker(self) -> None:
         while True:
@@ -151,19 +151,19 @@ class BindWorkers:
                 self._work.clear()
                 await self._work.wait()
             opened, orders = self._lines.popleft()
-            if not opened.is_judged:
+            if not opened.is_checked:
                 await self._judge(opened)
             for order in orders:
-                if order.uid not in opened.results and order.uid not in opened.doomed:
+                if order.uid not in opened.results and order.uid not in opened.failing:
                     await self._conclude(opened, order, await self._carry_out(opened, order))
 
     async def _judge(self, opened: _Open) -> None:
         """Settle members that have become impossible; and all of them, when too few are left for the gang."""
-        opened.is_judged = True
-        obstacles = {order.uid: self._ledger.obstacle(order) for order in opened.undecided}
-        await self._doom(opened, {uid: text for uid, text in obstacles.items() if text})
+        opened.is_checked = True
+        precondition_errors = {order.uid: self._ledger.obstacle(order) for order in opened.undecided}
+        await self._fail_members(opened, {uid: text for uid, text in precondition_errors.items() if text})
 
-    async def _doom(self, opened: _Open, problems: dict[str, str]) -> None:
+    async def _fail_members(self, opened: _Open, problems: dict[str, str]) -> None:
         """These members cannot be bound. Who else is doomed by that is said before anything is awaited: other workers
         must not begin with them.
         """
@@ -173,7 +173,7 @@ class BindWorkers:
         if len(left) - len(problems) < opened.commit.needed:
             reason = f"another member of the gang cannot be bound: {next(iter(problems.values()))}"
             problems = {order.uid: problems.get(order.uid, reason) for order in left}
-        opened.doomed |= problems.keys()
+        opened.failing |= problems.keys()
         for order in left:
             if order.uid in problems:
                 await self._conclude(opened, order, Result(Outcome.IMPOSSIBLE, problems[order.uid]))
@@ -181,14 +181,14 @@ class BindWorkers:
     async def _conclude(self, opened: _Open, order: BindOrder, result: Result) -> None:
         """Take back what was prepared for a member that is not bound, before its place is given up."""
         if result.outcome is Outcome.IMPOSSIBLE:
-            result = Result(result.outcome, "; ".join((result.problem, *await self._readying.undo(order))))
+            result = Result(result.outcome, "; ".join((result.problem, *await self._preparation.undo(order))))
         else:
-            self._readying.done(order)
+            self._preparation.done(order)
         self._settle(opened, order, result)
 
     async def _carry_out(self, opened: _Open, order: BindOrder) -> Result:
         """A gang of which a member may have a node already gets the others, even when we are stopping."""
-        if (self._stopping.is_set() and not opened.has_begun) or not self._ledger.is_in_charge():
+        if (self._stopping.is_set() and not opened.has_begun) or not self._ledger.is_leader():
             return Result(Outcome.DROPPED, "the scheduler is stopping")
         if obstacle := self._ledger.obstacle(order):
             return Result(Outcome.IMPOSSIBLE, obstacle)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stromboli.binding.plugins.plugin import BinderPlugin
-from stromboli.binding.steps.claims.plugin import DynamicResources
+from stromboli.binding.steps.claims.plugin import DynamicResourcesPlugin
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
-from stromboli.binding.steps.volumes.plugin import Volumes
+from stromboli.binding.steps.volumes.plugin import VolumesPlugin
 
-BUILT_IN: tuple[type[BinderPlugin], ...] = (Volumes, DynamicResources, GpuSharingPlugin)
+BUILT_IN: tuple[type[BinderPlugin], ...] = (VolumesPlugin, DynamicResourcesPlugin, GpuSharingPlugin)

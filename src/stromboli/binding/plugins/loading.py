@@ -16,7 +16,7 @@ from stromboli.binding.plugins.plugin import BinderPlugin
 
 ENTRY_POINTS = "stromboli.binder_plugins"
 #: Questions that may be answered, by whether the answer is awaited.
-_QUESTIONS = {
+_METHODS = {
     "validate": False,
     "mutate": False,
     "open": False,
@@ -71,7 +71,7 @@ def read_options(pairs: Iterable[str]) -> dict[str, dict[str, str]]:
 def _add(classes: dict[str, type[BinderPlugin]], candidate: object, title: str) -> None:
     if not (isinstance(candidate, type) and issubclass(candidate, BinderPlugin)):
         raise UnusablePlugin(f"{title} is no plugin of the binder; derive a class from BinderPlugin")
-    faults = _faults_of(candidate)
+    faults = _errors_of(candidate)
     if faults:
         raise UnusablePlugin("\n".join(f"{title} cannot be used: {fault}" for fault in faults))
     other = classes.setdefault(candidate.name, candidate)
@@ -81,12 +81,12 @@ def _add(classes: dict[str, type[BinderPlugin]], candidate: object, title: str) 
         )
 
 
-def _faults_of(candidate: type[BinderPlugin]) -> list[str]:
+def _errors_of(candidate: type[BinderPlugin]) -> list[str]:
     faults = [] if candidate.name else [f"{candidate.__qualname__} has no name; set `name`"]
-    for question, is_awaited in _QUESTIONS.items():
+    for question, is_async in _METHODS.items():
         answer = getattr(candidate, question)
-        if inspect.iscoroutinefunction(answer) != is_awaited:
-            how = "an async def" if is_awaited else "a plain def"
+        if inspect.iscoroutinefunction(answer) != is_async:
+            how = "an async def" if is_async else "a plain def"
             faults.append(f"{question} must be {how}")
         expected = list(inspect.signature(getattr(BinderPlugin, question)).parameters)
         found = list(inspect.signature(answer).parameters)

@@ -32,10 +32,10 @@ from stromboli.kube.objects.resources import Resource
 
 T = TypeVar("T", bound=TopLevel)
 
-__all__ = ["Bind", "BinderPlugin", "Impossible", "Sight", "StepFailed", "Surroundings"]
+__all__ = ["Bind", "BinderContext", "BinderPlugin", "PermanentFailure", "Sight", "StepFailed"]
 
 
-class Impossible(StepFailed):
+class PermanentFailure(StepFailed):
     """The pod can never be bound to this node, however often it is tried; the message says why, for a person.
 
     Any other StepFailed, and every request that fails, is an attempt that failed: it is told and tried again.
@@ -69,7 +69,7 @@ class Sight(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class BinderContext:
     """What a plugin of a running binder works with."""
 
     client: Client
@@ -106,11 +106,11 @@ class BinderPlugin:
 
     # -- in the binder ------------------------------------------------------------------------------------------
 
-    def open(self, surroundings: Surroundings) -> None:
+    def open(self, surroundings: BinderContext) -> None:
         """The binder is about to work; the watches may not have reported everything yet."""
         self.surroundings = surroundings
 
-    def concerns(self, bind: Bind) -> bool:
+    def applies_to(self, bind: Bind) -> bool:
         """Whether there is anything to be done for a pod; if not, the three below are not called for it."""
         return True
 

@@ -15,7 +15,7 @@ from stromboli.kube.client.config.connection import Connection
 _VERBS = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
 
 
-class MarkedClient(Client):
+class CrashPointClient(Client):
     """As any other client. `point` is told the name of every point that is passed."""
 
     def __init__(
@@ -41,7 +41,7 @@ class MarkedClient(Client):
         accept: str = "application/json",
         timeout: float | None = None,
     ) -> bytes:
-        write = name_of_write(method, path)
+        write = write_name(method, path)
         if write:
             self._point(f"before {write}")
         answer = await super().request(
@@ -52,7 +52,7 @@ class MarkedClient(Client):
         return answer
 
 
-def name_of_write(method: str, path: str) -> str:
+def write_name(method: str, path: str) -> str:
     """`create pods/binding`; empty for what only reads."""
     verb = _VERBS.get(method, "")
     return f"{verb} {_what(path)}" if verb else ""

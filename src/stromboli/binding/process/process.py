@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stromboli.binding.plugins.plugin import BinderPlugin
-from stromboli.binding.process.crash_point_client import MarkedClient
+from stromboli.binding.process.crash_point_client import CrashPointClient
 from stromboli.binding.requests.binder import Binder
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.options import BinderOptions
@@ -26,7 +26,7 @@ class BinderProcess(Process[Binder]):
     """Runs one binder."""
 
     name = "binder"
-    client = MarkedClient
+    client = CrashPointClient
 
     def __init__(self, settings: BinderSettings) -> None:
         self.metrics = BinderMetrics()
@@ -37,7 +37,7 @@ class BinderProcess(Process[Binder]):
     def make(self, client: Client) -> Binder:
         return Binder(
             client, self._plugins, self._options,
-            metrics=self.metrics, is_in_charge=self.is_in_charge, epoch=self.epoch,
+            metrics=self.metrics, is_leader=self.is_leader, epoch=self.epoch,
         )  # fmt: skip
 
     def configuration(self, worker: Binder) -> dict[str, object]:

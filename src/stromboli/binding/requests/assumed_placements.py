@@ -18,7 +18,7 @@ _CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _NOT_READY = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 
 
-class Rooms:
+class AssumedPlacements:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         #: By uid, the decision for which a room is held.
@@ -30,7 +30,7 @@ class Rooms:
 
     def reserve(self, decision: Decision, orders: Sequence[BindOrder]) -> dict[str, str]:
         """Hold a room for each of them; by uid, why there is none."""
-        refused = {order.uid: self._other_claim(decision, order) for order in orders}
+        refused = {order.uid: self._held_elsewhere(decision, order) for order in orders}
         refused = {uid: words for uid, words in refused.items() if words}
         open_orders = [order for order in orders if order.uid not in refused]
         for order in open_orders:
@@ -75,7 +75,7 @@ class Rooms:
         entry = self._cluster.structure.nodes.get(order.node)
         if entry is None:
             return f"node {order.node} cannot be used"
-        self._cluster.derived()
+        self._cluster.cluster_state()
         counted = self._cluster.books.counted.get(order.uid)
         tolerations = counted.task.task_class.tolerations if counted else ()
         if entry.facts.unschedulable and not tolerates(tolerations, _CORDONED):
@@ -85,7 +85,7 @@ class Rooms:
         taint = first_untolerated(tolerations, entry.facts.taints)
         return f"node {order.node} has taint {taint}, which the pod does not tolerate" if taint else ""
 
-    def _other_claim(self, decision: Decision, order: BindOrder) -> str:
+    def _held_elsewhere(self, decision: Decision, order: BindOrder) -> str:
         holder = self._held.get(order.uid, decision)
         return "" if holder is decision else f"bind request {holder.key} is binding the pod to a node"
 

@@ -8,7 +8,7 @@ from stromboli.binding.requests.decisions import Decision
 from stromboli.binding.requests.options import BinderOptions
 
 
-class Pauses:
+class AttemptBackoff:
     def __init__(self, options: BinderOptions, clock: Callable[[], float]) -> None:
         self._options = options
         self._clock = clock

@@ -9,27 +9,27 @@ from collections.abc import Callable, Coroutine, Sequence
 
 from stromboli.binding.draining import drained
 from stromboli.binding.evictions import Evictor
-from stromboli.binding.plugins.plugin import Bind, BinderPlugin, Surroundings
+from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
 from stromboli.binding.pod_binding import Binding
-from stromboli.binding.requests.assumed_placements import Rooms
-from stromboli.binding.requests.backoff import Pauses
-from stromboli.binding.requests.cluster_view import BinderSight, Watches
+from stromboli.binding.requests.assumed_placements import AssumedPlacements
+from stromboli.binding.requests.backoff import AttemptBackoff
+from stromboli.binding.requests.cluster_view import BinderClusterView, Watches
 from stromboli.binding.requests.decisions import RequestBook
-from stromboli.binding.requests.events import BindAnnouncer
-from stromboli.binding.requests.finalizer import Ends
+from stromboli.binding.requests.events import BindEvents
+from stromboli.binding.requests.finalizer import GangFinalizer
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.options import BinderOptions
-from stromboli.binding.requests.orphans import Leftovers
-from stromboli.binding.requests.outcome_lookup import Inquiry
+from stromboli.binding.requests.orphans import OrphanedPreparations
+from stromboli.binding.requests.outcome_lookup import OutcomeLookup
 from stromboli.binding.requests.parallel_binds import Placing
 from stromboli.binding.requests.pod_conditions import PodConditions
 from stromboli.binding.requests.preparations import Preparations
-from stromboli.binding.requests.progress import obstacle_of
-from stromboli.binding.requests.reconciler import Passes
+from stromboli.binding.requests.progress import precondition_error_of
+from stromboli.binding.requests.reconciler import GangReconciler
 from stromboli.binding.requests.reports import Reports
-from stromboli.binding.requests.rollback import Unwinding
+from stromboli.binding.requests.rollback import GangRollback
 from stromboli.binding.requests.status import RequestStatuses
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.binding.steps.node_lock import NodeLock
 from stromboli.cluster.ingest.ingest import Quarantined
 from stromboli.cluster.state.nodes_and_queues import NodeEntry
@@ -45,8 +45,8 @@ NAME = "stromboli-binder"
 #: How often gauges are set and the loop shows that it turns, in seconds.
 LOOK_AROUND = 1.0
 #: A request is tried a few times at once; a server that stays busy is left to the next pass.
-BIND_PATIENCE = Patience(attempts=3, shortest=0.1, longest=1.0, limit=10.0)
-EVICT_PATIENCE = Patience(attempts=1)
+BIND_RETRIES = RetryPolicy(attempts=3, shortest=0.1, longest=1.0, limit=10.0)
+EVICT_RETRIES = RetryPolicy(attempts=1)
 
 log = logging.getLogger("stromboli.binding")
 
@@ -59,53 +59,53 @@ class Binder:
         options: BinderOptions | None = None,
         *,
         metrics: BinderMetrics | None = None,
-        is_in_charge: Callable[[], bool] = lambda: True,
+        is_leader: Callable[[], bool] = lambda: True,
         epoch: Callable[[], int] = lambda: 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.options = options = options or BinderOptions()
         self.metrics = metrics or BinderMetrics()
         self.plugins = tuple(plugins)
-        self._is_in_charge = is_in_charge
+        self._is_leader = is_leader
         #: Nodes as they were when somebody was last told of a change.
         self._nodes: dict[str, NodeEntry] = {}
         self._is_open = False
         self.book = RequestBook(clock, self._wake)
-        self.sight = BinderSight(self.book, self._changed, self._refused)
-        self.rooms = Rooms(self.sight.cluster)
+        self.sight = BinderClusterView(self.book, self._changed, self._refused)
+        self.rooms = AssumedPlacements(self.sight.cluster)
         watched = [resource for plugin in self.plugins for resource in plugin.watches]
         self.watches = Watches(client, self.sight, watched)
         self.recorder = EventRecorder(client, NAME, rate=options.event_rate, yields=self._is_binding, clock=clock)
-        announcer = BindAnnouncer(self.recorder)
+        announcer = BindEvents(self.recorder)
         self.conditions = PodConditions(client, self.sight.pod, yields=self._is_binding, clock=clock)
         preparations = Preparations(self.plugins)
         binding = Binding(
-            client, (NodeLock(client),), BIND_PATIENCE, is_in_charge=is_in_charge, at_a_time=options.bind_workers
+            client, (NodeLock(client),), BIND_RETRIES, is_leader=is_leader, at_a_time=options.bind_workers
         )
-        self._placing = Placing(binding, self._obstacle, per_node=options.binds_per_node)
-        unwinding = Unwinding(
-            Evictor(client, patience=EVICT_PATIENCE, is_in_charge=is_in_charge), preparations, self.sight,
+        self._parallel_binds = Placing(binding, self._obstacle, per_node=options.binds_per_node)
+        unwinding = GangRollback(
+            Evictor(client, patience=EVICT_RETRIES, is_leader=is_leader), preparations, self.sight,
             lambda request, member: announcer.evicted(request, member, request.status.reason),
             self.metrics.eviction_finished,
         )  # fmt: skip
         statuses = RequestStatuses(client, self.sight.apply, epoch, self.sight.remove)
         reports = Reports(statuses, self.conditions, announcer, self.metrics)
-        inquiry, pauses = Inquiry(client, self.sight), Pauses(options, clock)
-        leftovers = Leftovers(self.sight, self.rooms, inquiry, preparations)
-        ends = Ends(
-            self.sight, self.rooms, preparations, unwinding, leftovers, pauses, reports, announcer, self.metrics
+        lookup, pauses = OutcomeLookup(client, self.sight), AttemptBackoff(options, clock)
+        orphans = OrphanedPreparations(self.sight, self.rooms, lookup, preparations)
+        ends = GangFinalizer(
+            self.sight, self.rooms, preparations, unwinding, orphans, pauses, reports, announcer, self.metrics
         )  # fmt: skip
-        self.passes = Passes(
-            self.sight, self.rooms, inquiry, preparations, self._placing, ends, leftovers, pauses,
+        self.passes = GangReconciler(
+            self.sight, self.rooms, lookup, preparations, self._parallel_binds, ends, orphans, pauses,
             reports, self.metrics, epoch=epoch, wake=self._wake, clock=clock,
         )  # fmt: skip
-        self.book.dropped = leftovers.forget
+        self.book.dropped = orphans.forget
         self.queue: WorkQueue[str] = WorkQueue(self._look, name="binder", workers=options.request_workers)
         #: Told every time the loop comes round.
         self.turned: Callable[[], None] = lambda: None
         self._stopping = asyncio.Event()
-        self._led = asyncio.Event()
-        surroundings = Surroundings(client, self.sight, self._obstacle, self._look_again, announcer.tell)
+        self._leading = asyncio.Event()
+        surroundings = BinderContext(client, self.sight, self._obstacle, self._look_again, announcer.tell)
         for plugin in self.plugins:
             plugin.open(surroundings)
 
@@ -114,9 +114,9 @@ class Binder:
     async def run(self) -> None:
         """Carry out bind requests until `stop`, then finish what is under way."""
         async with asyncio.TaskGroup() as group:
-            services = [self.watches.run(), self.recorder.run(), self.conditions.run(), self._look_around()]
+            services = [self.watches.run(), self.recorder.run(), self.conditions.run(), self._refresh_state()]
             tasks = [group.create_task(service) for service in services]
-            if await self._until(self.watches.wait_until_synced()) and await self._until(self._led.wait()):
+            if await self._until(self.watches.wait_until_synced()) and await self._until(self._leading.wait()):
                 self._begin()
                 tasks += [group.create_task(self.queue.run())]
                 tasks += [group.create_task(self._serve(plugin)) for plugin in self.plugins]
@@ -127,7 +127,7 @@ class Binder:
 
     def lead(self) -> None:
         """We are in charge."""
-        self._led.set()
+        self._leading.set()
 
     def stop(self) -> None:
         """Begin nothing more."""
@@ -159,7 +159,7 @@ class Binder:
 
     async def _finish(self) -> None:
         grace = self.options.grace
-        left = await drained(lambda: self._placing.under_way, grace)
+        left = await drained(lambda: self._parallel_binds.under_way, grace)
         if left:
             log.warning("binds are still under way after the grace period", extra={"binds": left, "seconds": grace})
         await self.conditions.flush(min(grace, 2.0))
@@ -167,22 +167,22 @@ class Binder:
 
     async def _look(self, key: str) -> float | None:
         """Who stops begins nothing; who is not in charge any more writes nothing, and is about to end."""
-        if self._stopping.is_set() or not self._is_in_charge():
+        if self._stopping.is_set() or not self._is_leader():
             return LOOK_AROUND
         return await self.passes.look(key)
 
-    async def _look_around(self) -> None:
+    async def _refresh_state(self) -> None:
         while True:
             self.turned()
-            self._show()
+            self._set_gauges()
             self.watches.tell()
             await asyncio.sleep(LOOK_AROUND)
 
-    def _show(self) -> None:
+    def _set_gauges(self) -> None:
         decisions = self.book.open_decisions()
         members = sum(len(request.spec.pods) for each in decisions for request in each.requests)
         self.metrics.set_open(len(decisions), members)
-        self.metrics.set_pending_work("bind", self._placing.under_way)
+        self.metrics.set_pending_work("bind", self._parallel_binds.under_way)
         self.metrics.set_pending_work("status", self.conditions.waiting)
         for reflector in self.watches.reflectors:
             up = reflector.synced.is_set() and not reflector.problem
@@ -196,9 +196,9 @@ class Binder:
 
     def _changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         if isinstance(entry, Pod):
-            if before is None or before is entry or not isinstance(before, Pod) or _differ(entry, before):
+            if before is None or before is entry or not isinstance(before, Pod) or _is_changed(entry, before):
                 self._look_again(entry.metadata.uid)
-        elif isinstance(entry, KubeNode) and self._is_other(entry):
+        elif isinstance(entry, KubeNode) and self._is_node_changed(entry):
             for key in self.book.of_node(entry.metadata.name):
                 self._wake(key)
         for plugin in self.plugins:
@@ -207,7 +207,7 @@ class Binder:
             except Exception:
                 log.exception("plugin %s cannot take news of %s", plugin.name, entry.key)
 
-    def _is_other(self, node: KubeNode) -> bool:
+    def _is_node_changed(self, node: KubeNode) -> bool:
         """Whether a node says something else than before: most of its reports are mere signs of life."""
         name = node.metadata.name
         now, before = self.sight.cluster.structure.nodes.get(name), self._nodes.pop(name, None)
@@ -224,17 +224,17 @@ class Binder:
         request = self.book.requests.get(bind.request.key)
         if request is None or request.metadata.uid != bind.request.metadata.uid:
             return "the bind request is gone"
-        return obstacle_of(bind, self.sight)
+        return precondition_error_of(bind, self.sight)
 
     def _is_binding(self) -> bool:
-        return self._placing.under_way > 0
+        return self._parallel_binds.under_way > 0
 
     def _refused(self, quarantined: Quarantined) -> None:
         self.metrics.unreadable(quarantined.kind)
         log.warning("%s %s cannot be used: %s", quarantined.kind, quarantined.key, quarantined.problem)
 
 
-def _differ(pod: Pod, before: Pod) -> bool:
+def _is_changed(pod: Pod, before: Pod) -> bool:
     """Whether a pod has come further in a way that matters to its bind: most reports are of how it runs."""
     return _state(pod) != _state(before)
 

@@ -20,21 +20,21 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.reflector import Reflector
-from stromboli.kube.watch.watch_log import WatchLog, by_problem
+from stromboli.kube.watch.watch_log import WatchLog, group_by_problem
 
 T = TypeVar("T", bound=TopLevel)
 
 REQUIRED: tuple[Resource[Any], ...] = (PODS, NODES, BIND_REQUESTS)
 
 
-class _Everybody(frozenset[str]):
+class _AllSchedulerNames(frozenset[str]):
     """The names of all schedulers there may be."""
 
     def __contains__(self, name: object) -> bool:
         return True
 
 
-class BinderSight:
+class BinderClusterView:
     """A sink of watches. `changed` is told of every report that was news, with what was known before."""
 
     def __init__(
@@ -45,7 +45,7 @@ class BinderSight:
     ) -> None:
         self.book = book
         self.cluster = Cluster()
-        self.cluster.scheduler_names = _Everybody()
+        self.cluster.scheduler_names = _AllSchedulerNames()
         self._changed = changed
         self.mirror = Mirror(self.cluster, changed, refused)
         self._by_kind: dict[type, dict[str, TopLevel]] = {}
@@ -103,7 +103,7 @@ class BinderSight:
 class Watches:
     """The reflectors that feed a sight. Kinds of plugins are waited for only until the server has said it has none."""
 
-    def __init__(self, client: Client, sight: BinderSight, others: Sequence[Resource[Any]] = ()) -> None:
+    def __init__(self, client: Client, sight: BinderClusterView, others: Sequence[Resource[Any]] = ()) -> None:
         wanted = [each for each in dict.fromkeys(others) if each not in REQUIRED]
         self.required: list[Reflector[Any]] = [Reflector(client, each, sight) for each in REQUIRED]
         self.reflectors = [*self.required, *(Reflector(client, each, sight, optional=True) for each in wanted)]
@@ -122,7 +122,7 @@ class Watches:
         """What keeps the binder from seeing the cluster, in words."""
         missing = [each.resource.name for each in self.reflectors if not each.synced.is_set()]
         told = [f"not listed yet: {', '.join(missing)}"] if missing else []
-        return "; ".join([*told, *by_problem(self.required)]) or None
+        return "; ".join([*told, *group_by_problem(self.required)]) or None
 
     def tell(self) -> None:
         """Say in the log which kinds cannot be followed, and when they can be again: once each."""

@@ -67,7 +67,7 @@ class Decision:
     begun: dict[str, Bind] = field(default_factory=dict)
     preparing: asyncio.Task[None] | None = None
     #: Whether somebody looks at it just now.
-    is_in_hand: bool = False
+    is_processing: bool = False
 
     @property
     def first(self) -> BindRequest:
@@ -107,10 +107,10 @@ class Decision:
     @property
     def is_settled(self) -> bool:
         """Whether there is nothing left to do, or a phase is known to somebody else only."""
-        return self.is_strange or all(each.status.phase in _ENDED for each in self.requests)
+        return self.has_unknown_phase or all(each.status.phase in _ENDED for each in self.requests)
 
     @property
-    def is_strange(self) -> bool:
+    def has_unknown_phase(self) -> bool:
         """Whether a phase is known to somebody else only: a binder of another version is at work."""
         return any(each.status.phase not in _KNOWN for each in self.requests)
 
@@ -126,7 +126,7 @@ class Decision:
     def is_unwinding(self) -> bool:
         return any(each.status.phase == UNWINDING for each in self.requests)
 
-    def said_to_be(self, phase: str) -> set[str]:
+    def in_phase(self, phase: str) -> set[str]:
         """The uids of members that the status says are in this phase."""
         return {each.pod_uid for request in self.requests for each in request.status.pods if each.phase == phase}
 
@@ -139,9 +139,9 @@ class Decision:
 class RequestBook:
     """`woken` is told the key of every decision that somebody should look at."""
 
-    def __init__(self, clock: Callable[[], float], woken: Callable[[str], None] = lambda key: None) -> None:
+    def __init__(self, clock: Callable[[], float], notify: Callable[[str], None] = lambda key: None) -> None:
         self._clock = clock
-        self._woken = woken
+        self._notify_decision = notify
         #: By key of the object.
         self.requests: dict[str, BindRequest] = {}
         self.decisions: dict[str, Decision] = {}
@@ -154,14 +154,14 @@ class RequestBook:
         #: Told of decisions that are gone.
         self.dropped: Callable[[Decision], None] = lambda decision: None
         #: Of these, lower versions may be news.
-        self._dateless: set[str] = set()
+        self._unversioned: set[str] = set()
         self._count = 0
         self._is_open = False
 
     def open(self) -> list[str]:
         """Everything was listed: who was begun comes first, then who came first. Answers the keys in that order."""
         self._is_open = True
-        ordered = sorted(self.decisions.values(), key=_seniority)
+        ordered = sorted(self.decisions.values(), key=_start_order)
         for number, decision in enumerate(ordered):
             decision.number, decision.is_inherited = number, True
             self._judge(decision)
@@ -172,9 +172,9 @@ class RequestBook:
         """A request was added or changed, or was just written by us. Older versions are no news."""
         known = self.requests.get(request.key)
         is_same = known is not None and known.metadata.uid == request.metadata.uid
-        if known is not None and is_same and not (request.key in self._dateless or _is_newer(request, known)):
+        if known is not None and is_same and not (request.key in self._unversioned or _is_newer(request, known)):
             return
-        self._dateless.discard(request.key)
+        self._unversioned.discard(request.key)
         if self._is_open and known is not None and request.status.epoch > known.status.epoch:
             self.latest_term = max(self.latest_term, request.status.epoch)
         if known is not None and known.metadata.uid != request.metadata.uid:
@@ -191,7 +191,7 @@ class RequestBook:
             self._index(key, request)
             if self._is_open:
                 self._judge(decision)
-        self._woken(key)
+        self._notify_decision(key)
 
     def remove(self, request: BindRequest) -> None:
         known = self.requests.get(request.key)
@@ -208,11 +208,11 @@ class RequestBook:
         else:
             del decision.parts[known.spec.part]
         self._unindex(key, known)
-        self._woken(key)
+        self._notify_decision(key)
 
     def forget_history(self) -> None:
         """The server's history has begun anew."""
-        self._dateless = set(self.requests)
+        self._unversioned = set(self.requests)
 
     def of_pod(self, uid: str) -> frozenset[str]:
         """The decisions that name a pod."""
@@ -221,7 +221,7 @@ class RequestBook:
     def of_node(self, name: str) -> frozenset[str]:
         return frozenset(self._of_node.get(name, ()))
 
-    def hand_over(self, uid: str, decision: Decision) -> bool:
+    def transfer(self, uid: str, decision: Decision) -> bool:
         """Whether another decision has prepared the same pod, too: what there is belongs to that one from now on."""
         others = (self.decisions[key] for key in self.of_pod(uid))
         if not any(uid in other.begun for other in others if other is not decision):
@@ -268,7 +268,7 @@ def _key_of(request: BindRequest) -> str:
     return f"{namespace}/{spec.scheduler}/{spec.decision}" if spec.parts > 1 else request.key
 
 
-def _seniority(decision: Decision) -> tuple[bool, str, int, str]:
+def _start_order(decision: Decision) -> tuple[bool, str, int, str]:
     first = decision.first
     return not decision.has_begun, first.metadata.creation_timestamp or "", first.spec.epoch, decision.key
 

@@ -10,10 +10,10 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.volcano import GROUP
 
 #: So many members are named in the event of a group; the pods themselves say the rest.
-MOST_NAMED = 3
+MAX_NAMED_PODS = 3
 
 
-class BindAnnouncer:
+class BindEvents:
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
 
@@ -30,18 +30,18 @@ class BindAnnouncer:
                 self._tell(_pod(request, member), "Warning", "BindingError", words, action="Binding")
                 told.append(f"pod {member.pod_name} {words}")
         if told and decision.first.spec.pod_group:
-            more = f"; and {len(told) - MOST_NAMED} more pods" if len(told) > MOST_NAMED else ""
+            more = f"; and {len(told) - MAX_NAMED_PODS} more pods" if len(told) > MAX_NAMED_PODS else ""
             which = f"attempt {attempt}: " if attempt else ""
-            note = f"{which}{'; '.join(told[:MOST_NAMED])}{more}"
+            note = f"{which}{'; '.join(told[:MAX_NAMED_PODS])}{more}"
             self._tell(_group(decision.first), "Warning", "BindingError", note)
 
-    def unwinds(self, decision: Decision, reason: str) -> None:
+    def unwinding_started(self, decision: Decision, reason: str) -> None:
         note = f"the gang could not be completed, and what was bound is evicted again: {reason}"
-        self._tell(_group(decision.first), "Warning", "HalfBound", note)
+        self._tell(_group(decision.first), "Warning", "HalfBoundGang", note)
 
     def evicted(self, request: BindRequest, member: BoundPod, reason: str) -> None:
         note = f"Pod is evicted, because its gang could not be completed: {reason}"
-        self._tell(_pod(request, member), "Warning", "Evict", note, action="Evicting")
+        self._tell(_pod(request, member), "Warning", "Evict", note, action="EvictingAction")
 
     def tell(self, regarding: TopLevel, kind: str, reason: str, note: str) -> None:
         """What a plugin has to say."""

@@ -4,44 +4,44 @@ from __future__ import annotations
 
 import logging
 
-from stromboli.binding.requests.assumed_placements import Rooms
-from stromboli.binding.requests.backoff import Pauses
-from stromboli.binding.requests.cluster_view import BinderSight
+from stromboli.binding.requests.assumed_placements import AssumedPlacements
+from stromboli.binding.requests.backoff import AttemptBackoff
+from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, RequestBook
-from stromboli.binding.requests.events import BindAnnouncer
+from stromboli.binding.requests.events import BindEvents
 from stromboli.binding.requests.metrics import BinderMetrics
-from stromboli.binding.requests.orphans import Leftovers
+from stromboli.binding.requests.orphans import OrphanedPreparations
 from stromboli.binding.requests.preparations import Preparations
 from stromboli.binding.requests.progress import Progress, bind_of, is_ours, judge
 from stromboli.binding.requests.reports import Reports
-from stromboli.binding.requests.rollback import Unwinding
+from stromboli.binding.requests.rollback import GangRollback
 from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, SUCCEEDED, UNWINDING, UNWOUND
 
-TOO_FEW = "too few others of the gang can be bound"
+TOO_FEW_MEMBERS = "too few others of the gang can be bound"
 
 log = logging.getLogger("stromboli.binding")
 
 
-class Ends:
+class GangFinalizer:
     def __init__(
         self,
-        sight: BinderSight,
-        rooms: Rooms,
+        sight: BinderClusterView,
+        rooms: AssumedPlacements,
         preparations: Preparations,
-        unwinding: Unwinding,
-        leftovers: Leftovers,
-        pauses: Pauses,
+        unwinding: GangRollback,
+        orphans: OrphanedPreparations,
+        pauses: AttemptBackoff,
         reports: Reports,
-        announcer: BindAnnouncer,
+        announcer: BindEvents,
         metrics: BinderMetrics,
     ) -> None:
-        self._sight = sight
+        self._view = sight
         self._book: RequestBook = sight.book
         self._rooms = rooms
         self._preparations = preparations
-        self._unwinding = unwinding
-        self._leftovers = leftovers
-        self._pauses = pauses
+        self._rollback = unwinding
+        self._orphans = orphans
+        self._backoff = pauses
         self._reports = reports
         self._announcer = announcer
         self._metrics = metrics
@@ -51,43 +51,43 @@ class Ends:
         await self.follow(decision, progress)
         reason = next(iter(progress.impossible.values()), "")
         if progress.impossible and decision.has_begun:
-            left = await self._unwinding.take_back(decision, progress.impossible)
+            left = await self._rollback.take_back(decision, progress.impossible)
             if left:
-                return await self._try_later(decision, progress, BINDING, reason, left)
+                return await self._retry_later(decision, progress, BINDING, reason, left)
         return await self.end(decision, progress, SUCCEEDED, reason, attempts)
 
     async def give_up(self, decision: Decision, progress: Progress, attempts: int | None = None) -> float | None:
         """The gang cannot reach its minimum any more."""
-        reason = next(iter(progress.impossible.values()), TOO_FEW)
-        progress.give_up(dict.fromkeys(progress.open, TOO_FEW))
+        reason = next(iter(progress.impossible.values()), TOO_FEW_MEMBERS)
+        progress.give_up(dict.fromkeys(progress.open, TOO_FEW_MEMBERS))
         self._rooms.release(self._rooms.held_by(decision))
         if progress.ours:
-            self._announcer.unwinds(decision, reason)
+            self._announcer.unwinding_started(decision, reason)
             self._metrics.unwound()
             log.warning("a gang cannot be completed and is unwound", extra={"request": decision.key, "why": reason})
             count = decision.failed_attempts if attempts is None else attempts
             await self._reports.write(decision, progress, UNWINDING, count, reason)
             return 0.0
         if decision.has_begun:
-            left = await self._unwinding.take_back(decision)
+            left = await self._rollback.take_back(decision)
             if left:
-                return await self._try_later(decision, progress, UNWINDING, reason, left)
+                return await self._retry_later(decision, progress, UNWINDING, reason, left)
         return await self.end(decision, progress, FAILED, reason, attempts)
 
     async def unwind(self, decision: Decision) -> float | None:
-        progress, reason = judge(decision, self._sight), decision.first.status.reason
-        left = await self._unwinding.unwind(decision)
+        progress, reason = judge(decision, self._view), decision.first.status.reason
+        left = await self._rollback.unwind(decision)
         if left:
-            return await self._try_later(decision, progress, UNWINDING, reason, left)
-        progress.give_up(dict.fromkeys(progress.open, TOO_FEW))
+            return await self._retry_later(decision, progress, UNWINDING, reason, left)
+        progress.give_up(dict.fromkeys(progress.open, TOO_FEW_MEMBERS))
         return await self.end(decision, progress, FAILED, reason)
 
-    async def _try_later(
+    async def _retry_later(
         self, decision: Decision, progress: Progress, phase: str, reason: str, left: dict[str, str]
     ) -> float:
         """Something could not be undone; it is tried again for as long as it takes."""
         attempts = decision.failed_attempts + 1
-        pause = self._pauses.after(decision, attempts)
+        pause = self._backoff.after(decision, attempts)
         await self._reports.write(decision, progress, phase, attempts, reason, left)
         return pause
 
@@ -96,7 +96,7 @@ class Ends:
     ) -> float | None:
         count = decision.failed_attempts if attempts is None else attempts
         await self._reports.write(decision, progress, phase, count, reason)
-        self._leftovers.release(decision)
+        self._orphans.release(decision)
         self._metrics.request_finished(phase)
         words = {"request": decision.key, "pods": len(progress.placed), "why": reason}
         log.log(logging.INFO if phase == SUCCEEDED else logging.WARNING, "bind request %s", phase.lower(), extra=words)
@@ -106,8 +106,8 @@ class Ends:
         """Nothing is left to do, but perhaps to tell. A binding that was under way when the gang was given up may have
         been carried out after all: it is taken back like the others.
         """
-        self._leftovers.release(decision)
-        if decision.is_strange:
+        self._orphans.release(decision)
+        if decision.has_unknown_phase:
             return None
         members = list(decision.members())
         self._reports.tell_again(decision)
@@ -115,28 +115,28 @@ class Ends:
             await self._sweep(decision)
         if not decision.has_failed:
             return None
-        pods = ((self._sight.pod(member.pod_uid), request, member) for request, member in members)
+        pods = ((self._view.pod(member.pod_uid), request, member) for request, member in members)
         ours = [pod for pod, request, member in pods if pod is not None and is_ours(pod, request, member)]
         if not any(pod.metadata.deletion_timestamp is None for pod in ours):
             return None
         reason = decision.first.status.reason
-        await self._reports.write(decision, judge(decision, self._sight), UNWINDING, decision.failed_attempts, reason)
+        await self._reports.write(decision, judge(decision, self._view), UNWINDING, decision.failed_attempts, reason)
         return 0.0
 
     async def _sweep(self, decision: Decision) -> None:
         """A predecessor that was deposed may have prepared members after somebody else had given them up."""
-        lost = decision.said_to_be(FAILED) | decision.said_to_be(UNWOUND)
+        lost = decision.in_phase(FAILED) | decision.in_phase(UNWOUND)
         wanted = {uid for uid in lost for key in self._book.of_pod(uid) if not self._book.decisions[key].is_settled}
-        left = await self._unwinding.take_back(decision, lost - wanted) if lost - wanted else {}
+        left = await self._rollback.take_back(decision, lost - wanted) if lost - wanted else {}
         decision.is_inherited = bool(left)
 
     async def follow(self, decision: Decision, progress: Progress) -> None:
         """Let the plugins know who is bound: those of whom no earlier pass has said it."""
-        said = decision.said_to_be(BOUND) | decision.followed
+        said = decision.in_phase(BOUND) | decision.followed
         for request, member in decision.members():
             uid = member.pod_uid
             if uid in progress.ours and uid not in said:
-                pod, node = self._sight.pod(uid), self._sight.node(member.selected_node)
+                pod, node = self._view.pod(uid), self._view.node(member.selected_node)
                 bind = decision.prepared.get(uid) or bind_of(request, member, pod, node)
                 for words in await self._preparations.after(bind):
                     log.warning("after a bind: %s", words, extra={"pod": f"{bind.pod.key}"})

@@ -43,7 +43,7 @@ class BinderMetrics:
         self._unreadable = self._counter("unreadable_objects", "objects that could not be decoded", "resource")
         self._leader = self._gauge("leader", "whether this process leads: 1 or 0")
         self._gauge("build", "the version that runs, always 1", "version").labels(__version__).set(1)
-        self._begin_at_nothing()
+        self._initialize_labels()
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"stromboli_{name}", documentation, labels, registry=self.registry)
@@ -51,7 +51,7 @@ class BinderMetrics:
     def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
         return Gauge(f"stromboli_{name}", documentation, labels, registry=self.registry)
 
-    def _begin_at_nothing(self) -> None:
+    def _initialize_labels(self) -> None:
         """Alerts watch counters grow: one that appears only with its first case hides that case from them."""
         for counter, values in (
             (self._binds, _WORDS.values()),

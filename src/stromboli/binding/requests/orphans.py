@@ -7,10 +7,10 @@ import logging
 from collections.abc import Iterable
 
 from stromboli.binding.plugins.plugin import Bind
-from stromboli.binding.requests.assumed_placements import Rooms
-from stromboli.binding.requests.cluster_view import BinderSight
+from stromboli.binding.requests.assumed_placements import AssumedPlacements
+from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, RequestBook
-from stromboli.binding.requests.outcome_lookup import Inquiry
+from stromboli.binding.requests.outcome_lookup import OutcomeLookup
 from stromboli.binding.requests.preparations import Preparations
 from stromboli.kube.client.api_errors import RequestFailed
 
@@ -20,16 +20,18 @@ _SHORTEST, _LONGEST = 0.5, 30.0
 log = logging.getLogger("stromboli.binding")
 
 
-class Leftovers:
-    def __init__(self, sight: BinderSight, rooms: Rooms, inquiry: Inquiry, preparations: Preparations) -> None:
-        self._sight = sight
+class OrphanedPreparations:
+    def __init__(
+        self, sight: BinderClusterView, rooms: AssumedPlacements, lookup: OutcomeLookup, preparations: Preparations
+    ) -> None:
+        self._view = sight
         self._book: RequestBook = sight.book
         self._rooms = rooms
-        self._inquiry = inquiry
+        self._lookup = lookup
         self._preparations = preparations
         self._background: set[asyncio.Task[None]] = set()
         #: By the uid of a pod, who takes back what was prepared for it.
-        self._undoing: dict[str, asyncio.Task[None]] = {}
+        self._rolling_back: dict[str, asyncio.Task[None]] = {}
 
     def release(self, decision: Decision) -> None:
         """Who is not bound holds no room any more."""
@@ -44,30 +46,30 @@ class Leftovers:
 
         Bindings that are on their way keep their rooms: whoever sent them comes here again when they have arrived.
         """
-        if decision.is_in_hand:
+        if decision.is_processing:
             return
         begun = dict(decision.begun)
         if not (begun or decision.unknown):
             self.release(decision)
             return
-        task = asyncio.ensure_future(self._clear_up(decision, begun))
+        task = asyncio.ensure_future(self._clean_up(decision, begun))
         self._background.add(task)
-        self._undoing |= dict.fromkeys(begun, task)
-        task.add_done_callback(self._cleared_up)
+        self._rolling_back |= dict.fromkeys(begun, task)
+        task.add_done_callback(self._cleaned_up)
 
-    async def taken_back(self, uids: Iterable[str]) -> None:
+    async def rollback_finished(self, uids: Iterable[str]) -> None:
         """Wait until nobody takes back any more what an earlier request prepared for these pods."""
-        tasks = {self._undoing[uid] for uid in uids if uid in self._undoing}
+        tasks = {self._rolling_back[uid] for uid in uids if uid in self._rolling_back}
         if tasks:
             await asyncio.wait(tasks)
 
-    def _cleared_up(self, task: asyncio.Task[None]) -> None:
+    def _cleaned_up(self, task: asyncio.Task[None]) -> None:
         self._background.discard(task)
-        self._undoing = {uid: each for uid, each in self._undoing.items() if each is not task}
+        self._rolling_back = {uid: each for uid, each in self._rolling_back.items() if each is not task}
 
-    async def _clear_up(self, decision: Decision, begun: dict[str, Bind]) -> None:
+    async def _clean_up(self, decision: Decision, begun: dict[str, Bind]) -> None:
         await self._prepared(decision)
-        await self._find_out(decision)
+        await self._look_up(decision)
         self.release(decision)
         pause = _SHORTEST
         while begun := await self._take_back(decision, begun):
@@ -78,7 +80,7 @@ class Leftovers:
         """Answers what could not be taken back."""
         left = {}
         for uid, bind in begun.items():
-            if self._is_bound(uid, decision) or self._book.hand_over(uid, decision):
+            if self._is_bound(uid, decision) or self._book.transfer(uid, decision):
                 continue
             if told := await self._preparations.take_back(bind):
                 left[uid] = bind
@@ -94,16 +96,16 @@ class Leftovers:
             preparing.cancel()
             await asyncio.wait((preparing,))
 
-    async def _find_out(self, decision: Decision) -> None:
+    async def _look_up(self, decision: Decision) -> None:
         """Who may have been bound keeps its room until the server has said it."""
         pause = _SHORTEST
         while decision.unknown:
             try:
-                await self._inquiry.find_out(decision)
+                await self._lookup.resolve(decision)
             except RequestFailed:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2.0, _LONGEST)
 
     def _is_bound(self, uid: str, decision: Decision) -> bool:
-        pod = self._sight.pod(uid)
+        pod = self._view.pod(uid)
         return uid in decision.bound or (pod is not None and bool(pod.spec.node_name))

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from stromboli.binding.draining import drained
-from stromboli.binding.retry import Patience, is_worth_repeating
+from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.events.series import shortened
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.work.workers import side_by_side
+from stromboli.kube.work.workers import run_workers
 
 POD_BOUND = "PodBound"
 BOUND, BINDING_ERROR = "Bound", "BindingError"
@@ -28,7 +28,7 @@ BOUND, BINDING_ERROR = "Bound", "BindingError"
 LONGEST_YIELD, LOOK_AGAIN = 5.0, 0.05
 
 
-class _Wish(NamedTuple):
+class _DesiredCondition(NamedTuple):
     namespace: str
     name: str
     problem: str
@@ -44,17 +44,17 @@ class PodConditions:
         find: Callable[[str], Pod | None],
         *,
         workers: int = 8,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         yields: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._find = find
         self._workers = max(workers, 1)
-        self._patience = patience or Patience(attempts=4, shortest=0.2, longest=5.0)
+        self._patience = patience or RetryPolicy(attempts=4, shortest=0.2, longest=5.0)
         self._yields = yields
         self._clock = clock
-        self._wishes: OrderedDict[str, _Wish] = OrderedDict()
+        self._wishes: OrderedDict[str, _DesiredCondition] = OrderedDict()
         self._under_way: set[str] = set()
         self._work = asyncio.Event()
         self.written = 0
@@ -65,25 +65,25 @@ class PodConditions:
         return len(self._wishes) + len(self._under_way)
 
     def bound(self, namespace: str, name: str, uid: str) -> None:
-        self._want(uid, _Wish(namespace, name, "", self._clock()))
+        self._enqueue_condition(uid, _DesiredCondition(namespace, name, "", self._clock()))
 
     def failed_to_bind(self, namespace: str, name: str, uid: str, problem: str) -> None:
-        self._want(uid, _Wish(namespace, name, problem, self._clock()))
+        self._enqueue_condition(uid, _DesiredCondition(namespace, name, problem, self._clock()))
 
-    def is_silent(self, uid: str) -> bool:
+    def lacks_condition(self, uid: str) -> bool:
         """Whether a pod that has no node says nothing about why, and nothing is about to be said."""
         pod = self._find(uid)
         if pod is None or pod.spec.node_name or uid in self._wishes or uid in self._under_way:
             return False
         return all(each.type != POD_BOUND for each in pod.status.conditions or ())
 
-    def is_wrong(self, uid: str) -> bool:
+    def has_wrong_condition(self, uid: str) -> bool:
         """Whether a pod that has a node says that it has none."""
         pod = self._find(uid)
         said = (each.status for each in (pod.status.conditions if pod else None) or () if each.type == POD_BOUND)
         return pod is not None and bool(pod.spec.node_name) and "False" in said
 
-    def _want(self, uid: str, wish: _Wish) -> None:
+    def _enqueue_condition(self, uid: str, wish: _DesiredCondition) -> None:
         pod = self._find(uid)
         if pod is None or (uid not in self._under_way and _says(pod, wish)):
             self._wishes.pop(uid, None)
@@ -94,7 +94,7 @@ class PodConditions:
 
     async def run(self) -> None:
         """Write until cancelled."""
-        await side_by_side(self._workers, self._worker)
+        await run_workers(self._workers, self._worker)
 
     async def flush(self, timeout: float) -> int:
         """Wait until nothing is left to write, or time is up; answers how much is left."""
@@ -111,7 +111,7 @@ class PodConditions:
             else:
                 await self._write(uid, self._wishes.pop(uid))
 
-    async def _write(self, uid: str, wish: _Wish) -> None:
+    async def _write(self, uid: str, wish: _DesiredCondition) -> None:
         self._under_way.add(uid)
         try:
             await self._patch(uid, wish)
@@ -120,7 +120,7 @@ class PodConditions:
             if uid in self._wishes:
                 self._work.set()
 
-    async def _patch(self, uid: str, wish: _Wish) -> None:
+    async def _patch(self, uid: str, wish: _DesiredCondition) -> None:
         condition = {
             "type": POD_BOUND,
             "status": "False" if wish.problem else "True",
@@ -136,7 +136,7 @@ class PodConditions:
                     PODS, wish.name, body, namespace=wish.namespace, subresource="status", kind=PatchKind.STRATEGIC
                 )
             except RequestFailed as error:
-                if not is_worth_repeating(error) or not await self._patience.wait(attempt, error):
+                if not is_retryable(error) or not await self._patience.wait(attempt, error):
                     self.failed += 1
                     return
                 attempt += 1
@@ -145,7 +145,7 @@ class PodConditions:
                 return
 
 
-def _says(pod: Pod, wish: _Wish) -> bool:
+def _says(pod: Pod, wish: _DesiredCondition) -> bool:
     """Whether the pod says it already."""
     wanted = ("False", shortened(wish.problem)) if wish.problem else ("True", "")
     said = ((each.status, each.message or "") for each in pod.status.conditions or () if each.type == POD_BOUND)

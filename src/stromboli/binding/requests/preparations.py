@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from stromboli.binding.plugins.plugin import Bind, BinderPlugin, Impossible
+from stromboli.binding.plugins.plugin import Bind, BinderPlugin, PermanentFailure
 from stromboli.binding.requests.decisions import Problem
 from stromboli.binding.steps.step import StepFailed
 from stromboli.kube.client.api_errors import RequestFailed
@@ -23,14 +23,14 @@ class Preparations:
 
     def __init__(self, plugins: Sequence[BinderPlugin], *, at_a_time: int = 64) -> None:
         self._plugins = plugins
-        self._at_a_time = max(at_a_time, 1)
+        self._max_parallel = max(at_a_time, 1)
 
-    def concerns(self, bind: Bind) -> bool:
-        return any(self._is_asked(plugin, bind) for plugin in self._plugins)
+    def applies_to(self, bind: Bind) -> bool:
+        return any(self._applies_to(plugin, bind) for plugin in self._plugins)
 
     async def prepare(self, binds: Sequence[Bind]) -> dict[str, Problem]:
         """By uid, what went wrong."""
-        turns = asyncio.Semaphore(self._at_a_time)
+        turns = asyncio.Semaphore(self._max_parallel)
 
         async def one(bind: Bind) -> Problem | None:
             async with turns:
@@ -42,7 +42,7 @@ class Preparations:
     async def _prepare(self, bind: Bind) -> Problem | None:
         begun: list[BinderPlugin] = []
         for plugin in self._plugins:
-            if not self._is_asked(plugin, bind):
+            if not self._applies_to(plugin, bind):
                 continue
             begun.append(plugin)
             problem = await _attempt(plugin, bind)
@@ -55,7 +55,7 @@ class Preparations:
         """The pod is bound. What a plugin has to say against it is told."""
         told = []
         for plugin in self._plugins:
-            if self._is_asked(plugin, bind):
+            if self._applies_to(plugin, bind):
                 try:
                     await plugin.post_bind(bind)
                 except Exception as error:
@@ -64,7 +64,7 @@ class Preparations:
 
     async def take_back(self, bind: Bind) -> list[str]:
         """Undo what was prepared, the last first; what could not be undone is told, and keeps none of the others."""
-        return await self._take_back(bind, [each for each in self._plugins if self._is_asked(each, bind)])
+        return await self._take_back(bind, [each for each in self._plugins if self._applies_to(each, bind)])
 
     async def _take_back(self, bind: Bind, begun: Sequence[BinderPlugin]) -> list[str]:
         told = []
@@ -75,9 +75,9 @@ class Preparations:
                 told.append(f"{plugin.name} could not be undone: {_words(error)}")
         return told
 
-    def _is_asked(self, plugin: BinderPlugin, bind: Bind) -> bool:
+    def _applies_to(self, plugin: BinderPlugin, bind: Bind) -> bool:
         try:
-            return plugin.concerns(bind)
+            return plugin.applies_to(bind)
         except Exception:
             log.exception("plugin %s cannot say whether a bind concerns it; it is asked", plugin.name)
             return True
@@ -87,7 +87,7 @@ async def _attempt(plugin: BinderPlugin, bind: Bind) -> Problem | None:
     """A plugin that raises something of its own is a mistake in the plugin: told, and tried again like others."""
     try:
         await plugin.pre_bind(bind)
-    except Impossible as error:
+    except PermanentFailure as error:
         return Problem(str(error), is_final=True)
     except StepFailed as error:
         return Problem(str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stromboli.binding.plugins.plugin import Bind
-from stromboli.binding.requests.cluster_view import BinderSight
+from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision
 from stromboli.kube.objects.bind_requests import (
     FAILED,
@@ -44,7 +44,7 @@ class Progress:
                 self.impossible[uid] = words
 
 
-def judge(decision: Decision, sight: BinderSight) -> Progress:
+def judge(decision: Decision, sight: BinderClusterView) -> Progress:
     progress = Progress()
     for request in decision.requests:
         given_up = {each.pod_uid: each.reason for each in request.status.pods if each.phase == FAILED}
@@ -61,11 +61,11 @@ def judge(decision: Decision, sight: BinderSight) -> Progress:
 
 
 def _place(
-    progress: Progress, request: BindRequest, member: BoundPod, sight: BinderSight, given_up: str | None
+    progress: Progress, request: BindRequest, member: BoundPod, sight: BinderClusterView, given_up: str | None
 ) -> None:
     uid, pod = member.pod_uid, sight.pod(member.pod_uid)
     if pod is not None and pod.spec.node_name:
-        progress.placed[uid] = whereabouts(pod, member)
+        progress.placed[uid] = placement_message(pod, member)
         if is_ours(pod, request, member):
             progress.ours.add(uid)
         return
@@ -78,7 +78,7 @@ def _place(
 
 
 def _obstacle(
-    request: BindRequest, member: BoundPod, pod: Pod | None, node: KubeNode | None, sight: BinderSight
+    request: BindRequest, member: BoundPod, pod: Pod | None, node: KubeNode | None, sight: BinderClusterView
 ) -> str:
     """What makes it impossible to bind a pod that has no node, in words; empty if nothing does."""
     if pod is None:
@@ -100,13 +100,13 @@ def _obstacle(
     return ""
 
 
-def obstacle_of(bind: Bind, sight: BinderSight) -> str:
+def precondition_error_of(bind: Bind, sight: BinderClusterView) -> str:
     """What has come in the way of a bind since it was begun."""
     pod, node = sight.pod(bind.member.pod_uid), sight.node(bind.member.selected_node)
     return _obstacle(bind.request, bind.member, pod, node, sight)
 
 
-def whereabouts(pod: Pod, member: BoundPod) -> str:
+def placement_message(pod: Pod, member: BoundPod) -> str:
     """What is to be said of a pod that has a node: nothing, if it is the one that was chosen."""
     if pod.spec.node_name == member.selected_node:
         return ""

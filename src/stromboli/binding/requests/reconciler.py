@@ -16,42 +16,42 @@ from collections.abc import Callable
 
 from stromboli.binding.orders import Outcome, Result
 from stromboli.binding.plugins.plugin import Bind
-from stromboli.binding.requests.assumed_placements import Rooms
-from stromboli.binding.requests.backoff import Pauses
-from stromboli.binding.requests.cluster_view import BinderSight
+from stromboli.binding.requests.assumed_placements import AssumedPlacements
+from stromboli.binding.requests.backoff import AttemptBackoff
+from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, RequestBook
-from stromboli.binding.requests.finalizer import TOO_FEW, Ends
+from stromboli.binding.requests.finalizer import TOO_FEW_MEMBERS, GangFinalizer
 from stromboli.binding.requests.member_orders import order_of
 from stromboli.binding.requests.metrics import BinderMetrics
-from stromboli.binding.requests.orphans import Leftovers
-from stromboli.binding.requests.outcome_lookup import Inquiry
+from stromboli.binding.requests.orphans import OrphanedPreparations
+from stromboli.binding.requests.outcome_lookup import OutcomeLookup
 from stromboli.binding.requests.parallel_binds import Placing
 from stromboli.binding.requests.preparations import Preparations
 from stromboli.binding.requests.progress import Progress, is_ours, judge
 from stromboli.binding.requests.reports import Reports
-from stromboli.binding.requests.status import Outrun
+from stromboli.binding.requests.status import StatusConflict
 from stromboli.kube.objects.bind_requests import BINDING, FAILED
 
 #: So many attempts are made to find room on the chosen nodes: enough for watches that lag, as who chose can choose
 #: again.
-ATTEMPTS_WITHOUT_ROOM = 3
+MAX_ATTEMPTS_WITHOUT_CAPACITY = 3
 #: How soon a request is looked at again that somebody else has written to, in seconds.
 LOOK_AGAIN = 0.05
 
 
-class Passes:
+class GangReconciler:
     """`wake` has a decision looked at again."""
 
     def __init__(
         self,
-        sight: BinderSight,
-        rooms: Rooms,
-        inquiry: Inquiry,
+        sight: BinderClusterView,
+        rooms: AssumedPlacements,
+        lookup: OutcomeLookup,
         preparations: Preparations,
         placing: Placing,
-        ends: Ends,
-        leftovers: Leftovers,
-        pauses: Pauses,
+        ends: GangFinalizer,
+        orphans: OrphanedPreparations,
+        pauses: AttemptBackoff,
         reports: Reports,
         metrics: BinderMetrics,
         *,
@@ -59,15 +59,15 @@ class Passes:
         wake: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._sight = sight
+        self._view = sight
         self._book: RequestBook = sight.book
         self._rooms = rooms
-        self._inquiry = inquiry
+        self._lookup = lookup
         self._preparations = preparations
-        self._placing = placing
+        self._parallel_binds = placing
         self._ends = ends
-        self._leftovers = leftovers
-        self._pauses = pauses
+        self._orphans = orphans
+        self._backoff = pauses
         self._reports = reports
         self._metrics = metrics
         self._epoch = epoch
@@ -79,15 +79,15 @@ class Passes:
         decision = self._book.decisions.get(key)
         if decision is None:
             return None
-        decision.is_in_hand = True
+        decision.is_processing = True
         try:
             return await self._look(decision)
-        except Outrun:
+        except StatusConflict:
             return LOOK_AGAIN
         finally:
-            decision.is_in_hand = False
+            decision.is_processing = False
             if self._book.decisions.get(key) is not decision:
-                self._leftovers.forget(decision)
+                self._orphans.forget(decision)
 
     async def _look(self, decision: Decision) -> float | None:
         if decision.is_settled:
@@ -96,15 +96,15 @@ class Passes:
             return None
         now = self._clock()
         if decision.preparing is not None:
-            return self._watch_over(decision, now)
+            return self._enforce_deadline(decision, now)
         if decision.not_before > now:
             return decision.not_before - now
         if not (decision.is_complete or decision.has_begun):
             return await self._await_parts(decision, now)
-        await self._inquiry.find_out(decision)
+        await self._lookup.resolve(decision)
         if decision.is_unwinding:
             return await self._ends.unwind(decision)
-        return await self._carry_out(decision, judge(decision, self._sight))
+        return await self._carry_out(decision, judge(decision, self._view))
 
     def _is_superseded(self) -> bool:
         """Whether a binder of a later term is at work; then this one has nothing to say any more."""
@@ -122,33 +122,35 @@ class Passes:
             return await self._ends.give_up(decision, progress)
         if not progress.open:
             return await self._ends.succeed(decision, progress)
-        problems, limit = self._hindrances(decision, progress)
+        problems, limit = self._problems_now(decision, progress)
         ready = [bind for uid, bind in progress.open.items() if uid not in problems]
         if len(progress.placed) + len(ready) < decision.needed:
             if not progress.ours:
                 self._rooms.release(self._rooms.held_by(decision))  # what nobody can use yet is in nobody's way
             return await self._conclude(decision, progress, problems, limit)
-        if await self._begin_to_prepare(decision, progress, ready):
+        if await self._start_preparation(decision, progress, ready):
             return None
         problems |= await self._bind(decision, ready)
-        return await self._conclude(decision, judge(decision, self._sight), problems, limit)
+        return await self._conclude(decision, judge(decision, self._view), problems, limit)
 
-    def _hindrances(self, decision: Decision, progress: Progress) -> tuple[dict[str, str], int]:
+    def _problems_now(self, decision: Decision, progress: Progress) -> tuple[dict[str, str], int]:
         """Who cannot be bound just now, and why; and how many attempts may fail for such reasons."""
         limit = decision.first.spec.backoff_limit
         problems = {uid: each.words for uid, each in decision.problems.items() if uid in progress.open}
         decision.problems.clear()
         orders = {uid: order_of(bind) for uid, bind in progress.open.items() if uid not in problems}
         problems |= {uid: words for uid, order in orders.items() if (words := self._rooms.closed(order))}
-        without_room = self._rooms.reserve(decision, [each for uid, each in orders.items() if uid not in problems])
-        if without_room and not problems and not progress.ours:
-            limit = min(limit, ATTEMPTS_WITHOUT_ROOM)
-        return {**problems, **without_room}, limit
+        without_capacity = self._rooms.reserve(decision, [each for uid, each in orders.items() if uid not in problems])
+        if without_capacity and not problems and not progress.ours:
+            limit = min(limit, MAX_ATTEMPTS_WITHOUT_CAPACITY)
+        return {**problems, **without_capacity}, limit
 
-    async def _begin_to_prepare(self, decision: Decision, progress: Progress, ready: list[Bind]) -> bool:
+    async def _start_preparation(self, decision: Decision, progress: Progress, ready: list[Bind]) -> bool:
         """Whether members have to be made ready first. That it has begun is written before anything is."""
         unprepared = [
-            bind for bind in ready if bind.member.pod_uid not in decision.prepared and self._preparations.concerns(bind)
+            bind
+            for bind in ready
+            if bind.member.pod_uid not in decision.prepared and self._preparations.applies_to(bind)
         ]
         if not unprepared:
             return False
@@ -161,7 +163,7 @@ class Passes:
 
     async def _prepare(self, decision: Decision, binds: list[Bind]) -> None:
         try:
-            await self._leftovers.taken_back(bind.member.pod_uid for bind in binds)
+            await self._orphans.rollback_finished(bind.member.pod_uid for bind in binds)
             problems = await self._preparations.prepare(binds)
             decision.problems |= problems
             prepared = {bind.member.pod_uid: bind for bind in binds if bind.member.pod_uid not in problems}
@@ -170,7 +172,7 @@ class Passes:
             decision.preparing = None
             self._wake(decision.key)
 
-    def _watch_over(self, decision: Decision, now: float) -> float | None:
+    def _enforce_deadline(self, decision: Decision, now: float) -> float | None:
         """Preparations know their own limits; a plugin that forgets them is stopped."""
         if now < decision.deadline:
             return decision.deadline - now
@@ -182,11 +184,11 @@ class Passes:
         """Bind them; by uid, what went wrong. What is not certain is found out before anything is concluded."""
         binds = [decision.prepared.get(bind.member.pod_uid, bind) for bind in ready]
         began = self._clock()
-        results = await self._placing.place(binds)
+        results = await self._parallel_binds.place(binds)
         seconds = self._clock() - began
         for bind in binds:
             self._settle(decision, bind, results[bind.member.pod_uid], seconds)
-        await self._inquiry.find_out(decision)
+        await self._lookup.resolve(decision)
         for bind in binds:
             self._own(bind, results[bind.member.pod_uid])
         return {uid: result.problem for uid, result in results.items() if result.outcome is not Outcome.DONE}
@@ -206,7 +208,7 @@ class Passes:
 
     def _own(self, bind: Bind, result: Result) -> None:
         """Who was found bound was bound by an earlier attempt of ours, or by somebody else who tells it."""
-        pod = self._sight.pod(bind.member.pod_uid) if result.is_found else None
+        pod = self._view.pod(bind.member.pod_uid) if result.is_found else None
         if pod is not None and is_ours(pod, bind.request, bind.member):
             self._reports.bound(bind.request, bind.member)
 
@@ -219,13 +221,13 @@ class Passes:
         if problems and attempts >= limit:
             progress.give_up(problems)
             # who did not fail was not bound either, because too few were left
-            progress.give_up(dict.fromkeys(progress.open, TOO_FEW))
+            progress.give_up(dict.fromkeys(progress.open, TOO_FEW_MEMBERS))
         if not progress.can_reach(decision.needed):
             return await self._ends.give_up(decision, progress, attempts)
         if not progress.open:
             return await self._ends.succeed(decision, progress, attempts)
         await self._ends.follow(decision, progress)
-        pause = self._pauses.after(decision, attempts)
+        pause = self._backoff.after(decision, attempts)
         await self._reports.write(decision, progress, BINDING, attempts, next(iter(problems.values()), ""), problems)
         return pause
 
@@ -234,6 +236,6 @@ class Passes:
             return decision.deadline - now
         missing = decision.first.spec.parts - len(decision.parts)
         reason = f"{missing} of {decision.first.spec.parts} parts of the decision did not come"
-        progress = judge(decision, self._sight)
+        progress = judge(decision, self._view)
         progress.give_up(dict.fromkeys(progress.open, reason))
         return await self._ends.end(decision, progress, FAILED, reason)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stromboli.binding.requests.decisions import Decision
-from stromboli.binding.requests.events import BindAnnouncer
+from stromboli.binding.requests.events import BindEvents
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.pod_conditions import PodConditions
 from stromboli.binding.requests.progress import Progress
-from stromboli.binding.requests.status import LONGEST_MEMBER_REASON, RequestStatuses, cut
+from stromboli.binding.requests.status import MAX_MEMBER_REASON_LENGTH, RequestStatuses, cut
 from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, UNWOUND, BindRequest, BoundPod, MemberStatus
 
 
@@ -16,7 +16,7 @@ class Reports:
         self,
         statuses: RequestStatuses,
         conditions: PodConditions,
-        announcer: BindAnnouncer,
+        announcer: BindEvents,
         metrics: BinderMetrics,
     ) -> None:
         self._statuses = statuses
@@ -52,15 +52,15 @@ class Reports:
             if state is None:
                 continue
             is_bound = decision.has_succeeded and state.phase == BOUND
-            if is_bound or (state.phase == FAILED and self._conditions.is_wrong(member.pod_uid)):
+            if is_bound or (state.phase == FAILED and self._conditions.has_wrong_condition(member.pod_uid)):
                 self._conditions.bound(namespace, member.pod_name, member.pod_uid)
-            elif state.phase == FAILED and self._conditions.is_silent(member.pod_uid):
+            elif state.phase == FAILED and self._conditions.lacks_condition(member.pod_uid):
                 words = _failure(member, state.reason)
                 self._conditions.failed_to_bind(namespace, member.pod_name, member.pod_uid, words)
 
     def _news(self, decision: Decision, impossible: dict[str, str]) -> dict[str, str]:
         """Of those that will not be bound, the ones of which nobody was told yet."""
-        told = decision.said_to_be(FAILED)
+        told = decision.in_phase(FAILED)
         return {uid: words for uid, words in impossible.items() if uid not in told}
 
     def _tell(self, decision: Decision, problems: dict[str, str], attempt: int) -> None:
@@ -87,10 +87,10 @@ def _statuses(decision: Decision, progress: Progress, phase: str, problems: dict
         if phase == FAILED and known is not None and known.phase in (BOUND, UNWOUND) and not known.reason:
             found[uid] = MemberStatus(uid, UNWOUND)
         elif uid in progress.placed:
-            found[uid] = MemberStatus(uid, BOUND, cut(progress.placed[uid], LONGEST_MEMBER_REASON))
+            found[uid] = MemberStatus(uid, BOUND, cut(progress.placed[uid], MAX_MEMBER_REASON_LENGTH))
         elif uid in progress.impossible:
-            found[uid] = MemberStatus(uid, FAILED, cut(progress.impossible[uid], LONGEST_MEMBER_REASON))
+            found[uid] = MemberStatus(uid, FAILED, cut(progress.impossible[uid], MAX_MEMBER_REASON_LENGTH))
         else:
             words = problems.get(uid, "")
-            found[uid] = MemberStatus(uid, BINDING, cut(words, LONGEST_MEMBER_REASON))
+            found[uid] = MemberStatus(uid, BINDING, cut(words, MAX_MEMBER_REASON_LENGTH))
     return found

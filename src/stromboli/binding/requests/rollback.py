@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from stromboli.binding.evictions import Evictor
 from stromboli.binding.orders import EvictOrder, Outcome
-from stromboli.binding.requests.cluster_view import BinderSight
+from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision
 from stromboli.binding.requests.preparations import Preparations
 from stromboli.binding.requests.progress import bind_of, is_ours
@@ -22,20 +22,20 @@ AT_A_TIME = 8
 WHY = "the gang could not be completed"
 
 
-class Unwinding:
+class GangRollback:
     """`evicted` is told of every member that goes, and `counted` of how every eviction ended."""
 
     def __init__(
         self,
         evictor: Evictor,
         preparations: Preparations,
-        sight: BinderSight,
+        sight: BinderClusterView,
         evicted: Callable[[BindRequest, BoundPod], None],
         counted: Callable[[Outcome], None],
     ) -> None:
         self._evictor = evictor
         self._preparations = preparations
-        self._sight = sight
+        self._view = sight
         self._book = sight.book
         self._evicted = evicted
         self._counted = counted
@@ -46,20 +46,20 @@ class Unwinding:
         async def evict(request: BindRequest, member: BoundPod) -> str:
             return await self._evict(request, member, is_known=member.pod_uid in decision.bound)
 
-        left = await self._side_by_side(decision, evict)
+        left = await self._for_each_member(decision, evict)
         return left or await self.take_back(decision)
 
     async def take_back(self, decision: Decision, whom: Collection[str] | None = None) -> dict[str, str]:
         """Take back what was prepared, for these members or for all; by uid, what could not be."""
 
         async def take_back(request: BindRequest, member: BoundPod) -> str:
-            if (whom is not None and member.pod_uid not in whom) or self._book.hand_over(member.pod_uid, decision):
+            if (whom is not None and member.pod_uid not in whom) or self._book.transfer(member.pod_uid, decision):
                 return ""
             return await self._take_back(request, member)
 
-        return await self._side_by_side(decision, take_back)
+        return await self._for_each_member(decision, take_back)
 
-    async def _side_by_side(
+    async def _for_each_member(
         self, decision: Decision, undo: Callable[[BindRequest, BoundPod], Awaitable[str]]
     ) -> dict[str, str]:
         turns = asyncio.Semaphore(AT_A_TIME)
@@ -73,7 +73,7 @@ class Unwinding:
         return {member.pod_uid: words for (_, member), words in zip(members, found, strict=True) if words}
 
     async def _evict(self, request: BindRequest, member: BoundPod, *, is_known: bool) -> str:
-        pod = self._sight.pod(member.pod_uid)
+        pod = self._view.pod(member.pod_uid)
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return ""
         if not (is_known or is_ours(pod, request, member)):
@@ -87,10 +87,10 @@ class Unwinding:
         return ""
 
     async def _take_back(self, request: BindRequest, member: BoundPod) -> str:
-        pod, node = self._sight.pod(member.pod_uid), self._sight.node(member.selected_node)
+        pod, node = self._view.pod(member.pod_uid), self._view.node(member.selected_node)
         if pod is not None and pod.spec.node_name and not is_ours(pod, request, member):
             return ""  # somebody else bound it, and needs what it has
         bind = bind_of(request, member, pod, node)
-        if not self._preparations.concerns(bind):
+        if not self._preparations.applies_to(bind):
             return ""
         return "; ".join(await self._preparations.take_back(bind))

@@ -13,11 +13,11 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest, BindRequestStatus, MemberStatus
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
 
-LONGEST_REASON, LONGEST_MEMBER_REASON = 4096, 1024
+MAX_REASON_LENGTH, MAX_MEMBER_REASON_LENGTH = 4096, 1024
 _ELLIPSIS = "…"
 
 
-class Outrun(Exception):
+class StatusConflict(Exception):
     """Somebody else wrote a newer status, or the request is gone: everything has to be looked at again."""
 
 
@@ -45,7 +45,7 @@ class RequestStatuses:
         """Write all parts. Raises Outrun, or what the server answers; parts may have been written by then."""
         for request in decision.requests:
             pods = [members.get(each.pod_uid) or MemberStatus(each.pod_uid) for each in request.spec.pods]
-            wanted = BindRequestStatus(phase, attempts, cut(reason, LONGEST_REASON), self._epoch(), pods)
+            wanted = BindRequestStatus(phase, attempts, cut(reason, MAX_REASON_LENGTH), self._epoch(), pods)
             if not _says_the_same(request.status, wanted):
                 await self._write(request, wanted)
 
@@ -61,10 +61,10 @@ class RequestStatuses:
         except ApiError as error:
             if error.is_conflict:
                 self._saw(await self._client.get(BIND_REQUESTS, metadata.name, namespace=metadata.namespace))
-                raise Outrun(str(error)) from error
+                raise StatusConflict(str(error)) from error
             if error.is_missing:
                 self._gone(request)
-                raise Outrun(str(error)) from error
+                raise StatusConflict(str(error)) from error
             raise
         self._saw(answered)
 

@@ -14,7 +14,7 @@ from stromboli.binding.reservations.demand import Member
 from stromboli.binding.reservations.reservation_pods import Place
 
 
-class Trouble(Enum):
+class ReservationFault(Enum):
     #: A pod holds a GPU that nobody shares.
     IDLE = "idle"
     #: A pod that should hold a GPU has ended.
@@ -38,7 +38,7 @@ class Held:
 class Difference:
     """What is wrong with which GPU. Another pod in the same place is another difference."""
 
-    trouble: Trouble
+    fault_kind: ReservationFault
     place: Place
     held: Held | None = None
 
@@ -57,14 +57,14 @@ def differences(wanted: Mapping[Place, Collection[Member]], existing: Iterable[H
     here = list(existing)
     holding = {held.place for held in here if held.is_leaving or not held.has_ended}
     staying = [held for held in here if not held.is_leaving]
-    ended = [Difference(Trouble.ENDED, held.place, held) for held in staying if held.has_ended]
+    ended = [Difference(ReservationFault.ENDED, held.place, held) for held in staying if held.has_ended]
     idle = [
-        Difference(Trouble.IDLE, held.place, held)
+        Difference(ReservationFault.IDLE, held.place, held)
         for held in staying
         if held.place not in wanted and not held.has_ended
     ]
     missing = [
-        Difference(Trouble.MISSING, place)
+        Difference(ReservationFault.MISSING, place)
         for place, sharing in wanted.items()
         if place not in holding and any(member.is_bound for member in sharing)
     ]
@@ -76,9 +76,11 @@ def repairs(
 ) -> Repairs:
     """What has been wrong for two looks is put right."""
     seen = differences(wanted, existing)
-    lasting = sorted((each for each in seen if each in seen_before), key=lambda each: (each.trouble.value, each.place))
+    lasting = sorted(
+        (each for each in seen if each in seen_before), key=lambda each: (each.fault_kind.value, each.place)
+    )
     return Repairs(
         delete=tuple(each.held for each in lasting if each.held is not None),
-        create=tuple(each.place for each in lasting if each.trouble is Trouble.MISSING),
+        create=tuple(each.place for each in lasting if each.fault_kind is ReservationFault.MISSING),
         seen=seen,
     )

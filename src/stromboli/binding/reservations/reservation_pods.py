@@ -25,10 +25,10 @@ from stromboli.kube.objects.resources import Resource
 DEVICE = "stromboli.dev/gpu-device"
 DEVICE_ANNOTATIONS = (DEVICE, "run.ai/reserve_for_gpu_index")
 COMPONENT = "app.kubernetes.io/component"
-HOLDER = "gpu-reservation"
+RESERVATION_COMPONENT = "gpu-reservation"
 FINDER = "find"
 #: What simulated nodes take for the last message of the first container.
-LAST_WORDS = "stromboli.dev/last-words"
+TERMINATION_MESSAGE = "stromboli.dev/last-words"
 #: What a GPU may be called: it will stand in environment variables.
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}", re.ASCII)
 _LONGEST_PREFIX = 40
@@ -68,7 +68,7 @@ class Pod(TopLevel):
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 
 
-HOLDERS = Resource(Pod, "v1", "pods")
+RESERVATION_PODS = Resource(Pod, "v1", "pods")
 
 
 class Place(NamedTuple):
@@ -79,7 +79,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class HolderOptions:
+class ReservationPodOptions:
     """How reservation pods are made. Times are in seconds."""
 
     namespace: str = DEFAULT_NAMESPACE
@@ -91,18 +91,18 @@ class HolderOptions:
     fake: bool = False
 
 
-def holder_name(place: Place) -> str:
+def reservation_pod_name(place: Place) -> str:
     """The same for the same GPU, whoever makes the pod; a valid name whatever the node is called."""
-    told = _told_apart(place)
+    told = _digest(place)
     node = re.sub(r"[^a-z0-9-]+", "-", place.node.lower()).strip("-")[:_LONGEST_PREFIX].strip("-")
     return f"gpu-{node}-{told}" if node else f"gpu-{told}"
 
 
-def _told_apart(place: Place) -> str:
+def _digest(place: Place) -> str:
     return hashlib.sha256(f"{place.node}/{place.group}".encode()).hexdigest()[:12]
 
 
-def holder_manifest(place: Place, options: HolderOptions) -> dict[str, Any]:
+def reservation_pod_manifest(place: Place, options: ReservationPodOptions) -> dict[str, Any]:
     """It stands on its node from the beginning: nobody has to schedule it."""
     find = ["reserve-gpu", "--fake"] if options.fake else ["reserve-gpu"]
     spec: dict[str, Any] = {
@@ -119,19 +119,19 @@ def holder_manifest(place: Place, options: HolderOptions) -> dict[str, Any]:
     if options.runtime_class:
         spec["runtimeClassName"] = options.runtime_class
     metadata = {
-        "name": holder_name(place),
+        "name": reservation_pod_name(place),
         "namespace": options.namespace,
-        "labels": {"app.kubernetes.io/name": "stromboli", COMPONENT: HOLDER},
+        "labels": {"app.kubernetes.io/name": "stromboli", COMPONENT: RESERVATION_COMPONENT},
         "annotations": {
             GROUPS: place.group,
             "karpenter.sh/do-not-disrupt": "true",
-            **({LAST_WORDS: f"GPU-fake-{_told_apart(place)}"} if options.fake else {}),
+            **({TERMINATION_MESSAGE: f"GPU-fake-{_digest(place)}"} if options.fake else {}),
         },
     }
     return {"metadata": metadata, "spec": spec}
 
 
-def _container(name: str, arguments: list[str], options: HolderOptions) -> dict[str, Any]:
+def _container(name: str, arguments: list[str], options: ReservationPodOptions) -> dict[str, Any]:
     return {
         "name": name,
         "image": options.image,
@@ -150,12 +150,14 @@ def _container(name: str, arguments: list[str], options: HolderOptions) -> dict[
 def device_of(holder: Pod) -> str:
     """The GPU that a pod holds; empty while nobody knows."""
     said: Mapping[str, str] = holder.metadata.annotations or {}
-    last = (_last_words(status) for status in holder.status.init_container_statuses or () if status.name == FINDER)
+    last = (
+        _termination_message(status) for status in holder.status.init_container_statuses or () if status.name == FINDER
+    )
     told = (*(said.get(key, "") for key in DEVICE_ANNOTATIONS), *last)
     return next((text.strip() for text in told if _DEVICE.fullmatch(text.strip())), "")
 
 
-def _last_words(status: ContainerStatus) -> str:
+def _termination_message(status: ContainerStatus) -> str:
     ended = status.state.terminated if status.state else None
     return (ended.message or "") if ended is not None and not ended.exit_code else ""
 
@@ -165,6 +167,6 @@ def has_ended(holder: Pod) -> bool:
     return holder.status.phase in ("Failed", "Succeeded")
 
 
-def why_ended(holder: Pod) -> str:
+def end_reason(holder: Pod) -> str:
     words = (holder.status.reason, holder.status.message)
     return ": ".join(word for word in words if word) or f"its phase is {holder.status.phase}"

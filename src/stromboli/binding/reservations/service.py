@@ -16,14 +16,14 @@ from contextlib import asynccontextmanager
 from stromboli.binding.reservations.demand import Member, groups_of, member_of, wanted
 from stromboli.binding.reservations.repairs import Difference, Held, Repairs, repairs
 from stromboli.binding.reservations.reservation_pods import (
-    HOLDERS,
-    HolderOptions,
+    RESERVATION_PODS,
     Place,
+    ReservationPodOptions,
     device_of,
+    end_reason,
     has_ended,
-    holder_manifest,
-    holder_name,
-    why_ended,
+    reservation_pod_manifest,
+    reservation_pod_name,
 )
 from stromboli.binding.reservations.reservation_pods import Pod as Holder
 from stromboli.binding.steps.step import StepFailed
@@ -55,17 +55,17 @@ class ReservationService:
         self,
         client: Client,
         get: Get,
-        options: Callable[[], HolderOptions],
+        options: Callable[[], ReservationPodOptions],
         tell: Tell = lambda regarding, kind, reason, note: None,
         *,
-        is_in_charge: Callable[[], bool] = lambda: True,
+        is_leader: Callable[[], bool] = lambda: True,
         sweep: float = SWEEP,
     ) -> None:
         self._client = client
         self._get = get
         self._options = options
         self._tell = tell
-        self._is_in_charge = is_in_charge
+        self._is_leader = is_leader
         self._sweep = sweep
         #: What the watches report: members by uid, requests by key, reservation pods by name.
         self._pods: dict[str, Pod] = {}
@@ -76,7 +76,7 @@ class ReservationService:
         #: When some of them were over, by uid.
         self._settled: dict[str, float] = {}
         #: GPUs that are being held again.
-        self._holding_again: dict[Place, asyncio.Task[None]] = {}
+        self._restoring: dict[Place, asyncio.Task[None]] = {}
         self._seen: frozenset[Difference] = frozenset()
         #: Nodes to be looked at soon.
         self._due: set[str] = set()
@@ -88,11 +88,11 @@ class ReservationService:
     def heard(self, entry: TopLevel, before: TopLevel | None) -> None:
         """An object was reported; of one that is gone, `before` is the object itself."""
         if isinstance(entry, Pod):
-            self._heard_of_pod(entry, is_gone=entry is before)
+            self._pod_changed(entry, is_gone=entry is before)
         elif isinstance(entry, BindRequest):
             self._heard_of_request(entry, is_gone=entry is before)
 
-    def _heard_of_pod(self, pod: Pod, *, is_gone: bool) -> None:
+    def _pod_changed(self, pod: Pod, *, is_gone: bool) -> None:
         if not (self._pods or self._holders or self._under_way or _is_sharing(pod)):
             return
         metadata, namespace = pod.metadata, self._options().namespace
@@ -100,14 +100,14 @@ class ReservationService:
             if _is_sharing(pod) and not is_gone:
                 self._holders[metadata.name] = pod
             elif self._holders.pop(metadata.name, None) is not None:
-                self._look_soon(pod.spec.node_name or "")
+                self._schedule_check(pod.spec.node_name or "")
             return
         if is_gone or pod.spec.node_name:
             self.release(metadata.uid)
         if member_of(pod, namespace) is not None and not is_gone:
             self._pods[metadata.uid] = pod
         elif self._pods.pop(metadata.uid, None) is not None:
-            self._look_soon(pod.spec.node_name or "")
+            self._schedule_check(pod.spec.node_name or "")
 
     def _heard_of_request(self, request: BindRequest, *, is_gone: bool) -> None:
         shared = [each.selected_node for each in request.spec.pods if groups_of(each)]
@@ -116,11 +116,11 @@ class ReservationService:
         if is_gone:
             self._requests.pop(request.key, None)
             for node in shared:
-                self._look_soon(node)
+                self._schedule_check(node)
         else:
             self._requests[request.key] = request
 
-    def _look_soon(self, node: str) -> None:
+    def _schedule_check(self, node: str) -> None:
         if node:
             self._due.add(node)
             self._news.set()
@@ -148,14 +148,14 @@ class ReservationService:
         member = self._under_way.pop(uid, None)
         self._settled.pop(uid, None)
         if member is not None:
-            self._look_soon(member.node)
+            self._schedule_check(member.node)
 
     async def _hold(self, place: Place, obstacle: Callable[[], str]) -> str:
         options = self._options()
         deadline = time.monotonic() + options.seconds
         async with self._alone(place):
             while True:
-                holder = await self._holder_for(place, options)
+                holder = await self._reservation_pod_for(place, options)
                 if holder is not None and (device := device_of(holder)):
                     return device
                 if problem := obstacle():
@@ -163,14 +163,14 @@ class ReservationService:
                 if time.monotonic() >= deadline:
                     raise StepFailed(
                         f"no GPU of node {place.node} was held for sharing within {options.seconds:g} s; look at pod "
-                        f"{options.namespace}/{holder_name(place)}"
+                        f"{options.namespace}/{reservation_pod_name(place)}"
                     )
                 await asyncio.sleep(PAUSE)
 
-    async def _holder_for(self, place: Place, options: HolderOptions) -> Holder | None:
+    async def _reservation_pod_for(self, place: Place, options: ReservationPodOptions) -> Holder | None:
         """The pod that holds a GPU, made if there is none; None for one that is on its way out."""
         try:
-            holder = await self._client.get(HOLDERS, holder_name(place), namespace=options.namespace)
+            holder = await self._client.get(RESERVATION_PODS, reservation_pod_name(place), namespace=options.namespace)
         except ApiError as error:
             if not error.is_missing:
                 raise
@@ -181,12 +181,14 @@ class ReservationService:
             return None
         if has_ended(holder):
             await self._delete(_held(holder), options)
-            raise StepFailed(f"pod {holder.key} could not hold a GPU of node {place.node}: {why_ended(holder)}")
+            raise StepFailed(f"pod {holder.key} could not hold a GPU of node {place.node}: {end_reason(holder)}")
         return holder
 
-    async def _make(self, place: Place, options: HolderOptions) -> Holder | None:
+    async def _make(self, place: Place, options: ReservationPodOptions) -> Holder | None:
         try:
-            return await self._client.create(HOLDERS, holder_manifest(place, options), namespace=options.namespace)
+            return await self._client.create(
+                RESERVATION_PODS, reservation_pod_manifest(place, options), namespace=options.namespace
+            )
         except ApiError as error:
             if error.is_conflict:
                 return None  # somebody was faster, or the old one is not gone yet
@@ -214,16 +216,16 @@ class ReservationService:
 
     async def serve(self) -> None:
         """Look at everything at the start and now and then, and at single nodes when something has ended there."""
-        await self._look_at_nodes(self._observe_all().seen)
+        await self._check_nodes(self._observe_all().seen)
         while True:
             deadline = time.monotonic() + self._sweep
             while (left := deadline - time.monotonic()) > 0:
-                await self._wait_for_news(left)
+                await self._wait_for_change(left)
                 due, self._due = self._due, set()
                 for node in sorted(due):
                     await self._look_at(node)
             before = self._seen
-            await self._look_at_nodes(self._observe_all().seen & before)
+            await self._check_nodes(self._observe_all().seen & before)
 
     def _observe_all(self) -> Repairs:
         """What the watches say; kept for the next time."""
@@ -234,11 +236,11 @@ class ReservationService:
         self._seen = found.seen
         return found
 
-    async def _look_at_nodes(self, found: Iterable[Difference]) -> None:
+    async def _check_nodes(self, found: Iterable[Difference]) -> None:
         for node in sorted({each.place.node for each in found}):
             await self._look_at(node)
 
-    async def _wait_for_news(self, timeout: float) -> None:
+    async def _wait_for_change(self, timeout: float) -> None:
         self._news.clear()
         if not self._due:
             try:
@@ -251,7 +253,7 @@ class ReservationService:
         """What the watches say is wrong with a node is put right if the server says so, too."""
         reported = self._observe(_on(node, self._holders.values()), _on(node, self._pods.values()), ())
         mine = {each for each in reported.seen if each.place.node == node}
-        if not mine or not self._is_in_charge():
+        if not mine or not self._is_leader():
             return
         try:
             listing = await self._client.list(PODS, field_selector=f"spec.nodeName={node}")
@@ -271,33 +273,35 @@ class ReservationService:
         living = {place: who for place, who in places.items() if self._get(KubeNode, place.node) is not None}
         if only:
             living = {place: who for place, who in living.items() if place.node == only}
-        return repairs(living, [_held_by(pod) for pod in holders], set(seen))
+        return repairs(living, [_reservation_of(pod) for pod in holders], set(seen))
 
     async def _carry_out(self, found: Repairs) -> None:
         options = self._options()
         for held in found.delete:
             async with self._alone(held.place):
-                if not self._is_wanted_now(held.place):
+                if not self._is_required_now(held.place):
                     await self._delete(held, options)
         for place in found.create:
-            if place not in self._holding_again:
-                self._holding_again[place] = asyncio.ensure_future(self._hold_again(place))
+            if place not in self._restoring:
+                self._restoring[place] = asyncio.ensure_future(self._restore_reservation(place))
 
-    def _is_wanted_now(self, place: Place) -> bool:
+    def _is_required_now(self, place: Place) -> bool:
         """Whether somebody began to share a GPU while the server was asked."""
         return any(place in member.places for member in self._under_way.values())
 
-    async def _delete(self, held: Held, options: HolderOptions) -> None:
+    async def _delete(self, held: Held, options: ReservationPodOptions) -> None:
         """This very pod, at once where there is no kubelet to wait for."""
         grace = None if self._get(KubeNode, held.place.node) is not None else 0
         try:
-            await self._client.delete(HOLDERS, held.name, namespace=options.namespace, uid=held.uid, grace_period=grace)
+            await self._client.delete(
+                RESERVATION_PODS, held.name, namespace=options.namespace, uid=held.uid, grace_period=grace
+            )
             log.info("GPU group %s of node %s is given up", held.place.group, held.place.node)
         except ApiError as error:
             if not error.is_missing and not error.is_conflict:
                 raise
 
-    async def _hold_again(self, place: Place) -> None:
+    async def _restore_reservation(self, place: Place) -> None:
         """Pods run on a GPU that nobody holds. They are not touched; the GPU is held again, and that is said."""
         what = f"GPU group {place.group} of node {place.node}"
         try:
@@ -306,7 +310,7 @@ class ReservationService:
         except (StepFailed, RequestFailed) as error:
             note = f"{what} is not held any more: {error}"
         finally:
-            self._holding_again.pop(place, None)
+            self._restoring.pop(place, None)
         for pod in self._sharing(place):
             self._tell(pod, "Warning", "GPUReservationLost", note)
         log.warning(note)
@@ -327,7 +331,7 @@ def _places_of(pod: Pod) -> list[Place]:
     return [Place(pod.spec.node_name or "", group) for group in groups_in(pod.metadata.annotations)]
 
 
-def _held_by(pod: Pod) -> Held:
+def _reservation_of(pod: Pod) -> Held:
     metadata = pod.metadata
     group = next(iter(groups_in(metadata.annotations)), "")
     ended = (pod.status.phase or "") in ("Failed", "Succeeded")

@@ -24,7 +24,7 @@ class NotOneGpu(Exception):
 def visible_gpu(environment: Mapping[str, str], driver: Path = DRIVER) -> str:
     """The GPU of this container. Raises NotOneGpu."""
     named = [word for word in environment.get(_VISIBLE, "").split(",") if _IDENTITY.fullmatch(word)]
-    found = named or told_by(driver)
+    found = named or gpus_from_driver(driver)
     if not found:
         raise NotOneGpu(f"no GPU is visible: {_VISIBLE} names none, and {driver} describes none")
     if len(found) > 1:
@@ -32,7 +32,7 @@ def visible_gpu(environment: Mapping[str, str], driver: Path = DRIVER) -> str:
     return found[0]
 
 
-def told_by(driver: Path) -> list[str]:
+def gpus_from_driver(driver: Path) -> list[str]:
     """The GPUs that the driver describes."""
     texts = (path.read_text(errors="replace") for path in sorted(driver.glob("*/information")))
     return [gpu for text in texts for gpu in _TOLD.findall(text)]

@@ -24,12 +24,12 @@ from stromboli.kube.objects.cluster import KubeNode
 #: Seconds after which a lock that nobody removed is void, as device plugins see it.
 VOID_AFTER = 300.0
 #: Seconds for which a lock of somebody else is waited for, and between two looks at it.
-LONGEST_WAIT = 30.0
+MAX_WAIT = 30.0
 _PAUSE = 0.25
 _FORBIDDEN = 403
 
 
-class _Held(NamedTuple):
+class _HeldLock(NamedTuple):
     key: str
     value: str
     since: float
@@ -41,24 +41,24 @@ class NodeLock:
     name = "the lock of the node"
 
     def __init__(
-        self, client: Client, *, longest_wait: float = LONGEST_WAIT, wall_clock: Callable[[], float] = time.time
+        self, client: Client, *, max_wait: float = MAX_WAIT, wall_clock: Callable[[], float] = time.time
     ) -> None:
         self._client = client
-        self._longest_wait = longest_wait
+        self._max_wait = max_wait
         self._wall_clock = wall_clock
         #: By the uid of the pod, the locks that were taken here and may have to be given back.
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _HeldLock] = {}
 
     async def prepare(self, order: BindOrder) -> None:
         key = order.annotations.get(NODE_LOCK)
         if not key:
             return
         self._held.pop(order.uid, None)
-        deadline = time.monotonic() + self._longest_wait
+        deadline = time.monotonic() + self._max_wait
         while not await self._take(order, key):
             if time.monotonic() >= deadline:
                 raise StepFailed(
-                    f"node {order.node} has been locked for {self._longest_wait:g} s (annotation {key}): "
+                    f"node {order.node} has been locked for {self._max_wait:g} s (annotation {key}): "
                     "its device plugin is busy with another pod, or does not answer"
                 )
             await asyncio.sleep(_PAUSE)
@@ -95,7 +95,7 @@ class NodeLock:
             raise
         now = self._wall_clock()
         self._held = {uid: held for uid, held in self._held.items() if now - held.since <= VOID_AFTER}
-        self._held[order.uid] = _Held(key, value, now)
+        self._held[order.uid] = _HeldLock(key, value, now)
         return True
 
     def _is_void(self, value: str) -> bool:

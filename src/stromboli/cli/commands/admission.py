@@ -123,15 +123,15 @@ def admission(**options: Any) -> None:
 
 def _serve(options: dict[str, Any]) -> None:
     from stromboli.admission.process import run_admission
-    from stromboli.admission.tls import UnusableCertificate
-    from stromboli.observability.endpoints import CannotListen
+    from stromboli.admission.tls import InvalidCertificate
+    from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
 
     settings = _settings(options)
     set_up_logs(form=options["log_format"], level=options["log_level"])
     try:
         asyncio.run(run_admission(settings))
-    except (CannotListen, UnusableCertificate) as error:
+    except (ListenError, InvalidCertificate) as error:
         raise Failure(error) from error
 
 

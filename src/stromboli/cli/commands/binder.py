@@ -70,14 +70,14 @@ def binder(**options: Any) -> None:
     """Carry out the bind requests of schedulers, until stopped. One binder serves all of a cluster."""
     from stromboli.binding.plugins.loading import UnusablePlugin
     from stromboli.binding.process.process import BinderProcess
-    from stromboli.observability.endpoints import CannotListen
+    from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
 
     try:
         settings = _settings(options)
         set_up_logs(form=options["log_format"], level=options["log_level"])
         sys.exit(asyncio.run(BinderProcess(settings).run()))
-    except (UnusablePlugin, CannotListen) as error:
+    except (UnusablePlugin, ListenError) as error:
         raise Failure(error) from error
 
 

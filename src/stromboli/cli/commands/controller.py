@@ -49,7 +49,7 @@ LEADERSHIP_LOST = 4
 def controller(**options: Any) -> None:
     """Make PodGroups for plain pods and keep the state of queues, until stopped."""
     from stromboli.controllers.process import ControllerSettings, LeadershipLost, run_controllers
-    from stromboli.observability.endpoints import CannotListen
+    from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
 
     connect = connector(options["kubeconfig"], options["context"], options["master"])
@@ -64,7 +64,7 @@ def controller(**options: Any) -> None:
     set_up_logs(form=options["log_format"], level=options["log_level"])
     try:
         asyncio.run(run_controllers(settings))
-    except CannotListen as error:
+    except ListenError as error:
         raise Failure(error) from error
     except LeadershipLost as error:
         click.echo(f"error: {error}", err=True)

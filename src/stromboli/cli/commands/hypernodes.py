@@ -97,11 +97,11 @@ def discover(
 
 def read_keys(text: str, option: str) -> tuple[Key, ...]:
     """The keys that an option names; none where it is empty."""
-    from stromboli.controllers.discovery_keys import UnusableKeys, parse_keys
+    from stromboli.controllers.discovery_keys import DiscoveryKeyError, parse_keys
 
     try:
         return parse_keys(text) if text else ()
-    except UnusableKeys as error:
+    except DiscoveryKeyError as error:
         raise click.BadParameter(str(error), param_hint=option) from error
 
 

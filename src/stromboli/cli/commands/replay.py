@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.output import echo_json, echo_yaml, tame, warn
+from stromboli.cli.output import echo_json, echo_yaml, escape_controls, warn
 from stromboli.cli.scenario import Scenario, read_dumped
 
 if TYPE_CHECKING:
     from stromboli.planner.plan import Plan
 
 #: The exit code that tells a script that something was decided otherwise.
-DIFFERENT = 4
+DECISIONS_DIFFER = 4
 
-_MOST_LISTED = 100
+_MAX_LISTED = 100
 
 _EPILOG = """\b
 Examples:
@@ -61,7 +61,7 @@ def replay(file: str, output: str, conf: str | None, explain: bool, plugins: Seq
     else:
         _echo_report(scenario, made, changed, explain, output)
     if changed:
-        click.get_current_context().exit(DIFFERENT)
+        click.get_current_context().exit(DECISIONS_DIFFER)
 
 
 def _echo_table(scenario: Scenario, made: Plan, changed: Sequence[str] | None, explain: bool) -> None:
@@ -85,10 +85,10 @@ def _echo_comparison(changed: Sequence[str] | None) -> None:
         click.echo("The decisions are those of the dump.")
         return
     click.echo("Decided otherwise than in the dump:")
-    for line in changed[:_MOST_LISTED]:
-        click.echo(f"  {tame(line)}")
-    if len(changed) > _MOST_LISTED:
-        click.echo(f"  and {len(changed) - _MOST_LISTED} more")
+    for line in changed[:_MAX_LISTED]:
+        click.echo(f"  {escape_controls(line)}")
+    if len(changed) > _MAX_LISTED:
+        click.echo(f"  and {len(changed) - _MAX_LISTED} more")
 
 
 def _echo_report(scenario: Scenario, made: Plan, changed: Sequence[str] | None, explain: bool, output: str) -> None:

@@ -15,14 +15,14 @@ Examples:
   stromboli reserve-gpu
   stromboli reserve-gpu --hold
 """
-_LAST_WORDS = Path("/dev/termination-log")
+_TERMINATION_LOG = Path("/dev/termination-log")
 
 
 @click.command("reserve-gpu", epilog=_EPILOG)
 @click.option("--hold", is_flag=True, help="Do nothing until asked to stop: the GPU is held meanwhile.")
 @click.option("--fake", is_flag=True, help="Make a GPU up, for clusters that have none.")
 @click.option(
-    "--to", type=click.Path(path_type=Path, dir_okay=False), default=_LAST_WORDS, show_default=True,
+    "--to", type=click.Path(path_type=Path, dir_okay=False), default=_TERMINATION_LOG, show_default=True,
     help="The file that the name of the GPU is left in. Kubernetes shows the default one in the status of the pod.",
 )  # fmt: skip
 def reserve_gpu(hold: bool, fake: bool, to: Path) -> None:

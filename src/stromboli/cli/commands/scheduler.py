@@ -13,17 +13,17 @@ from stromboli.cli.options.addresses import address
 from stromboli.cli.options.connection import connection_options, connector, log_options
 from stromboli.cli.options.durations import DURATION, Duration
 from stromboli.cli.options.election import election_of, election_options
-from stromboli.cli.options.ignored_flags import ignored_flags, warn_of_ignored
+from stromboli.cli.options.ignored_flags import ignored_flags, warn_about_ignored
 from stromboli.cli.options.settings import setting, switch
-from stromboli.cli.options.shards import election_of_shard, settings_of_shard, shard_options, taken_from
+from stromboli.cli.options.shards import election_of_shard, pop_shard, settings_of_shard, shard_options
 from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
 
 if TYPE_CHECKING:
     from stromboli.core.config.registry import Registry
-    from stromboli.observability.metrics.scheduler import Metrics
+    from stromboli.observability.metrics.scheduler import SchedulerMetrics
     from stromboli.scheduler.policy import Policy
-    from stromboli.scheduler.process import Settings
+    from stromboli.scheduler.process import SchedulerSettings
 
 _EPILOG = """\b
 Examples:
@@ -99,28 +99,28 @@ Exit codes:
 @ignored_flags
 def scheduler(**options: Any) -> None:
     """Schedule the pods of a cluster, until stopped."""
-    from stromboli.observability.endpoints import CannotListen
+    from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
-    from stromboli.scheduler.policy import UnusablePolicy
+    from stromboli.scheduler.policy import PolicyError
     from stromboli.scheduler.process import SchedulerProcess
-    from stromboli.scheduler.sharding.settings import UnusableShard
+    from stromboli.scheduler.sharding.settings import ShardSettingsError
 
-    warn_of_ignored(options)
+    warn_about_ignored(options)
     settings = _settings(options)
     set_up_logs(form=options["log_format"], level=options["log_level"])
     try:
         sys.exit(asyncio.run(SchedulerProcess(settings).run()))
-    except (UnusablePolicy, UnusableShard, CannotListen) as error:
+    except (PolicyError, ShardSettingsError, ListenError) as error:
         raise Failure(error) from error
 
 
-def _settings(given: Mapping[str, Any]) -> Settings:
+def _settings(given: Mapping[str, Any]) -> SchedulerSettings:
     from stromboli.scheduler.options import Options
-    from stromboli.scheduler.process import Settings
+    from stromboli.scheduler.process import SchedulerSettings
 
     registry = read_registry(given["plugins"])
     connect = connector(given["kubeconfig"], given["context"], given["master"])
-    shard = taken_from(given)
+    shard = pop_shard(given)
     election = election_of(given, connect().namespace)
     if shard is not None:
         election = election_of_shard(shard, election, given["scheduler_names"])
@@ -143,7 +143,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         dump_folder=given["cache_dump_dir"],
         shard=settings_of_shard(shard, election, given["shard_takeover"]) if shard and election else None,
     )
-    return Settings(
+    return SchedulerSettings(
         connect=connect,
         policy=lambda metrics: _policy(registry, given, metrics),
         options=options,
@@ -155,7 +155,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
     )
 
 
-def _policy(registry: Registry, given: Mapping[str, Any], metrics: Metrics) -> Policy:
+def _policy(registry: Registry, given: Mapping[str, Any], metrics: SchedulerMetrics) -> Policy:
     import logging
 
     from stromboli.external.extenders import HttpExtenders
@@ -164,7 +164,7 @@ def _policy(registry: Registry, given: Mapping[str, Any], metrics: Metrics) -> P
     log = logging.getLogger("stromboli.policy")
 
     def told(problem: str) -> None:
-        metrics.reloaded("refused" if problem else "accepted")
+        metrics.configuration_loaded("refused" if problem else "accepted")
         if problem:
             log.error("the configuration cannot be used; the last good one stays: %s", problem)
         else:

@@ -38,7 +38,7 @@ Exit codes:
 """
 
 #: Seconds between two looks at how far it is.
-_TELL_EVERY = 0.2
+_PROGRESS_INTERVAL = 0.2
 
 
 class _Until(click.ParamType[float | str]):
@@ -135,7 +135,7 @@ def _progress(simulation: Simulation) -> Callable[[float, int], None]:
 
     def tell(moment: float, left: int) -> None:
         nonlocal told
-        if time.monotonic() - told >= _TELL_EVERY:
+        if time.monotonic() - told >= _PROGRESS_INTERVAL:
             told = time.monotonic()
             hours = (moment - simulation.measurements.start) / 3600
             line = f"{hours:,.1f} h gone, {len(simulation.measurements.jobs):,} jobs, {left:,} events to come"

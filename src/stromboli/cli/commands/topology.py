@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.shards import OF_A_DUMP, shard_options, taken_from
+from stromboli.cli.options.shards import SHARD_WITH_DUMP, pop_shard, shard_options
 from stromboli.cli.output import Failure, echo_json, warn
 from stromboli.cli.scenario import PATHS, read_registry
 
@@ -55,7 +55,7 @@ def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> No
     from stromboli.cli.text.topology import echo_topology
     from stromboli.planner.topology_report import UnknownTopology, topology_as_plain, topology_of
 
-    shard = taken_from(options)
+    shard = pop_shard(options)
     world, warnings = _world(paths, shard)
     try:
         found = topology_of(world.snapshot(), world.pods(), name, is_sharded=shard is not None)
@@ -82,7 +82,7 @@ def _world(paths: Sequence[str], shard: ShardChoice | None) -> tuple[World, list
     try:
         if len(paths) == 1 and is_dump(paths[0]):
             if shard is not None:
-                raise click.UsageError(OF_A_DUMP)
+                raise click.UsageError(SHARD_WITH_DUMP)
             dump = read_dump(paths[0])
             return World.of_contents(dump.contents, program, dump.now), []
         manifests = read_manifests(paths, sys.stdin)

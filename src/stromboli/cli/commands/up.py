@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.kubeconfig_file import check_place, own_folder, written_kubeconfig
+from stromboli.cli.kubeconfig_file import check_kubeconfig_path, state_folder, temporary_kubeconfig
 from stromboli.cli.options.connection import log_options
 from stromboli.cli.options.durations import DURATION
 from stromboli.cli.output import Failure
@@ -19,7 +19,7 @@ from stromboli.cli.scenario import read_registry
 
 if TYPE_CHECKING:
     from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
-    from stromboli.local.up.local_cluster import Playground
+    from stromboli.local.up.local_cluster import LocalCluster
     from stromboli.scheduler.policy import Policy
 
 _EPILOG = """\b
@@ -87,8 +87,8 @@ def up(**options: Any) -> None:
     """
     from stromboli.observability.logs import set_up_logs
 
-    path = options["kubeconfig"] or own_folder() / "kubeconfig"
-    check_place(path)
+    path = options["kubeconfig"] or state_folder() / "kubeconfig"
+    check_kubeconfig_path(path)
     pool = _pool(options)
     documents = _documents(options["paths"])
     policy = _policy(options)
@@ -145,19 +145,19 @@ def _items(entry: object, source: str) -> list[dict[str, Any]]:
 
 def _policy(options: dict[str, Any]) -> Policy:
     from stromboli.external.extenders import HttpExtenders
-    from stromboli.scheduler.policy import Policy, UnusablePolicy
+    from stromboli.scheduler.policy import Policy, PolicyError
 
     registry, outside = read_registry(options["plugins"]), HttpExtenders()
     try:
         policy = Policy(registry, options["scheduler_conf"], default=False, outside=outside)
-    except UnusablePolicy as error:
+    except PolicyError as error:
         raise Failure(error) from error
     click.get_current_context().call_on_close(policy.close)
-    policy.told = _tell_of_policy
+    policy.told = _report_policy
     return policy
 
 
-def _tell_of_policy(problem: str) -> None:
+def _report_policy(problem: str) -> None:
     """The file was changed while the cluster runs."""
     if problem:
         click.echo(f"The policy cannot be used; the last good one stays: {problem}", err=True)
@@ -178,7 +178,7 @@ async def _run(
         server = ApiServer(port=options["port"])
         behaviour = Options(seed=options["seed"], bind_mode=options["bind_mode"] or "")
         async with playground(policy, pools=[pool], options=behaviour, server=server) as running:
-            with written_kubeconfig(server, path):
+            with temporary_kubeconfig(server, path):
                 _tell(path, pool)
                 await _apply(running, documents)
                 await _play(running, stop, options["watch"], options["duration"])
@@ -193,7 +193,7 @@ def _tell(path: Path, pool: NodePool) -> None:
     click.echo("Ctrl-C ends it.")
 
 
-async def _apply(running: Playground, documents: list[dict[str, Any]]) -> None:
+async def _apply(running: LocalCluster, documents: list[dict[str, Any]]) -> None:
     from stromboli.kube.client.api_errors import RequestFailed
     from stromboli.kube.client.apply import Applier
     from stromboli.kube.manifests.errors import ObjectError
@@ -206,7 +206,7 @@ async def _apply(running: Playground, documents: list[dict[str, Any]]) -> None:
         click.echo(f"{count} objects applied.")
 
 
-async def _play(running: Playground, stop: asyncio.Event, watch: bool, duration: float | None) -> None:
+async def _play(running: LocalCluster, stop: asyncio.Event, watch: bool, duration: float | None) -> None:
     """Until somebody stops it, time is up, or a part fails."""
     from stromboli.cli.text.live import show_live
 

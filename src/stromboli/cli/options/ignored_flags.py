@@ -52,7 +52,7 @@ def ignored_flags(command: Command) -> Command:
     return command
 
 
-def warn_of_ignored(options: Mapping[str, Any]) -> None:
+def warn_about_ignored(options: Mapping[str, Any]) -> None:
     given = [flag for flag in IGNORED if options.get(_variable(flag)) is not None]
     warn(f"{flag} changes nothing: {IGNORED[flag]}" for flag in given)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _MODE, _NAME, _SELECTOR = "--scheduler-sharding-mode", "--scheduler-sharding-name", "--shard-selector"
-OF_A_DUMP = "A dump says itself which nodes are ours: leave out the options of shards."
+SHARD_WITH_DUMP = "A dump says itself which nodes are ours: leave out the options of shards."
 _KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
 _EQUALS = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")
@@ -71,7 +71,7 @@ def shard_of(mode: str, name: str, selector: str) -> ShardChoice | None:
     return ShardChoice(ShardMode(mode), name, parse_selector(selector) if selector else None)
 
 
-def taken_from(options: Mapping[str, Any]) -> ShardChoice | None:
+def pop_shard(options: Mapping[str, Any]) -> ShardChoice | None:
     """The same from the options of a command."""
     return shard_of(options["shard_mode"], options["shard_name"], options["shard_selector"])
 

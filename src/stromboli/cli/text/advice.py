@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.output import tame
-from stromboli.cli.text.plan import amounts_in_words, counted, nodes_in_words
+from stromboli.cli.output import escape_controls
+from stromboli.cli.text.plan import counted, format_amounts, format_nodes
 from stromboli.cli.text.tables import Table, aligned, bold, line_width
 from stromboli.planner.domain_searches import search_in_lines
-from stromboli.planner.evictions import consents_in_words
+from stromboli.planner.evictions import describe_consents
 from stromboli.planner.explanation import EVICTED
 
 if TYPE_CHECKING:
-    from stromboli.core.session.decision_records import ClaimRefusal, EvictionAccount, Objection
+    from stromboli.core.session.decision_records import EvictionRecord, Objection, PreemptionFailure
     from stromboli.planner.advice import Advice
     from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
-    from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueStanding
+    from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueShareReport
     from stromboli.planner.plan import GroupPlan
     from stromboli.planner.remedies import Remedies
 
-_MOST_NAMES = 4
-_MOST_AHEAD = 8
-_MOST_EVICTIONS = 20
+_MAX_NAMES = 4
+_MAX_AHEAD = 8
+_MAX_EVICTIONS = 20
 
 
 def echo_advice(advice: Advice) -> None:
@@ -45,15 +45,15 @@ def echo_advice(advice: Advice) -> None:
 
 
 def _echo_headline(text: str) -> None:
-    for line in wrap(tame(text), line_width()):
+    for line in wrap(escape_controls(text), line_width()):
         click.echo(bold(line))
 
 
 def _echo_section(title: str, lines: Iterator[str]) -> None:
     """Lines that are too long go on below their own beginning, a little further in."""
-    content = [tame(line) for line in lines]
+    content = [escape_controls(line) for line in lines]
     if content:
-        click.echo(f"\n  {bold(tame(title))}")
+        click.echo(f"\n  {bold(escape_controls(title))}")
     for line in content:
         further = " " * (len(line) - len(line.lstrip()) + 2)
         for part in wrap(line, max(line_width() - 4, 20), subsequent_indent=further):
@@ -65,7 +65,7 @@ def _headline(explanation: Explanation) -> str:
     if group.phase == EVICTED:
         return f"{explanation.job} is gone: {counted(len(explanation.lost), 'pod')} evicted."
     if not group.waiting:
-        places = f"on {nodes_in_words(group.nodes)}" if group.nodes else "and has no pod on a node"
+        places = f"on {format_nodes(group.nodes)}" if group.nodes else "and has no pod on a node"
         return f"{explanation.job} does not wait: it is {group.phase} {places}."
     if group.has_started:
         left = group.pods - group.ready
@@ -85,37 +85,37 @@ def _finding(finding: Finding) -> Iterator[str]:
     facts = finding.facts
     yield f"{finding.code.value} ({facts.remedy.value}): {'; '.join(finding.sentences)}"
     yield f"  {facts.meaning} {facts.advice}"
-    yield f"  May change when: {'; '.join(cure.value for cure in facts.cures)}."
+    yield f"  May change when: {'; '.join(cure.value for cure in facts.retry_events)}."
 
 
-def _evictions(accounts: Sequence[EvictionAccount], tell: Callable[[EvictionAccount], str]) -> Iterator[str]:
+def _evictions(accounts: Sequence[EvictionRecord], tell: Callable[[EvictionRecord], str]) -> Iterator[str]:
     """Who, by which rule, who could stay instead, and why not on another node."""
-    for account in accounts[:_MOST_EVICTIONS]:
+    for account in accounts[:_MAX_EVICTIONS]:
         yield f"{account.action}: {tell(account)}"
         if account.with_gang:
             yield "  its gang goes whole, as it cannot do without this pod"
         if account.allowed_by:
-            yield f"  allowed by {consents_in_words(account)}"
+            yield f"  allowed by {describe_consents(account)}"
         if account.note:
             yield f"  {account.note}"
         yield from (f"  stays there: {_objection(each)}" for each in account.spared)
         yield from (f"  not on {other.node}: {other.why}" for other in account.considered)
-    if len(accounts) > _MOST_EVICTIONS:
-        yield f"and {counted(len(accounts) - _MOST_EVICTIONS, 'more pod')}"
+    if len(accounts) > _MAX_EVICTIONS:
+        yield f"and {counted(len(accounts) - _MAX_EVICTIONS, 'more pod')}"
 
 
-def _loss(account: EvictionAccount) -> str:
-    room = f"; {account.claimant_pod} gets its room on {account.claimant_node}" if account.claimant_pod else ""
-    favour = f" in favour of {account.claimant}" if account.claimant else ""
-    return f"{account.pod} goes from {account.node}{favour}; frees {amounts_in_words(account.frees)}{room}"
+def _loss(account: EvictionRecord) -> str:
+    room = f"; {account.preemptor_pod} gets its room on {account.preemptor_node}" if account.preemptor_pod else ""
+    favour = f" in favour of {account.preemptor}" if account.preemptor else ""
+    return f"{account.pod} goes from {account.node}{favour}; frees {format_amounts(account.frees)}{room}"
 
 
-def _gain(account: EvictionAccount) -> str:
-    place = f" for {account.claimant_pod} on {account.claimant_node}" if account.claimant_pod else ""
-    return f"{account.pod} goes from {account.node}{place}; frees {amounts_in_words(account.frees)}"
+def _gain(account: EvictionRecord) -> str:
+    place = f" for {account.preemptor_pod} on {account.preemptor_node}" if account.preemptor_pod else ""
+    return f"{account.pod} goes from {account.node}{place}; frees {format_amounts(account.frees)}"
 
 
-def _refusals(refusals: Sequence[ClaimRefusal]) -> Iterator[str]:
+def _refusals(refusals: Sequence[PreemptionFailure]) -> Iterator[str]:
     for refusal in refusals:
         yield f"{refusal.action} for {refusal.pod}: {refusal.reason.code.value}"
         yield from (f"  {_objection(each)}" for each in refusal.objections)
@@ -130,7 +130,7 @@ def _objection(objection: Objection) -> str:
 def _classes(classes: Sequence[ClassExplanation]) -> Iterator[str]:
     for entry in classes:
         role = f" of role {entry.role}" if entry.role else ""
-        yield f"{counted(len(entry.pods), 'pod')}{role}, each asking for {amounts_in_words(entry.request)}"
+        yield f"{counted(len(entry.pods), 'pod')}{role}, each asking for {format_amounts(entry.request)}"
         yield f"  {_names(entry.pods)}"
         yield from (f"  {line}" for line in _attempt(entry))
         yield from (f"    {_refusal(refusal)}" for refusal in entry.refusals)
@@ -160,12 +160,12 @@ def _refusal(refusal: NodeRefusal) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    left = len(names) - _MOST_NAMES
+    shown = ", ".join(names[:_MAX_NAMES])
+    left = len(names) - _MAX_NAMES
     return shown if left <= 0 else f"{shown} and {left} more"
 
 
-def _queue_title(queue: QueueStanding) -> str:
+def _queue_title(queue: QueueShareReport) -> str:
     if not queue.exists:
         return f"Queue {queue.name}: does not exist"
     admitted = "has been let in" if queue.admitted else "has not been let in yet"
@@ -173,7 +173,7 @@ def _queue_title(queue: QueueStanding) -> str:
     return f"Queue {queue.name} ({queue.state}{weight}); the job {admitted}"
 
 
-def _amounts(queue: QueueStanding) -> Iterator[str]:
+def _amounts(queue: QueueShareReport) -> Iterator[str]:
     table = Table(
         ("RESOURCE", "JOB ASKS", "ALLOCATED", "DESERVED", "CAPABILITY"),
         right=("JOB ASKS", "ALLOCATED", "DESERVED", "CAPABILITY"),
@@ -189,14 +189,14 @@ def _amounts(queue: QueueStanding) -> Iterator[str]:
 
 def _ahead(ahead: Sequence[Ahead]) -> Iterator[str]:
     table = Table(("JOB", "PRIORITY", "IN THIS CYCLE"), right=("PRIORITY",))
-    for entry in ahead[:_MOST_AHEAD]:
+    for entry in ahead[:_MAX_AHEAD]:
         outcome = [f"{counted(entry.bound, 'pod')} placed"] if entry.bound else []
         outcome += ["waits"] if entry.waiting else []
         table.add(entry.job, str(entry.priority), ", ".join(outcome))
     if table.rows:
         yield from aligned(table)
-    if len(ahead) > _MOST_AHEAD:
-        yield f"and {counted(len(ahead) - _MOST_AHEAD, 'more job')}"
+    if len(ahead) > _MAX_AHEAD:
+        yield f"and {counted(len(ahead) - _MAX_AHEAD, 'more job')}"
 
 
 def _remedy_title(group: GroupPlan) -> str:

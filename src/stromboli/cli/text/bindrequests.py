@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from stromboli.cli.output import echo_json, tame, warn
+from stromboli.cli.output import echo_json, escape_controls, warn
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.kube.objects.bind_requests import BOUND, PENDING, BindRequest, BoundPod, MemberStatus
@@ -20,7 +20,7 @@ from stromboli.kube.objects.resources import Resource
 COLOURS = {
     "Succeeded": "green",
     "Binding": "cyan",
-    "Unwinding": "yellow",
+    "GangRollback": "yellow",
     "Failed": "red",
     "Pending": "",
     "Bound": "green",
@@ -149,4 +149,4 @@ class Changes:
         ]
         for line in lines:
             cells = [cell.ljust(width) for cell, width in zip(line, self._widths, strict=True)]
-            click.echo(tame("  ".join(cells).rstrip()))
+            click.echo(escape_controls("  ".join(cells).rstrip()))

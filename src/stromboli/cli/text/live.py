@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.output import tame
+from stromboli.cli.output import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -100,7 +100,7 @@ class _Changes:
         for line in lines:
             if self._told.get(line.key) != line.in_words:
                 self._told[line.key] = line.in_words
-                click.echo(tame(line.in_words))
+                click.echo(escape_controls(line.in_words))
 
 
 def _table(lines: list[GroupLine]) -> RenderableType:
@@ -113,11 +113,11 @@ def _table(lines: list[GroupLine]) -> RenderableType:
     for line in lines:
         pods = ", ".join(f"{number} {phase}" for phase, number in line.pods)
         table.add_row(
-            Text(tame(line.key)),
-            Text(tame(line.queue)),
+            Text(escape_controls(line.key)),
+            Text(escape_controls(line.queue)),
             Text(line.phase, style=_COLOURS.get(line.phase, "")),
             str(line.minimum),
             pods,
-            Text(tame(line.reason), style="dim"),
+            Text(escape_controls(line.reason), style="dim"),
         )
     return table

@@ -11,12 +11,12 @@ import click
 from stromboli.cli.text.tables import Table, echo_table
 
 if TYPE_CHECKING:
-    from stromboli.core.session.decision_records import ClaimRefusal, EvictionAccount
+    from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure
     from stromboli.planner.plan import GroupPlan, Plan
 
 #: Queues that exist everywhere; shown when somebody uses them.
 _STANDARD_QUEUES = ("default", "root")
-_MOST_NODES = 4
+_MAX_NODES = 4
 _PHASE_COLOURS = {
     "Running": "green",
     "Completed": "green",
@@ -53,7 +53,7 @@ def _groups(groups: Mapping[str, GroupPlan]) -> Table:
     )
     for key, group in groups.items():
         counts = (str(group.ready), str(group.min_member), str(group.pods))
-        table.add(key, group.queue, group.phase, *counts, nodes_in_words(group.nodes), note=_why(group))
+        table.add(key, group.queue, group.phase, *counts, format_nodes(group.nodes), note=_why(group))
     return table
 
 
@@ -75,8 +75,8 @@ def _devices(devices: Mapping[str, Sequence[str]]) -> Table:
     return table
 
 
-def _evictions(accounts: Iterable[EvictionAccount]) -> Table:
-    from stromboli.planner.evictions import consents_in_words, stays_in_words
+def _evictions(accounts: Iterable[EvictionRecord]) -> Table:
+    from stromboli.planner.evictions import describe_consents, describe_protected
 
     table = Table(
         ("EVICTED POD", "NODE", "BY", "FREES", "IN FAVOUR OF", "ALLOWED BY"),
@@ -84,15 +84,15 @@ def _evictions(accounts: Iterable[EvictionAccount]) -> Table:
         note_header="WHO STAYS, AND WHY",
     )
     for account in accounts:
-        favour = account.claimant_pod or account.claimant or "-"
-        allowed = consents_in_words(account) or account.note or "-"
-        where = (account.pod, account.node, account.action, amounts_in_words(account.frees), favour)
+        favour = account.preemptor_pod or account.preemptor or "-"
+        allowed = describe_consents(account) or account.note or "-"
+        where = (account.pod, account.node, account.action, format_amounts(account.frees), favour)
         gang = "its gang goes whole; " if account.with_gang else ""
-        table.add(*where, f"{gang}{allowed}", note=stays_in_words(account))
+        table.add(*where, f"{gang}{allowed}", note=describe_protected(account))
     return table
 
 
-def _refusals(refusals: Mapping[str, Sequence[ClaimRefusal]]) -> Table:
+def _refusals(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> Table:
     """What stopped claims: a line for every rule."""
     table = Table(
         ("REFUSED CLAIM", "BY", "RULE", "KEEPS", "FOR EXAMPLE"), flexible=("FOR EXAMPLE",), right=("KEEPS",)
@@ -113,13 +113,13 @@ def _why(group: GroupPlan) -> str:
     return "; ".join(group.reasons) or "not served in this cycle"
 
 
-def nodes_in_words(nodes: Mapping[str, int]) -> str:
+def format_nodes(nodes: Mapping[str, int]) -> str:
     """`node-a ×3, node-b ×2 and 4 more nodes`, the fullest first."""
     if not nodes:
         return "-"
     fullest = sorted(nodes.items(), key=lambda entry: (-entry[1], entry[0]))
-    words = ", ".join(f"{name} ×{count}" for name, count in islice(fullest, _MOST_NODES))
-    left = len(nodes) - _MOST_NODES
+    words = ", ".join(f"{name} ×{count}" for name, count in islice(fullest, _MAX_NODES))
+    left = len(nodes) - _MAX_NODES
     return words if left <= 0 else f"{words} and {counted(left, 'more node')}"
 
 
@@ -130,12 +130,12 @@ def _queues(plan: Plan) -> Table:
     )  # fmt: skip
     for name, queue in plan.queues.items():
         if name in used or name not in _STANDARD_QUEUES:
-            allocated, deserved = amounts_in_words(queue.allocated), amounts_in_words(queue.deserved)
+            allocated, deserved = format_amounts(queue.allocated), format_amounts(queue.deserved)
             table.add(name, allocated, deserved, f"{queue.share:.0%}")
     return table
 
 
-def amounts_in_words(amounts: Mapping[str, str]) -> str:
+def format_amounts(amounts: Mapping[str, str]) -> str:
     """`cpu 4, memory 8Gi`; pods are left out, everybody asks for one."""
     return ", ".join(f"{name} {amount}" for name, amount in amounts.items() if name != "pods") or "-"
 

@@ -10,11 +10,11 @@ import click
 from stromboli.cli.text.tables import Table, bold, echo_table
 
 if TYPE_CHECKING:
-    from stromboli.simulator.measurements import JobStory, Measurements
+    from stromboli.simulator.measurements import JobTimeline, Measurements
     from stromboli.simulator.report import Waits
 
 #: Beyond this many rows nobody reads a table; programs have all of them.
-_MOST_JOBS = 40
+_MAX_JOBS = 40
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -22,8 +22,8 @@ def echo_measurements(measured: Measurements, why: Callable[[str], Sequence[str]
     stories = sorted(measured.jobs.values(), key=lambda story: (story.arrived, story.key))
     if stories:
         echo_table(_jobs(stories, measured.start, why))
-        if len(stories) > _MOST_JOBS:
-            click.echo(f"... those that waited longest; {len(stories) - _MOST_JOBS} more with -o json")
+        if len(stories) > _MAX_JOBS:
+            click.echo(f"... those that waited longest; {len(stories) - _MAX_JOBS} more with -o json")
         click.echo()
         echo_table(_waits(stories, measured))
         click.echo()
@@ -35,7 +35,7 @@ def echo_measurements(measured: Measurements, why: Callable[[str], Sequence[str]
     click.echo(_closing(measured))
 
 
-def _jobs(stories: Sequence[JobStory], start: float, why: Callable[[str], Sequence[str]]) -> Table:
+def _jobs(stories: Sequence[JobTimeline], start: float, why: Callable[[str], Sequence[str]]) -> Table:
     table = Table(
         ("JOB", "QUEUE", "PODS", "ARRIVED", "STARTED", "ENDED", "WAITED"),
         right=("PODS", "ARRIVED", "STARTED", "ENDED", "WAITED"),
@@ -49,16 +49,16 @@ def _jobs(stories: Sequence[JobStory], start: float, why: Callable[[str], Sequen
     return table
 
 
-def _shown(stories: Sequence[JobStory]) -> Sequence[JobStory]:
+def _shown(stories: Sequence[JobTimeline]) -> Sequence[JobTimeline]:
     """All of them, or those that never started and those that waited longest, in order of arrival."""
-    if len(stories) <= _MOST_JOBS:
+    if len(stories) <= _MAX_JOBS:
         return stories
     patient = sorted(stories, key=lambda story: float("inf") if story.waited is None else story.waited, reverse=True)
-    chosen = {story.key for story in patient[:_MOST_JOBS]}
+    chosen = {story.key for story in patient[:_MAX_JOBS]}
     return [story for story in stories if story.key in chosen]
 
 
-def _waits(stories: Sequence[JobStory], measured: Measurements) -> Table:
+def _waits(stories: Sequence[JobTimeline], measured: Measurements) -> Table:
     from stromboli.simulator.report import by_queue, waits_of
 
     names = ("QUEUE", "JOBS", "WAITING", "MEAN WAIT", "MEDIAN", "P95", "MAX")
@@ -71,7 +71,7 @@ def _waits(stories: Sequence[JobStory], measured: Measurements) -> Table:
     return table
 
 
-def _numbers(stories: Sequence[JobStory], waits: Waits) -> list[str]:
+def _numbers(stories: Sequence[JobTimeline], waits: Waits) -> list[str]:
     waiting = sum(1 for story in stories if story.started is None)
     lengths = (waits.mean, waits.median, waits.p95, waits.longest)
     return [str(len(stories)), str(waiting), *(_length(length) if waits.jobs else "-" for length in lengths)]

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.output import tame
+from stromboli.cli.output import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 #: Fitting a table to a terminal looks at every word of it. Beyond this many rows nobody reads a fitted table.
-_MOST_FITTED_ROWS = 500
+_MAX_FITTED_ROWS = 500
 _GAP = "  "
-_NARROWEST_FLEXIBLE = 16
-_WIDTH_OF_NO_TERMINAL = 100
+_MIN_FLEXIBLE_WIDTH = 16
+_DEFAULT_WIDTH = 100
 
 
 @dataclass(slots=True)
@@ -42,8 +42,8 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
     def add(self, *cells: str, note: str = "") -> None:
-        self.rows.append([tame(cell) for cell in cells])
-        self.notes.append(tame(note))
+        self.rows.append([escape_controls(cell) for cell in cells])
+        self.notes.append(escape_controls(note))
 
 
 def on_terminal() -> bool:
@@ -61,11 +61,11 @@ def bold(text: str) -> str:
 
 def line_width() -> int:
     """Where lines of prose are to end."""
-    return shutil.get_terminal_size((_WIDTH_OF_NO_TERMINAL, 0)).columns
+    return shutil.get_terminal_size((_DEFAULT_WIDTH, 0)).columns
 
 
 def echo_table(table: Table) -> None:
-    if on_terminal() and len(table.rows) <= _MOST_FITTED_ROWS and _can_be_fitted(table):
+    if on_terminal() and len(table.rows) <= _MAX_FITTED_ROWS and _can_be_fitted(table):
         _echo_fitted(table)
     else:
         click.echo("\n".join(aligned(table)))
@@ -74,7 +74,7 @@ def echo_table(table: Table) -> None:
 def _can_be_fitted(table: Table) -> bool:
     """Whether the columns that do not give way leave room for those that do."""
     least = [
-        min(width, _NARROWEST_FLEXIBLE) if name in table.flexible else width
+        min(width, _MIN_FLEXIBLE_WIDTH) if name in table.flexible else width
         for name, width in zip(table.header, _widths(table), strict=True)
     ]
     return sum(least) + len(_GAP) * (len(least) - 1) <= line_width()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.text.plan import amounts_in_words, counted
+from stromboli.cli.text.plan import counted, format_amounts
 from stromboli.cli.text.tables import Table, echo_table, on_terminal
 
 if TYPE_CHECKING:
     from stromboli.planner.topology_report import Domain, Topology
 
-_MOST_JOBS = 3
+_MAX_JOBS = 3
 
 
 def echo_topology(topology: Topology) -> None:
@@ -37,7 +37,7 @@ def _table(topology: Topology) -> Table:
             f"{domain.used.get(name, '0')}/{domain.capacity.get(name, '0')}" for name in topology.resources
         ]  # fmt: skip
         counts = (str(domain.nodes), *(str(domain.our_nodes) for _ in ours), str(domain.free_nodes))
-        table.add(f"{stem}{label}", _tier(domain), *counts, *of_all, amounts_in_words(domain.free), _jobs(domain.jobs))
+        table.add(f"{stem}{label}", _tier(domain), *counts, *of_all, format_amounts(domain.free), _jobs(domain.jobs))
     return table
 
 
@@ -65,8 +65,8 @@ def _tier(domain: Domain) -> str:
 
 def _jobs(jobs: Mapping[str, int]) -> str:
     """`default/train ×4, default/sweep ×2 and 3 more jobs`, the largest first."""
-    words = ", ".join(f"{key} ×{count}" for key, count in islice(jobs.items(), _MOST_JOBS))
-    left = len(jobs) - _MOST_JOBS
+    words = ", ".join(f"{key} ×{count}" for key, count in islice(jobs.items(), _MAX_JOBS))
+    left = len(jobs) - _MAX_JOBS
     return (words or "-") if left <= 0 else f"{words} and {counted(left, 'more job')}"
 
 

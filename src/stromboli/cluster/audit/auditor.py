@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from stromboli.cluster.audit.differences import MOST_DIFFERENCES, Difference, difference, differences
+from stromboli.cluster.audit.differences import MAX_DIFFERENCES, Difference, difference, differences
 from stromboli.cluster.audit.recount import QUEUE_SUMS, Recount
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
@@ -32,7 +32,7 @@ def audit(cluster: Cluster, *, nodes: Iterable[str] | None = None) -> list[Diffe
     The cluster is brought up to date and otherwise not touched.
     """
     found = _everything(cluster) if nodes is None else _around(Recount(cluster), list(nodes))
-    return list(islice(found, MOST_DIFFERENCES))
+    return list(islice(found, MAX_DIFFERENCES))
 
 
 def _everything(cluster: Cluster) -> Iterator[Difference]:
@@ -43,7 +43,7 @@ def _everything(cluster: Cluster) -> Iterator[Difference]:
 
 
 def _around(recount: Recount, nodes: Collection[str]) -> Iterator[Difference]:
-    jobs = dict.fromkeys(record.job for name in nodes for record in recount.standing_on(name) if record.job)
+    jobs = dict.fromkeys(record.job for name in nodes for record in recount.pods_occupying(name) if record.job)
     for name in nodes:
         yield from recount.check_node(name)
     for key in jobs:
@@ -66,19 +66,19 @@ class Auditor:
     def sample(self) -> list[Difference]:
         """Count the next part again. Books that cannot even be counted are wrong, too."""
         try:
-            return list(islice(self._checks(Recount(self._cluster)), MOST_DIFFERENCES))
+            return list(islice(self._checks(Recount(self._cluster)), MAX_DIFFERENCES))
         except Exception as error:
             return [difference("the audit", "an end", f"{type(error).__name__}: {error}")]
 
     def _checks(self, recount: Recount) -> Iterator[Difference]:
         """Some pods, some nodes, some jobs, one sum of one queue."""
-        derived, records = recount.derived, recount.records
-        sums = [(name, part) for name in derived.sums.books for part in QUEUE_SUMS]
+        cluster_state, records = recount.cluster_state, recount.records
+        sums = [(name, part) for name in cluster_state.sums.books for part in QUEUE_SUMS]
         for uid in self._next("pods", records, lambda _: 1):
             yield from recount.check_pods([records[uid]])
-        for node in self._next("nodes", derived.table.names, recount.pods_on):
+        for node in self._next("nodes", cluster_state.table.names, recount.pods_on):
             yield from recount.check_node(node)
-        for key in self._next("jobs", derived.jobs, lambda key: len(derived.jobs[key].tasks)):
+        for key in self._next("jobs", cluster_state.jobs, lambda key: len(cluster_state.jobs[key].tasks)):
             yield from recount.check_job(key)
         for name, part in self._next("sums", sums, self._all_of):
             yield from recount.check_queue(name, part)
@@ -108,25 +108,25 @@ def view_of(cluster: Cluster) -> Snapshot:
     """What the cluster says now. Unlike a snapshot for a cycle it is not isolated, and no news is taken from the
     next cycle by looking.
     """
-    derived = cluster.derived()
-    status, node_of = derived.columns.copies()
+    cluster_state = cluster.cluster_state()
+    status, node_of = cluster_state.columns.copies()
     return Snapshot(
         axis=cluster.axis,
-        nodes=derived.table,
-        layout=derived.layout,
-        books=derived.books,
+        nodes=cluster_state.table,
+        layout=cluster_state.layout,
+        books=cluster_state.books,
         terms=cluster.reading.terms,
-        tallies=derived.tallies,
+        tallies=cluster_state.tallies,
         status=status,
         node_of=node_of,
-        jobs=derived.jobs,
-        waiting=tuple(sorted(derived.waiting)),
+        jobs=cluster_state.jobs,
+        waiting=tuple(sorted(cluster_state.waiting)),
         touched=(),
-        queues=derived.queues,
-        queue_books=derived.sums.copies(),
+        queues=cluster_state.queues,
+        queue_usage=cluster_state.sums.copies(),
         device_claims=cluster.books.devices.claims(),
         warnings=cluster.books.warnings(),
         processors=cluster.holdings(),
-        volumes=VolumeState(cluster.volumes.table(), derived.volume_use, derived.later_volume_use),
+        volumes=VolumeState(cluster.volumes.table(), cluster_state.volume_use, cluster_state.later_volume_use),
         claims=cluster.claims.state(),
     )

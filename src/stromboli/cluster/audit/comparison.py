@@ -9,7 +9,7 @@ from itertools import chain, islice
 import msgspec
 
 from stromboli.cluster.audit.auditor import view_of
-from stromboli.cluster.audit.differences import MOST_DIFFERENCES, differences
+from stromboli.cluster.audit.differences import MAX_DIFFERENCES, differences
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.state.cluster import Cluster
@@ -46,7 +46,7 @@ class Comparison:
         twin = cluster_with(replace(self._contents, objects=[*fresh, *others]), *self._read)
         objects = _objects(_by_name(self._contents.objects), _by_name(twin.objects()))
         books = (f"books: {difference}" for difference in differences(summary_of(view_of(twin)), self._said))
-        return list(islice(chain(objects, books), MOST_DIFFERENCES))
+        return list(islice(chain(objects, books), MAX_DIFFERENCES))
 
 
 def _by_name(entries: Iterable[TopLevel]) -> dict[Identity, TopLevel]:

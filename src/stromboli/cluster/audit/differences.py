@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 #: When this much is wrong, more of it does not help.
-MOST_DIFFERENCES = 1000
+MAX_DIFFERENCES = 1000
 _LONGEST_WORDS = 200
 
 Account = Mapping[Any, Any]

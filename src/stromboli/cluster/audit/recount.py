@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from stromboli.cluster.audit.differences import Difference, difference
 from stromboli.cluster.objects.pod_groups.pod_groups import sub_job_of
 from stromboli.cluster.objects.pods.device_requests import assignments_in
-from stromboli.cluster.objects.pods.pods import Counted, PodRecord, without_demands
+from stromboli.cluster.objects.pods.pods import Counted, PodRecord, without_requests
 from stromboli.cluster.objects.pods.requests import pod_request, scored_request
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, empty_counts
@@ -45,19 +45,19 @@ class Recount:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.derived = cluster.derived()
+        self.cluster_state = cluster.cluster_state()
         self.records = cluster.membership.records
         self._assumed = cluster.assumed
         self._counts: dict[str, _Count | None] = {}
 
-    def standing_on(self, node: str) -> list[PodRecord]:
+    def pods_occupying(self, node: str) -> list[PodRecord]:
         """The pods that take room on a node. Those that do not exist are no pods."""
-        row = self.derived.table.index.get(node, -1)
-        uids = self.derived.standing.get(row, ())
+        row = self.cluster_state.table.index.get(node, -1)
+        uids = self.cluster_state.standing.get(row, ())
         return [self.records[uid] for uid in uids if uid in self.records]
 
     def pods_on(self, node: str) -> int:
-        return len(self.derived.standing.get(self.derived.table.index.get(node, -1), ()))
+        return len(self.cluster_state.standing.get(self.cluster_state.table.index.get(node, -1), ()))
 
     def members(self, key: str) -> list[PodRecord]:
         return [self.records[uid] for uid in self._cluster.membership.members.get(key, ())]
@@ -73,10 +73,10 @@ class Recount:
         pod, node = record.pod, record.pod.spec.node_name or self._assumed.get(record.pod.metadata.uid, "")
         if record.facts is None and not pod.spec.node_name:
             return None
-        asking = pod if record.facts is not None else without_demands(pod)
+        asking = pod if record.facts is not None else without_requests(pod)
         wishes = record.facts.devices if record.facts is not None else None
         request = self._cluster.reading.gpus.counted(pod, pod_request(asking, self._cluster.axis), wishes)
-        row = self.derived.table.index.get(node, -1)
+        row = self.cluster_state.table.index.get(node, -1)
         return _Count(record, self._cluster.decisions.status_of(pod), request, scored_request(asking, request), row)
 
     def _counted(self, records: Iterable[PodRecord]) -> list[_Count]:
@@ -95,32 +95,32 @@ class Recount:
                 yield difference(f"pod {record.pod.key}", told[count is not None], told[entered is not None])
 
     def _check_entry(self, count: _Count, entered: Counted) -> Iterator[Difference]:
-        columns, place, name = self.derived.columns, entered.task.row, f"pod {count.record.pod.key}"
+        columns, place, name = self.cluster_state.columns, entered.task.row, f"pod {count.record.pod.key}"
         expected, request = (count.status, count.row, count.request), entered.task.task_class.request
         in_columns = TaskStatus(int(columns.status[place])), int(columns.node_of[place]), request
         for account, found in (("entered", (entered.status, entered.row, request)), ("columns", in_columns)):
             if found != expected:
                 yield difference(f"{name}, {account}", self._told(*expected), self._told(*found))
         occupies = count.row >= 0 and count.status in OCCUPYING_STATUSES
-        if occupies and count.uid not in self.derived.standing.get(count.row, ()):
-            yield difference(f"{name}, takes room on", self.derived.table.names[count.row], None)
+        if occupies and count.uid not in self.cluster_state.standing.get(count.row, ()):
+            yield difference(f"{name}, takes room on", self.cluster_state.table.names[count.row], None)
 
     def _told(self, status: TaskStatus, row: int, request: Request) -> str:
-        node = self.derived.table.names[row] if row >= 0 else "no node"
+        node = self.cluster_state.table.names[row] if row >= 0 else "no node"
         return f"{status.word} on {node}, asking for {self._cluster.axis.describe(request)}"
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def check_node(self, name: str) -> Iterator[Difference]:
         """A node's column must be what it offers and what the pods that stand on it take."""
-        row = self.derived.table.index.get(name)
+        row = self.cluster_state.table.index.get(name)
         if row is None:
             return
-        present = self._counted(self.standing_on(name))
+        present = self._counted(self.pods_occupying(name))
         for count in present:
             if count.row != row or count.status not in OCCUPYING_STATUSES:
                 yield difference(f"pod {count.record.pod.key}, takes room on", None, name)
-        expected, found = self._column(name, present), self.derived.books[:, row].tolist()
+        expected, found = self._column(name, present), self.cluster_state.books[:, row].tolist()
         if expected != found:
             for place, (one, other) in enumerate(zip(expected, found, strict=True)):
                 if one != other:
@@ -130,7 +130,7 @@ class Recount:
         yield from self._check_devices(name, present)
 
     def _column(self, name: str, present: Iterable[_Count]) -> list[int]:
-        layout = self.derived.layout
+        layout = self.cluster_state.layout
         column = [0] * layout.height
         for dimension, amount in self._cluster.structure.nodes[name].offer.items():
             column[layout.allocatable + dimension] += amount
@@ -149,7 +149,7 @@ class Recount:
 
     def _fact(self, place: int) -> str:
         """What a row of the books is about."""
-        layout, names = self.derived.layout, self._cluster.axis.names
+        layout, names = self.cluster_state.layout, self._cluster.axis.names
         if layout.scored <= place < layout.port:
             return f"scored {names[place - layout.scored]}"
         if layout.port <= place < layout.releasing:
@@ -165,7 +165,7 @@ class Recount:
         for count in present:
             entered = self._cluster.books.counted.get(count.uid)
             expected.update(entered.task.task_class.feeds if entered else ())
-        for number, column in self.derived.tallies.items():
+        for number, column in self.cluster_state.tallies.items():
             if (pods := expected.pop(number, 0)) != column[row]:
                 yield difference(f"node {name}, pods of term {number}", pods, int(column[row]))
         for number, pods in expected.items():
@@ -177,7 +177,9 @@ class Recount:
         attachments = [attachment for need in needs if need for attachment in need.attachments]
         distinct = {*(each for each in attachments if each.handle)}
         expected = Counter(each.driver for each in (*distinct, *(each for each in attachments if not each.handle)))
-        found = {driver: int(column[row]) for driver, column in self.derived.volume_use.attached.items() if column[row]}
+        found = {
+            driver: int(column[row]) for driver, column in self.cluster_state.volume_use.attached.items() if column[row]
+        }
         if found != expected:
             yield difference(f"node {name}, volumes", dict(expected), found)
 
@@ -198,17 +200,17 @@ class Recount:
 
     def check_job(self, key: str) -> Iterator[Difference]:
         """A job's counters must be the sum of its pods, and the sums of its queue must know them."""
-        job = self.derived.jobs.get(key)
+        job = self.cluster_state.jobs.get(key)
         if job is None:
             yield difference(f"job {key}", "known", None)
             return
         counts = self._counted(self.members(key))
         yield from self._check_counters(job, counts)
-        shares = self.derived.sums
+        shares = self.cluster_state.sums
         if shares._shares.get(key) != (job.queue, shares._share_of(job)):
             yield difference(f"job {key}, part of queue {job.queue}", shares._share_of(job), shares._shares.get(key))
         waits = bool(job.pending_count) or job.phase in ("Pending", "Inqueue")
-        if waits != (key in self.derived.waiting):
+        if waits != (key in self.cluster_state.waiting):
             yield difference(f"job {key}, waits", waits, not waits)
 
     def _check_counters(self, job: Job, counts: list[_Count]) -> Iterator[Difference]:
@@ -229,7 +231,7 @@ class Recount:
 
     def check_queue(self, name: str, part: str) -> Iterator[Difference]:
         """A queue's sums must be what the jobs have whose queues count towards it: its own and those below it."""
-        sums = self.derived.sums
+        sums = self.cluster_state.sums
         below = {queue for queue, chain in sums._chains.items() if any(books.name == name for books in chain)}
         shares = [(queue, share) for queue, share in sums._shares.values() if queue in below]
         books, place = sums.books[name], QUEUE_SUMS.index(part)
@@ -246,7 +248,7 @@ class Recount:
         return sub_job_of(job.spec, count.record.pod.metadata.labels or {})[0]
 
     def _amounts(self, counts: Iterable[_Count]) -> dict[str, object]:
-        size = self.derived.layout.resources
+        size = self.cluster_state.layout.resources
         allocated, requested = [0] * size, [0] * size
         for count in counts:
             if count.status in ALLOCATED_STATUSES:

@@ -31,7 +31,7 @@ def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> di
         "tallies": _tallies(snapshot, known),
         "jobs": {key: _job(snapshot, job, known) for key, job in sorted(snapshot.jobs.items())},
         "waiting": sorted(snapshot.waiting),
-        "queues": {name: _queue(snapshot, name) for name in sorted(snapshot.queue_books)},
+        "queues": {name: _queue(snapshot, name) for name in sorted(snapshot.queue_usage)},
         "processors": {name: (known.free, known.leaving, known.held) for name, known in snapshot.processors.items()},
         "devices": {
             node: {uid: (claim.annotations, claim.leaving) for uid, claim in sorted(claims.items())}
@@ -117,7 +117,7 @@ def _task(snapshot: Snapshot, task: Task, known: set[Counted]) -> tuple[Any, ...
         task.sub_job,
         task.priority,
         task.gated,
-        task.rests,
+        task.in_backoff,
         task.nominated_node,
         TaskStatus(int(snapshot.status[task.row])).word,
         snapshot.nodes.names[row] if row >= 0 else None,
@@ -132,7 +132,7 @@ def _task(snapshot: Snapshot, task: Task, known: set[Counted]) -> tuple[Any, ...
 
 
 def _queue(snapshot: Snapshot, name: str) -> dict[str, Any]:
-    books, queue = snapshot.queue_books[name], snapshot.queues.get(name)
+    books, queue = snapshot.queue_usage[name], snapshot.queues.get(name)
     sums = {part: _named(snapshot, getattr(books, part)) for part in ("allocated", "request", "inqueue", "elastic")}
     facts = (queue.weight, queue.priority, queue.parent, queue.state) if queue else None
     return {**sums, "jobs": books.jobs, "chain": [link.name for link in books.chain], "facts": facts}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.core.model.devices.claims import ClaimChoice
-from stromboli.core.model.jobs.eviction_history import Taking
+from stromboli.core.model.jobs.eviction_history import PastEviction
 from stromboli.core.model.jobs.reservation import Reservation
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.nodes.usage import Usage
@@ -37,7 +37,7 @@ class Contents:
     #: By uid, the nodes on which pods were promised a room, where that is not written on them yet.
     promised: Mapping[str, str] = field(default_factory=dict)
     #: Who had to make room for whom lately.
-    takings: Sequence[Taking] = ()
+    eviction_history: Sequence[PastEviction] = ()
     #: By key, phases of PodGroups that were decided and not written yet.
     phases: Mapping[str, str] = field(default_factory=dict)
     #: By key, the room that was promised to jobs that wait.
@@ -72,7 +72,7 @@ def contents_of(cluster: Cluster) -> Contents:
         resting=sorted(cluster.decisions.resting),
         avoided={uid: sorted(nodes) for uid, nodes in cluster.decisions.avoided.items()},
         promised=dict(cluster.decisions.promised),
-        takings=cluster.takings.all(),
+        eviction_history=cluster.eviction_history.all(),
         phases={key: phase for key, phase in phases.items() if phase != cluster.groups[key].status.phase},
         reservations=cluster.decisions.reservations,
         scheduler_names=sorted(cluster.scheduler_names),
@@ -118,13 +118,13 @@ def cluster_with(
         volumes, devices = contents.volumes.get(uid, ()), contents.devices.get(uid, ())
         cluster.assume(uid, node, contents.processors.get(uid, ""), contents.given.get(uid), volumes, devices)
     for uid in contents.leaving:
-        cluster.expect_leaving(uid)
+        cluster.assume_evicted(uid)
     for uid in contents.resting:
-        cluster.let_rest(uid)
+        cluster.start_backoff(uid)
     for uid, nodes in contents.avoided.items():
         cluster.avoid(uid, *nodes)
     cluster.promise(contents.promised)
-    cluster.takings.note(contents.takings)
+    cluster.eviction_history.note(contents.eviction_history)
     for key, phase in contents.phases.items():
         cluster.set_phase(key, phase, hold=True)
     cluster.usage.report(contents.usage)

@@ -22,7 +22,7 @@ import msgspec
 from stromboli import __version__
 from stromboli.cluster.dump.contents import Contents
 from stromboli.core.model.devices.claims import ClaimChoice
-from stromboli.core.model.jobs.eviction_history import Taking
+from stromboli.core.model.jobs.eviction_history import PastEviction
 from stromboli.core.model.jobs.reservation import Reservation
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.nodes.usage import Usage
@@ -100,7 +100,7 @@ class _File(msgspec.Struct, rename="camel"):
     given: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     avoided: dict[str, list[str]] = msgspec.field(default_factory=dict)
     promised: dict[str, str] = msgspec.field(default_factory=dict)
-    takings: list[Taking] = msgspec.field(default_factory=list)
+    eviction_history: list[PastEviction] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
     reservations: dict[str, _Reservation] = msgspec.field(default_factory=dict)
     volumes: dict[str, tuple[VolumeChoice, ...]] = msgspec.field(default_factory=dict)
@@ -159,7 +159,7 @@ def _file_of(dump: Dump) -> _File:
         processors=dict(contents.processors),
         given={uid: dict(annotations) for uid, annotations in contents.given.items()},
         promised=dict(contents.promised),
-        takings=list(contents.takings),
+        eviction_history=list(contents.eviction_history),
         phases=dict(contents.phases),
         resources=list(contents.resources),
         default_queue=contents.default_queue,
@@ -216,7 +216,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         processors=file.processors,
         given=file.given,
         promised=file.promised,
-        takings=file.takings,
+        eviction_history=file.eviction_history,
         phases=file.phases,
         reservations={
             key: Reservation(key, each.start, inf if each.end is None else each.end, tuple(each.places))

@@ -18,7 +18,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 
 #: How many objects that are gone are remembered, so that a late report does not bring one back.
-REMEMBERED = 20_000
+MAX_TOMBSTONES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Mirror:
             return
         self._gone[uid] = max(version, self._gone.get(uid, -1))
         self._gone.move_to_end(uid)
-        if len(self._gone) > REMEMBERED:
+        if len(self._gone) > MAX_TOMBSTONES:
             self._gone.popitem(last=False)
 
 

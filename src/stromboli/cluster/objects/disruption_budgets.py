@@ -19,7 +19,7 @@ class _Entry:
     selector: LabelSelector
 
 
-class BudgetBook:
+class DisruptionBudgets:
     """All budgets. Pods are matched when they or the budgets change, and not for every snapshot."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.core.model.resources.resources import CPU, MEMORY
 
 
-class UsageBook:
+class NodeUsage:
     """What is known of the use of nodes. The table is made anew only when figures or nodes have changed."""
 
     def __init__(self) -> None:

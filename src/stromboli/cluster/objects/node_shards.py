@@ -16,7 +16,7 @@ from stromboli.kube.objects.shards import NodeShard
 _TOLD = 5
 
 
-class ShardBook:
+class NodeShards:
     """All NodeShard objects, and whose nodes are whose by them."""
 
     def __init__(self, choice: ShardChoice | None = None, granted: Collection[str] | None = None) -> None:

@@ -7,7 +7,7 @@ from stromboli.cluster.objects.pods.constraints import TAINT_EFFECTS, check_choi
 from stromboli.core.model.nodes.numa import Processors
 from stromboli.core.model.nodes.shards import Belonging
 from stromboli.core.model.nodes.table import Node, Taint
-from stromboli.core.model.resources.resources import CPU, MEMORY, MOST_PER_NODE, PODS, ResourceAxis
+from stromboli.core.model.resources.resources import CPU, MAX_PER_NODE, MEMORY, PODS, ResourceAxis
 
 #: More pods than any node can run: no limit.
 MANY_PODS = 1 << 31
@@ -24,7 +24,7 @@ def node_facts(
     return Node(
         name=node.metadata.name,
         labels=node.metadata.labels or {},
-        annotations=lasting_annotations(node),
+        annotations=stable_annotations(node),
         taints=_taints(spec.taints or ()),
         unschedulable=bool(spec.unschedulable) or node.metadata.deletion_timestamp is not None,
         ready=not ready or ready[-1] == "True",
@@ -34,7 +34,7 @@ def node_facts(
     )
 
 
-def lasting_annotations(node: kube.KubeNode) -> dict[str, str]:
+def stable_annotations(node: kube.KubeNode) -> dict[str, str]:
     """Annotations without signs of life and locks, which say nothing about the node."""
     annotations = node.metadata.annotations or {}
     return {key: value for key, value in annotations.items() if not key.startswith(_PASSING)}
@@ -62,7 +62,7 @@ def allocatable_of(node: kube.KubeNode, axis: ResourceAxis) -> dict[int, int]:
     except ValueError as error:
         raise ValueError(f"status.allocatable.{error}") from None
     for dimension, amount in amounts.items():
-        if amount > MOST_PER_NODE:
+        if amount > MAX_PER_NODE:
             offered = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
             raise ValueError(f"status.allocatable.{offered} is more than any node can have; correct the amount")
     amounts.setdefault(PODS, MANY_PODS)

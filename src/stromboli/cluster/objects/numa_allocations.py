@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stromboli.cluster.objects.numa_topologies import NodeProcessors, processors_of
-from stromboli.cluster.objects.pods.cpu_pinning import given_processors
+from stromboli.cluster.objects.pods.cpu_pinning import assigned_cpus
 from stromboli.cluster.objects.pods.pods import PodRecord
 from stromboli.cluster.state.assumptions import Decisions
 from stromboli.core.model.nodes.numa import PROCESSORS, CpuSet, Holdings, Processors
@@ -31,7 +31,7 @@ class _Decided:
     cpus: CpuSet
 
 
-class NumaBook:
+class NumaAllocations:
     def __init__(self) -> None:
         self._objects: dict[str, Numatopology] = {}
         self._nodes: dict[str, NodeProcessors] = {}
@@ -126,7 +126,7 @@ class NumaBook:
             return None
         request = record.facts.request if record.facts else ()
         try:
-            return _Decided(node, given_processors(text, dict(request).get(CPU, 0) // 1000))
+            return _Decided(node, assigned_cpus(text, dict(request).get(CPU, 0) // 1000))
         except ValueError as error:
             self._pod_faults[uid] = f"Pod {pod.key}: {error}; it is left out"
             return None

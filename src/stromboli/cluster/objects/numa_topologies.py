@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from stromboli.core.model.nodes.cpu_assignment import take
 from stromboli.core.model.nodes.numa import (
-    MOST_CELLS,
-    MOST_PROCESSORS,
+    MAX_NUMA_NODES,
+    MAX_PROCESSORS,
     NONE,
     POLICIES,
     CpuSet,
@@ -51,15 +51,15 @@ def processors_of(wire: Numatopology) -> NodeProcessors:
 def _places(details: Mapping[str, CpuPlace]) -> tuple[Processor, ...]:
     places = []
     for name, place in details.items():
-        if not (name.isdecimal() and name.isascii() and len(name) < 6 and int(name) < MOST_PROCESSORS):
-            raise ValueError(f"spec.cpuDetail.{name[:40]}: is no processor; write numbers below {MOST_PROCESSORS}")
+        if not (name.isdecimal() and name.isascii() and len(name) < 6 and int(name) < MAX_PROCESSORS):
+            raise ValueError(f"spec.cpuDetail.{name[:40]}: is no processor; write numbers below {MAX_PROCESSORS}")
         where = (place.numa, place.socket, place.core)
         for field, value in zip(("numa", "socket", "core"), where, strict=True):
             if value is None or value < 0:
                 raise ValueError(f"spec.cpuDetail.{name}.{field}: expected a number from 0 on, got {value}")
         places.append(Processor(int(name), *(value or 0 for value in where)))
-    if (number := len({place.cell for place in places})) > MOST_CELLS:
-        raise ValueError(f"spec.cpuDetail: {number} NUMA nodes are named; name at most {MOST_CELLS}")
+    if (number := len({place.cell for place in places})) > MAX_NUMA_NODES:
+        raise ValueError(f"spec.cpuDetail: {number} NUMA nodes are named; name at most {MAX_NUMA_NODES}")
     return tuple(sorted(places))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from stromboli import kube
 from stromboli.cluster.objects.timestamps import seconds_of
-from stromboli.core.model.queues.queue import NO_NODE_GROUPS, ROOT, NodeGroups, Queue, QueueBooks
+from stromboli.core.model.queues.queue import NO_NODE_GROUPS, ROOT, NodeGroups, Queue, QueueUsage
 from stromboli.core.model.resources.resources import CPU, MEMORY, Request, ResourceAxis, request_of
 from stromboli.kube.objects import volcano
 
@@ -32,7 +32,7 @@ def queue_of(queue: kube.KubeQueue, axis: ResourceAxis) -> Queue:
     )
 
 
-def same_promises(one: Queue, other: Queue) -> bool:
+def same_queue_spec(one: Queue, other: Queue) -> bool:
     """Whether both say the same."""
     return all(getattr(one, field) == getattr(other, field) for field in Queue.__slots__)
 
@@ -88,7 +88,7 @@ def _is_own_ancestor(name: str, queues: Mapping[str, Queue]) -> bool:
     return name in seen
 
 
-def chains_of(queues: Mapping[str, Queue], books: Mapping[str, QueueBooks]) -> dict[str, tuple[QueueBooks, ...]]:
+def chains_of(queues: Mapping[str, Queue], books: Mapping[str, QueueUsage]) -> dict[str, tuple[QueueUsage, ...]]:
     """For every queue its books and those of its ancestors, the root last.
 
     A parent that does not exist, or a cycle, ends the chain: the queue then hangs below the root directly.

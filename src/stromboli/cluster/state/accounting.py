@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli import kube
-from stromboli.cluster.objects.claims.resource_claims import ClaimBook
+from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
 from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group, queue_name_of
 from stromboli.cluster.objects.pods.decoder import Reading
-from stromboli.cluster.objects.pods.fractional_gpus import gpu_wish_in
+from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_in
 from stromboli.cluster.objects.pods.pods import Counted, PodRecord, task_of
-from stromboli.cluster.objects.pods.run_times import run_time_complaint
-from stromboli.cluster.objects.storage.volumes import VolumeBook
+from stromboli.cluster.objects.pods.run_times import run_time_warning
+from stromboli.cluster.objects.storage.volumes import PersistentVolumes
 from stromboli.cluster.state.assumptions import Decisions
-from stromboli.cluster.state.cluster_state import Derived
-from stromboli.cluster.state.device_assignments import DeviceBook
-from stromboli.cluster.state.nodes_and_queues import Structure
-from stromboli.core.model.nodes.amounts import Layout
+from stromboli.cluster.state.cluster_state import ClusterState
+from stromboli.cluster.state.device_assignments import DeviceAssignments
+from stromboli.cluster.state.nodes_and_queues import NodesAndQueues
+from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.tasks.pod_terms import PodTerm
@@ -49,15 +49,15 @@ class Changes:
     jobs: set[str] = field(default_factory=set)
 
 
-class Bookkeeping:
+class Accounting:
     def __init__(
         self,
         membership: Membership,
-        structure: Structure,
+        structure: NodesAndQueues,
         reading: Reading,
         decisions: Decisions,
-        volumes: VolumeBook,
-        claims: ClaimBook,
+        volumes: PersistentVolumes,
+        claims: ResourceClaims,
         *,
         seed: int,
         default_queue: str,
@@ -73,10 +73,10 @@ class Bookkeeping:
         self.changes = Changes()
         #: Jobs that changed since somebody last took note of them.
         self.touched: set[str] = set()
-        self.devices = DeviceBook()
+        self.devices = DeviceAssignments()
         #: How every pod was entered.
         self.counted: dict[str, Counted] = {}
-        self._derived = Derived(NodeTable(()), {}, Layout(len(reading.axis)), {})
+        self._cluster_state = ClusterState(NodeTable(()), {}, AmountLayout(len(reading.axis)), {})
         self._built_for: tuple[int, ...] = ()
         self._revised_for = 0
         self._terms_counted = 0
@@ -93,7 +93,7 @@ class Bookkeeping:
         """Trust nothing that was derived: next time everything is derived anew from the objects."""
         self._built_for = ()
 
-    def derived(self) -> Derived:
+    def cluster_state(self) -> ClusterState:
         """What follows from the objects, brought up to date."""
         if self._current_structure() != self._built_for:
             self._rebuild()
@@ -102,9 +102,9 @@ class Bookkeeping:
         if len(self._reading.terms.counted) != self._terms_counted:
             self._count_new_terms()
         changes = self.changes
-        if self._reading.classifier.tells_queues_apart:
+        if self._reading.classifier.distinguishes_queues:
             changes.pods |= self._moved_between_queues()
-        fresh = {key for key in changes.groups if key not in self._derived.jobs}
+        fresh = {key for key in changes.groups if key not in self._cluster_state.jobs}
         for key in sorted(fresh):  # before their pods, which then join them once
             self._refresh_group(key)
         for uid in sorted(changes.pods):
@@ -117,7 +117,7 @@ class Bookkeeping:
         for key in sorted(changes.jobs):
             self._settle(key)
         self.changes = Changes()
-        return self._derived
+        return self._cluster_state
 
     # -- structure ----------------------------------------------------------------------------------------------
 
@@ -127,9 +127,9 @@ class Bookkeeping:
     def _rebuild(self) -> None:
         """Derive everything anew from the objects."""
         self._warnings = {}
-        layout = Layout(len(self._reading.axis), self._reading.ports)
-        self._derived = Derived(self._new_table(), self._offers(), layout, self._queues())
-        self.counted, self.devices = {}, DeviceBook()
+        layout = AmountLayout(len(self._reading.axis), self._reading.ports)
+        self._cluster_state = ClusterState(self._new_table(), self._offers(), layout, self._queues())
+        self.counted, self.devices = {}, DeviceAssignments()
         self.changes.pods = set(self._membership.records)
         self.changes.groups = {*self._membership.groups, *self._membership.members}
         self._built_for = self._current_structure()
@@ -139,7 +139,7 @@ class Bookkeeping:
     def _revise(self) -> None:
         """Nodes and queues are where they were, and say something else."""
         before, memory = self._images, self._reading.gpus.largest
-        self._derived.revise(self._new_table(), self._offers(), self._queues())
+        self._cluster_state.revise(self._new_table(), self._offers(), self._queues())
         self._revised_for = self._structure.revision
         if changed := before ^ self._images:
             for uid, record in self._membership.records.items():
@@ -151,7 +151,7 @@ class Bookkeeping:
     def _sharing_by_memory(self) -> list[str]:
         """The pods that count as part of the largest GPU."""
         reading = ((uid, record.facts) for uid, record in self._membership.records.items())
-        wishes = ((uid, gpu_wish_in(facts.devices)) for uid, facts in reading if facts is not None)
+        wishes = ((uid, gpu_request_in(facts.devices)) for uid, facts in reading if facts is not None)
         return [uid for uid, wish in wishes if wish is not None and wish.memory]
 
     def _count_new_terms(self) -> None:
@@ -184,7 +184,7 @@ class Bookkeeping:
         self.devices.forget(uid)
         old = self.counted.pop(uid, None)
         if old is not None:
-            self._derived.remove(old)
+            self._cluster_state.remove(old)
             self.changes.jobs.add(old.task.job)
         record = self._membership.records.get(uid)
         if record is None:
@@ -197,7 +197,7 @@ class Bookkeeping:
             self._warnings["pod", uid] = f"Pod {record.pod.key}: {error}"
             return
         if counted is not None:
-            self.counted[uid] = self._derived.add(counted, record.pod.metadata.labels or {})
+            self.counted[uid] = self._cluster_state.add(counted, record.pod.metadata.labels or {})
             self._note_devices(record, counted)
 
     def _note_devices(self, record: PodRecord, counted: Counted) -> None:
@@ -205,11 +205,11 @@ class Bookkeeping:
         if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
             given = self._decisions.given.get(record.pod.metadata.uid, {})
             leaves = counted.status is TaskStatus.RELEASING
-            self.devices.enter(record, self._derived.table.names[counted.row], given, leaving=leaves)
+            self.devices.enter(record, self._cluster_state.table.names[counted.row], given, leaving=leaves)
 
     def _moved_between_queues(self) -> set[str]:
         """The pods whose job has another queue than when they were counted."""
-        jobs, members = self._derived.jobs, self._membership.members
+        jobs, members = self._cluster_state.jobs, self._membership.members
         moved = (key for key in self.changes.groups if key not in jobs or jobs[key].queue != self._queue_of(key))
         return {uid for key in moved for uid in members.get(key, ())}
 
@@ -223,20 +223,27 @@ class Bookkeeping:
             self._warnings["pod", uid] = record.fault
             if not pod.spec.node_name:
                 return None
-        elif complaint := run_time_complaint(pod):
+        elif complaint := run_time_warning(pod):
             self._warnings["pod", uid] = f"Pod {pod.key}: {complaint}"
         status = self._decisions.status_of(pod)
-        node = self._derived.table.index.get(self._decisions.node_of(pod), -1)
+        node = self._cluster_state.table.index.get(self._decisions.node_of(pod), -1)
         volumes, devices = self._volumes.needs(pod), self._claims.needs(pod)
         queue = self._queue_of(record.job)
         task_class = self._reading.class_of(record, self._images, queue, volumes.needs, devices.needs)
         if avoided := self._decisions.avoided.get(uid):
             task_class = self._reading.classifier.avoiding(task_class, avoided)
-        row = self._derived.columns.take(status, node)
-        rests, promised = uid in self._decisions.resting, self._decisions.nominated_node_of(pod)
+        row = self._cluster_state.columns.take(status, node)
+        in_backoff, promised = uid in self._decisions.resting, self._decisions.nominated_node_of(pod)
         priorities = self._structure.priorities
         task = task_of(
-            pod, record.job, row, task_class, priorities, rests=rests, nominated_node=promised, claims=volumes.claims
+            pod,
+            record.job,
+            row,
+            task_class,
+            priorities,
+            in_backoff=in_backoff,
+            nominated_node=promised,
+            claims=volumes.claims,
         )
         if devices.keys:
             task.resource_claims, task.claim_names = devices.keys, devices.names
@@ -266,31 +273,31 @@ class Bookkeeping:
             for uid in uids
             if uid in counted and counted[uid].task.job == key
         }
-        self.counted |= self._derived.set_spec(spec, self._decisions.phases.get(key, ""), members)
+        self.counted |= self._cluster_state.set_spec(spec, self._decisions.phases.get(key, ""), members)
 
     def _enter_phase(self, key: str) -> None:
         """A PodGroup asks for what it asked for, and is in another phase."""
         self.changes.jobs.add(key)
-        if key in self._derived.jobs:
-            self._derived.set_phase(key, self._decisions.phases.get(key, ""))
+        if key in self._cluster_state.jobs:
+            self._cluster_state.set_phase(key, self._decisions.phases.get(key, ""))
         else:
             self._refresh_group(key)
 
     def _settle(self, key: str) -> None:
         """A job's members or spec have changed: bring everything up to date that follows from both."""
         if key not in self._membership.groups and key not in self._membership.members:
-            self._derived.drop_job(key)
+            self._cluster_state.drop_job(key)
             self.touched.discard(key)
             return
-        self._derived.set_fault(key, self._fault_of(key))
-        self._derived.settle_job(key)
+        self._cluster_state.set_fault(key, self._fault_of(key))
+        self._cluster_state.settle_job(key)
 
     def _fault_of(self, key: str) -> str:
         """What is wrong with a job's objects: its PodGroup, its first faulty pod that is not running, or its queue."""
         records, members = self._membership.records, self._membership.members.get(key, ())
         own = self._group_faults[key] if key in self._membership.groups else missing_group(key).fault
         first = min((uid for uid in members if _keeps_waiting(records[uid])), default=None)
-        job = self._derived.jobs.get(key)
+        job = self._cluster_state.jobs.get(key)
         of_queue = self._structure.queue_faults.get(job.queue, "") if job else ""
         return own or (of_queue if first is None else records[first].fault)
 

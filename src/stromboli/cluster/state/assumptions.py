@@ -41,7 +41,7 @@ class Decisions:
     #: Phases of groups, as their objects say or cycles decided.
     phases: dict[str, str] = field(default_factory=dict)
     #: The groups whose phase is being written.
-    held_phases: set[str] = field(default_factory=set)
+    pending_phases: set[str] = field(default_factory=set)
     #: By job, the room that the last cycle reserved.
     reservations: dict[str, Reservation] = field(default_factory=dict)
 
@@ -89,4 +89,4 @@ class Decisions:
 
     def forget_group(self, key: str) -> None:
         self.phases.pop(key, None)
-        self.held_phases.discard(key)
+        self.pending_phases.discard(key)

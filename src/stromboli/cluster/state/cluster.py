@@ -11,29 +11,29 @@ from typing import Any, Protocol
 
 from stromboli import kube
 from stromboli.cluster.objects.bind_requests import RequestBook, Room
-from stromboli.cluster.objects.claims.resource_claims import ClaimBook
-from stromboli.cluster.objects.disruption_budgets import BudgetBook
-from stromboli.cluster.objects.node_metrics import UsageBook
-from stromboli.cluster.objects.node_shards import ShardBook
-from stromboli.cluster.objects.numa_allocations import NumaBook
+from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
+from stromboli.cluster.objects.disruption_budgets import DisruptionBudgets
+from stromboli.cluster.objects.node_metrics import NodeUsage
+from stromboli.cluster.objects.node_shards import NodeShards
+from stromboli.cluster.objects.numa_allocations import NumaAllocations
 from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup, as_group
-from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, job_key_of, job_spec, same_demands
-from stromboli.cluster.objects.pod_groups.previous_domains import HomesBook
+from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, job_key_of, job_spec, same_job_spec
+from stromboli.cluster.objects.pod_groups.previous_domains import PreviousDomains
 from stromboli.cluster.objects.pods.constraints import asks_about_namespaces
 from stromboli.cluster.objects.pods.decoder import Reading
 from stromboli.cluster.objects.pods.device_requests import assignments_in, backends_in
 from stromboli.cluster.objects.pods.pods import PodRecord, says_the_same
-from stromboli.cluster.objects.storage.volumes import VolumeBook
-from stromboli.cluster.objects.topology.hypernodes import HyperNodeBook
-from stromboli.cluster.objects.topology.topologies import TopologyBook
-from stromboli.cluster.state.accounting import Bookkeeping, Membership
+from stromboli.cluster.objects.storage.volumes import PersistentVolumes
+from stromboli.cluster.objects.topology.hypernodes import HyperNodes
+from stromboli.cluster.objects.topology.topologies import Topologies
+from stromboli.cluster.state.accounting import Accounting, Membership
 from stromboli.cluster.state.assumptions import Decisions
-from stromboli.cluster.state.cluster_state import Derived
-from stromboli.cluster.state.eviction_history import Takings
+from stromboli.cluster.state.cluster_state import ClusterState
+from stromboli.cluster.state.eviction_history import EvictionHistory
 from stromboli.cluster.state.job_owners import JobOwners
-from stromboli.cluster.state.nodes_and_queues import Structure
+from stromboli.cluster.state.nodes_and_queues import NodesAndQueues
 from stromboli.core.model.devices.claims import ClaimChoice
-from stromboli.core.model.jobs.carryover import Aftermath
+from stromboli.core.model.jobs.carryover import CycleCarryover
 from stromboli.core.model.jobs.job import Counts, role_ready, surely_ready
 from stromboli.core.model.jobs.reservation import Reservation
 from stromboli.core.model.nodes.numa import Holdings
@@ -81,28 +81,28 @@ class Cluster:
         self.scheduler_names = frozenset(scheduler_names)
         self.default_queue = default_queue
         self.node_selector = node_selector or {}
-        self.shards = ShardBook(shard)
+        self.shards = NodeShards(shard)
         #: Whose jobs are whose; None where all are ours.
         self._owners = JobOwners(self.scheduler_names) if shard is not None else None
         self.decisions = Decisions()
         self.requests = RequestBook()
-        self.takings = Takings()
-        self.usage = UsageBook()
-        self.volumes = VolumeBook(self._labels_of)
-        self.claims = ClaimBook(self._is_leaving)
+        self.eviction_history = EvictionHistory()
+        self.usage = NodeUsage()
+        self.volumes = PersistentVolumes(self._labels_of)
+        self.claims = ResourceClaims(self._is_leaving)
         self._placed_by_others = 0
         self._begin(class_labels, class_annotations)
 
     def _begin(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         """With nothing that is known."""
         self.reading = Reading(class_labels, class_annotations)
-        self.structure = Structure(self.axis, self.node_selector, self.shards)
+        self.structure = NodesAndQueues(self.axis, self.node_selector, self.shards)
         self.membership = Membership()
-        self.budgets = BudgetBook()
-        self.processors = NumaBook()
-        self.hyper_nodes = HyperNodeBook()
-        self.topologies = TopologyBook()
-        self.homes = HomesBook()
+        self.budgets = DisruptionBudgets()
+        self.processors = NumaAllocations()
+        self.hyper_nodes = HyperNodes()
+        self.topologies = Topologies()
+        self.homes = PreviousDomains()
         self._of_one_kind: dict[type[TopLevel], _Book] = {
             PodDisruptionBudget: self.budgets,
             kube.NodeMetrics: self.usage,
@@ -110,7 +110,7 @@ class Cluster:
             KubeTopology: self.topologies,
             NodeShard: self.shards,
         }
-        self.books = Bookkeeping(
+        self.books = Accounting(
             self.membership, self.structure, self.reading, self.decisions, self.volumes, self.claims,
             seed=self.seed, default_queue=self.default_queue,
         )  # fmt: skip
@@ -165,17 +165,17 @@ class Cluster:
         elif not self.volumes.remove(given) and not self.claims.remove(given):
             self.structure.remove(given)
 
-    def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
+    def use_class_keys(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         """Other plugins read other labels and annotations of pods: classes are told apart by these from now on."""
         if backends_in(class_annotations) != self.reading.backends:
             self._begin_again(class_labels, class_annotations)
-        elif self.reading.read_also(class_labels, class_annotations):
+        elif self.reading.use_class_keys(class_labels, class_annotations):
             for record in self.membership.records.values():
                 self.reading.read(record)
             self.rebuild()
 
     def _apply_group(self, group: kube.PodGroup) -> None:
-        key, held = group.key, self.decisions.held_phases
+        key, held = group.key, self.decisions.pending_phases
         known = self.groups.get(key)
         self.groups[key] = group
         self.homes.apply(group)
@@ -184,7 +184,7 @@ class Cluster:
         if is_another or not (key in held or self._phase_is_ours_alone(group)):
             held.discard(key)
             self._enter_phase(key, _phase_of(group))
-        if known is None or not same_demands(known, group):
+        if known is None or not same_job_spec(known, group):
             self.books.changes.groups.add(key)
             # The axis must know every resource before columns are made.
             job_spec(group, self.axis, self.structure.priorities, self.default_queue)
@@ -219,7 +219,7 @@ class Cluster:
         if known is not None and says_the_same(known.pod, pod):
             labels, known.pod = known.pod.metadata.labels, pod
             if labels != pod.metadata.labels:
-                self.reading.read_labels(known)
+                self.reading.decode_labels(known)
         else:
             self._leave_job(uid)
             record = records[uid] = PodRecord(pod, job_key_of(pod) or "")
@@ -350,11 +350,11 @@ class Cluster:
         if self.decisions.intended.pop(uid, None) is not None and not self._has_its_room(uid):
             self._take_room(uid)
 
-    def expect_leaving(self, uid: str) -> None:
+    def assume_evicted(self, uid: str) -> None:
         """A pod is being evicted: its room will be free."""
         self._mark(uid, self.decisions.leaving)
 
-    def expect_staying(self, uid: str) -> None:
+    def forget_eviction(self, uid: str) -> None:
         """A pod was not evicted after all."""
         self._unmark(uid, self.decisions.leaving)
 
@@ -368,11 +368,11 @@ class Cluster:
             if promised.get(uid, "") != before:
                 self.books.changes.pods.add(uid)
 
-    def let_rest(self, uid: str) -> None:
+    def start_backoff(self, uid: str) -> None:
         """Leave a pod alone until it is awakened: the last attempt to bind it failed."""
         self._mark(uid, self.decisions.resting)
 
-    def awaken(self, uid: str) -> None:
+    def end_backoff(self, uid: str) -> None:
         self._unmark(uid, self.decisions.resting)
 
     def avoid(self, uid: str, *nodes: str) -> None:
@@ -397,11 +397,11 @@ class Cluster:
             marked.discard(uid)
             self._touch(uid)
 
-    def remember(self, aftermath: Aftermath) -> None:
+    def remember(self, carryover: CycleCarryover) -> None:
         """What the last cycle leaves to the next ones."""
-        self.reserve(aftermath.reservations)
-        self.promise(aftermath.promises)
-        self.takings.note(aftermath.takings)
+        self.reserve(carryover.reservations)
+        self.promise(carryover.promises)
+        self.eviction_history.note(carryover.eviction_history)
 
     def reserve(self, reservations: Mapping[str, Reservation]) -> None:
         """What the last cycle promised to jobs that wait; what an earlier one promised is void."""
@@ -412,12 +412,12 @@ class Cluster:
         if key not in self.groups:
             return
         if hold:
-            self.decisions.held_phases.add(key)
+            self.decisions.pending_phases.add(key)
         self._enter_phase(key, phase)
 
-    def settle_phase(self, key: str) -> None:
+    def release_phase(self, key: str) -> None:
         """The decision about a phase is written, or given up: from now on the object says it."""
-        self.decisions.held_phases.discard(key)
+        self.decisions.pending_phases.discard(key)
         group = self.groups.get(key)
         if group is not None and not self._phase_is_ours_alone(group):
             self._enter_phase(key, _phase_of(group))
@@ -466,71 +466,73 @@ class Cluster:
         records = self.membership.records
         return [records[uid].pod for uid in sorted(self.membership.members.get(key, ()))]
 
-    def is_whole(self, key: str) -> bool:
+    def has_minimum_placed(self, key: str) -> bool:
         """Whether a job has at least its minimum of pods on nodes or on the way to one, or is not there (any more)."""
         return self._is_whole(key, role_ready)
 
-    def is_surely_whole(self, key: str) -> bool:
+    def has_minimum_bound(self, key: str) -> bool:
         """Whether a job has at least its minimum of pods on nodes, or is not there: binds under way may fail."""
         return self._is_whole(key, surely_ready)
 
     def _is_whole(self, key: str, count: Callable[[Counts], int]) -> bool:
-        job = self.derived().jobs.get(key)
+        job = self.cluster_state().jobs.get(key)
         return job is None or job.has_minimum(count)
 
     @property
-    def doings_of_others(self) -> tuple[int, ...]:
+    def external_changes(self) -> tuple[int, ...]:
         """Changes when somebody else takes room, or when nodes change: what was decided before may not fit any more."""
         return self._placed_by_others, self.structure.generation, self.structure.revision
 
     def shortages(self, uid: str) -> list[str]:
         """The resources of which a pod's node has given away more than it has; of those that the pod asks for."""
-        derived, counted = self.derived(), self.books.counted.get(uid)
+        cluster_state, counted = self.cluster_state(), self.books.counted.get(uid)
         if counted is None or counted.row < 0:
             return []
-        idle = derived.books[: derived.layout.resources, counted.row]
+        idle = cluster_state.books[: cluster_state.layout.resources, counted.row]
         return [self.axis.names[d] for d, amount in counted.task.task_class.request if amount and idle[d] < 0]
 
     # -- snapshots ----------------------------------------------------------------------------------------------
 
     def snapshot(self, now: float = 0.0) -> Snapshot:
         """Everything as it stands, isolated from what comes."""
-        derived, processors = self.derived(), self.holdings()
-        derived.shared()
-        status, node_of = derived.columns.copies()
-        hyper_nodes, topologies = self.hyper_nodes.tree(derived.table), self.topologies.trees(derived.table)
-        jobs = dict(derived.jobs)
+        cluster_state, processors = self.cluster_state(), self.holdings()
+        cluster_state.shared()
+        status, node_of = cluster_state.columns.copies()
+        hyper_nodes, topologies = self.hyper_nodes.tree(cluster_state.table), self.topologies.trees(cluster_state.table)
+        jobs = dict(cluster_state.jobs)
         foreign = frozenset(self._owners.foreign) if self._owners is not None else frozenset()
-        waiting = tuple(sorted(derived.waiting - foreign))
+        waiting = tuple(sorted(cluster_state.waiting - foreign))
         self.books.touched.update(self.homes.outdated(jobs, hyper_nodes, topologies))
-        touched = tuple(sorted(key for key in self.books.touched - derived.waiting - foreign if key in jobs))
+        touched = tuple(sorted(key for key in self.books.touched - cluster_state.waiting - foreign if key in jobs))
         self.books.touched = set()
         for key in waiting:
             jobs[key] = jobs[key].copy()
         return Snapshot(
             axis=self.axis,
-            nodes=derived.table,
-            layout=derived.layout,
-            books=derived.books.copy(),
+            nodes=cluster_state.table,
+            layout=cluster_state.layout,
+            books=cluster_state.books.copy(),
             terms=self.reading.terms,
-            tallies=dict(derived.tallies),
+            tallies=dict(cluster_state.tallies),
             status=status,
             node_of=node_of,
             jobs=jobs,
             waiting=waiting,
             touched=touched,
             foreign=foreign,
-            queues=derived.queues,
-            queue_books=derived.sums.copies(),
+            queues=cluster_state.queues,
+            queue_usage=cluster_state.sums.copies(),
             quotas=self.structure.quotas,
             now=now,
             warnings=self._warnings(),
             device_claims=self.books.devices.claims(),
             config_maps=self.structure.config_maps,
-            volumes=VolumeState(self.volumes.table(), derived.volume_use.copy(), derived.later_volume_use.copy()),
+            volumes=VolumeState(
+                self.volumes.table(), cluster_state.volume_use.copy(), cluster_state.later_volume_use.copy()
+            ),
             claims=self.claims.state(),
-            usage=self.usage.table(derived.table, derived.books[derived.layout.allocatable :]),
-            takings=self.takings.since_lately(now),
+            usage=self.usage.table(cluster_state.table, cluster_state.books[cluster_state.layout.allocatable :]),
+            eviction_history=self.eviction_history.recent_evictions(now),
             hyper_nodes=hyper_nodes,
             topologies=topologies,
             budgets=self.budgets.budgets(self.membership.records, self.decisions.leaving),
@@ -542,13 +544,13 @@ class Cluster:
         books = (self.books, self.usage, self.processors, self.hyper_nodes, self.topologies, self.volumes, self.claims)
         return tuple(warning for each in books for warning in each.warnings())
 
-    def derived(self) -> Derived:
+    def cluster_state(self) -> ClusterState:
         """What follows from the objects, brought up to date."""
         if self.reading.is_outdated:
             self._reread_pods()
         self.structure.reshard()
         self.books.changes.pods |= self.volumes.take_changed() | self.claims.take_changed()
-        return self.books.derived()
+        return self.books.cluster_state()
 
     def holdings(self) -> Mapping[str, Holdings]:
         """By node, who has which of its processors; of nodes that say something about them."""
@@ -564,7 +566,7 @@ class Cluster:
         self.books.distrust()
 
     @property
-    def is_bloated(self) -> bool:
+    def needs_compaction(self) -> bool:
         """Whether much more was read in the course of time than at the last fresh start: names and terms stay known
         although nobody uses them any more.
         """
@@ -578,12 +580,12 @@ class Cluster:
         self._begin_again(classifier.labels, classifier.annotations)
 
     def _begin_again(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
-        self.derived()
+        self.cluster_state()
         objects, touched = self.objects(), self.books.touched
         self._begin(class_labels, class_annotations)
         for entry in objects:
             self.apply(entry)
-        self.derived()
+        self.cluster_state()
         self._sizes = self.reading.sizes
         self.books.touched = touched
         self._placed_by_others += 1

@@ -17,7 +17,7 @@ from stromboli.cluster.objects.pods.pods import Counted
 from stromboli.cluster.state.queue_sums import QueueSums
 from stromboli.cluster.state.task_columns import TaskColumns
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, JobSpec, SubJob, empty_counts
-from stromboli.core.model.nodes.amounts import Effect, Layout
+from stromboli.core.model.nodes.amounts import AmountLayout, Effect
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.resources.resources import add_request
@@ -32,12 +32,12 @@ Member = tuple[Counted, Mapping[str, str]]
 _UNSETTLED = ("Pending", "Inqueue")
 
 
-class Derived:
+class ClusterState:
     def __init__(
         self,
         table: NodeTable,
         offered: Mapping[str, Mapping[int, int]],
-        layout: Layout,
+        layout: AmountLayout,
         queues: Mapping[str, Queue],
     ) -> None:
         self.table = table

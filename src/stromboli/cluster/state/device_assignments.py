@@ -9,7 +9,7 @@ from stromboli.cluster.objects.pods.pods import PodRecord
 from stromboli.core.model.devices.shared_devices import DeviceClaim, DeviceClaims
 
 
-class DeviceBook:
+class DeviceAssignments:
     """The pods on nodes that say they were given devices. Kept pod by pod; what was handed out stays as it is."""
 
     def __init__(self) -> None:

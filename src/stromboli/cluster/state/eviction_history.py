@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stromboli.core.model.jobs.eviction_history import LONGEST_MEMORY, Taking
+from stromboli.core.model.jobs.eviction_history import MAX_HISTORY_AGE, PastEviction
 
 
-class Takings:
+class EvictionHistory:
     def __init__(self) -> None:
-        self._latest: dict[tuple[str, str, str], Taking] = {}
+        self._latest: dict[tuple[str, str, str], PastEviction] = {}
 
-    def note(self, takings: Iterable[Taking]) -> None:
-        for taking in takings:
-            self._latest[taking.claimant, taking.victim, taking.queue] = taking
+    def note(self, eviction_history: Iterable[PastEviction]) -> None:
+        for taking in eviction_history:
+            self._latest[taking.preemptor, taking.victim, taking.queue] = taking
 
-    def since_lately(self, now: float) -> tuple[Taking, ...]:
+    def recent_evictions(self, now: float) -> tuple[PastEviction, ...]:
         """What was not too long ago; the rest is forgotten."""
         if self._latest:
-            recent = {key: taking for key, taking in self._latest.items() if taking.at > now - LONGEST_MEMORY}
+            recent = {key: taking for key, taking in self._latest.items() if taking.at > now - MAX_HISTORY_AGE}
             self._latest = recent
         return tuple(self._latest.values())
 
-    def all(self) -> list[Taking]:
+    def all(self) -> list[PastEviction]:
         return list(self._latest.values())

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from stromboli import kube
-from stromboli.cluster.objects.node_shards import ShardBook
+from stromboli.cluster.objects.node_shards import NodeShards
 from stromboli.cluster.objects.nodes import allocatable_of, node_facts, same_facts
 from stromboli.cluster.objects.pod_groups.pod_groups import Priorities
-from stromboli.cluster.objects.queues import misplaced, queue_of, same_promises
+from stromboli.cluster.objects.queues import misplaced, queue_of, same_queue_spec
 from stromboli.cluster.objects.resource_quotas import quota_of
 from stromboli.core.model.nodes.numa import Processors
 from stromboli.core.model.nodes.table import Node
@@ -35,16 +35,16 @@ class NodeEntry:
     offer: Offer
 
 
-class Structure:
+class NodesAndQueues:
     def __init__(
         self,
         axis: ResourceAxis,
         node_selector: Mapping[str, Collection[str]] | None = None,
-        shards: ShardBook | None = None,
+        shards: NodeShards | None = None,
     ) -> None:
         self._axis = axis
         self._node_selector = node_selector or {}
-        self._shards = shards or ShardBook()
+        self._shards = shards or NodeShards()
         self._sharded_at = self._shards.revision
         self.nodes: dict[str, NodeEntry] = {}
         self.queues: dict[str, Queue] = {}
@@ -192,7 +192,7 @@ class Structure:
         known = self.queues.get(name)
         if known is None or known.parent != entry.parent:
             self.generation += 1
-        elif not same_promises(known, entry):
+        elif not same_queue_spec(known, entry):
             self.revision += 1
         else:
             return

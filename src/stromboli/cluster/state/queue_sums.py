@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from stromboli.cluster.objects.queues import chains_of
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.queues.queue import ROOT, Queue, QueueBooks
+from stromboli.core.model.queues.queue import ROOT, Queue, QueueUsage
 from stromboli.core.model.resources.resources import Amounts, add_amounts, dense, exceeding, subtract_amounts
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES
 
 Share = tuple[Amounts, Amounts, Amounts, Amounts]
 
 
-def _promised_room(job: Job, size: int) -> Amounts:
+def _admitted_minimum(job: Job, size: int) -> Amounts:
     """What an admitted job may still take of its minimum."""
     return dense(job.missing_minimum() if _is_promised(job) else (), size)
 
@@ -28,7 +28,7 @@ class QueueSums:
 
     def __init__(self, queues: Mapping[str, Queue], size: int) -> None:
         self._size = size
-        self.books = {name: QueueBooks.empty(name, size) for name in (*queues, ROOT)}
+        self.books = {name: QueueUsage.empty(name, size) for name in (*queues, ROOT)}
         self._queues = queues
         self._chains = chains_of(queues, self.books)
         self._shares: dict[str, tuple[str, Share]] = {}
@@ -46,7 +46,7 @@ class QueueSums:
     def _share_of(self, job: Job) -> Share:
         size = self._size
         minimum = dense(job.min_resources or (), size)
-        return job.allocated[:], job.requested[:], _promised_room(job, size), exceeding(job.allocated, minimum)
+        return job.allocated[:], job.requested[:], _admitted_minimum(job, size), exceeding(job.allocated, minimum)
 
     def _apply(self, queue: str, share: Share, *, sign: int) -> None:
         change = add_amounts if sign > 0 else subtract_amounts
@@ -56,7 +56,7 @@ class QueueSums:
             for total, part in zip((books.allocated, books.request, books.inqueue, books.elastic), share, strict=True):
                 change(total, part)
 
-    def copies(self) -> dict[str, QueueBooks]:
+    def copies(self) -> dict[str, QueueUsage]:
         """The books of all queues for one cycle."""
         copies = {name: books.copy() for name, books in self.books.items()}
         for name, chain in self._chains.items():

@@ -15,7 +15,7 @@ from stromboli.core.config.arguments import PREDICATE_ERROR_CACHE, Argument
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.session.job_order import Turns
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
 from stromboli.core.topology.task_domains import domains_of
@@ -38,7 +38,9 @@ class Backfill(Action):
     )
 
     def execute(self, session: Session) -> None:
-        turns = Turns(session, (job for job in session.waiting if job.phase != "Pending" and self._tasks(session, job)))
+        turns = JobOrder(
+            session, (job for job in session.waiting if job.phase != "Pending" and self._tasks(session, job))
+        )
         while (queue := turns.next_queue()) is not None:
             while (job := turns.next_job(queue)) is not None:
                 self._serve(session, job)
@@ -52,7 +54,7 @@ class Backfill(Action):
         ]
 
     def _serve(self, session: Session, job: Job) -> None:
-        with session.blaming(job):
+        with session.isolate_errors(job):
             for task in sorted(self._tasks(session, job), key=session.task_order_key):
                 self._place(session, job, task)
 

@@ -8,7 +8,7 @@ for it before they create any.
 from stromboli.core.config.action import Action
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.session.job_order import Turns
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
@@ -16,7 +16,7 @@ class Enqueue(Action):
     name = "enqueue"
 
     def execute(self, session: Session) -> None:
-        turns = Turns(session, (job for job in session.admissible if job.phase == "Pending"))
+        turns = JobOrder(session, (job for job in session.admissible if job.phase == "Pending"))
         while (queue := turns.next_queue()) is not None:
             job = turns.next_job(queue)
             if job is not None:
@@ -30,7 +30,7 @@ class Enqueue(Action):
                 session.ledger.enqueue(job, job.missing_minimum())
                 session.job_enqueued(job)
         except Exception as error:
-            session.blame(job, error)
+            session.report_error(job, error)
             return
         if refusal is not None:
             session.refuse(job, refusal)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stromboli.core.config.action import Action
-from stromboli.core.preemption import GANG_ARGUMENTS, GangClaims
-from stromboli.core.session.job_order import Turns
+from stromboli.core.preemption import GANG_ARGUMENTS, GangPreemption
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
@@ -16,10 +16,10 @@ class GangPreempt(Action):
         starving = session.starving()
         if not starving:
             return
-        claims = GangClaims(session, self.name, "preempt", self.given)
-        turns = Turns(session, starving)
+        claims = GangPreemption(session, self.name, "preempt", self.given)
+        turns = JobOrder(session, starving)
         while (queue := turns.next_queue()) is not None:
             while (job := turns.next_job(queue)) is not None:
-                with session.blaming(job):
+                with session.isolate_errors(job):
                     if session.job_starving(job):
                         claims.claim(job)

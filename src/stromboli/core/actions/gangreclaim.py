@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stromboli.core.config.action import Action
-from stromboli.core.preemption import GANG_ARGUMENTS, GangClaims
-from stromboli.core.session.job_order import Turns
+from stromboli.core.preemption import GANG_ARGUMENTS, GangPreemption
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
@@ -16,8 +16,8 @@ class GangReclaim(Action):
         starving = session.starving()
         if not starving:
             return
-        claims = GangClaims(session, self.name, "reclaim", self.given)
-        for job in Turns(session, starving).one_by_one():
-            with session.blaming(job):
+        claims = GangPreemption(session, self.name, "reclaim", self.given)
+        for job in JobOrder(session, starving).jobs_in_turn():
+            with session.isolate_errors(job):
                 if session.job_starving(job):
                     claims.claim(job)

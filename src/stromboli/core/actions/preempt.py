@@ -19,17 +19,17 @@ from stromboli.core.preemption import (
     Comparison,
     KubeComparison,
     Terms,
-    Truce,
+    ThrashGuard,
 )
-from stromboli.core.session.job_order import Turns
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 _STANDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
 _ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the outcome does not depend on their number"
 _TOPOLOGY_AWARE = "enableTopologyAwarePreemption"
 _PERCENTAGE = "minCandidateNodesPercentage"
-_LEAST_NODES = "minCandidateNodesAbsolute"
-_MOST_NODES = "maxCandidateNodesAbsolute"
+_MIN_NODES = "minCandidateNodesAbsolute"
+_MAX_NODES = "maxCandidateNodesAbsolute"
 
 
 class Preempt(Action):
@@ -40,37 +40,39 @@ class Preempt(Action):
         Argument(_TOPOLOGY_AWARE, bool, False, "Compare nodes as kube-scheduler does."),
         Argument("topologyAwarePreemptWorkerNum", int, 16, "Workers of the comparison.", ignored=_ONE_AFTER_THE_OTHER),
         Argument(_PERCENTAGE, int, 10, "Nodes to compare in that mode, in per cent.", minimum=0),
-        Argument(_LEAST_NODES, int, 1, "Nodes to compare in that mode at least.", minimum=0),
-        Argument(_MOST_NODES, int, 100, "Nodes to compare in that mode at most.", minimum=1),
+        Argument(_MIN_NODES, int, 1, "Nodes to compare in that mode at least.", minimum=0),
+        Argument(_MAX_NODES, int, 100, "Nodes to compare in that mode at most.", minimum=1),
     )
 
     def execute(self, session: Session) -> None:
         starving = session.starving()
         if not starving:
             return
-        truce = Truce(session, self.given[THRASHING_WINDOW.key])
-        between = Claims(session, self._terms(session, truce, lambda claimant, victim: victim.key != claimant.key))
-        turns = Turns(session, starving)
+        thrash_guard = ThrashGuard(session, self.given[THRASHING_WINDOW.key])
+        between = Claims(
+            session, self._terms(session, thrash_guard, lambda preemptor, victim: victim.key != preemptor.key)
+        )
+        turns = JobOrder(session, starving)
         while (queue := turns.next_queue()) is not None:
             served: list[Job] = []
             while (job := turns.next_job(queue)) is not None:
                 served.append(job)
-                with session.blaming(job):
+                with session.isolate_errors(job):
                     _serve(session, job, between)
             for job in served:
-                with session.blaming(job):
-                    self._serve_from_within(session, job, truce)
+                with session.isolate_errors(job):
+                    self._serve_from_within(session, job, thrash_guard)
 
-    def _terms(self, session: Session, truce: Truce, reaches: Callable[[Job, Job], bool]) -> Terms:
+    def _terms(self, session: Session, thrash_guard: ThrashGuard, reaches: Callable[[Job, Job], bool]) -> Terms:
         return Terms(
             action=self.name,
             question="preemptable",
             own_queue=True,
             statuses=_STANDING,
-            lawful=session.preemptable,
+            allowed=session.preemptable,
             reaches=reaches,
-            truce=truce,
-            may_claim=lambda _: None,
+            thrash_guard=thrash_guard,
+            may_preempt=lambda _: None,
             comparison=self._comparison(),
         )
 
@@ -78,19 +80,19 @@ class Preempt(Action):
         given = self.given
         if not given[_TOPOLOGY_AWARE]:
             return BY_COST
-        return KubeComparison(given[_PERCENTAGE], given[_LEAST_NODES], given[_MOST_NODES])
+        return KubeComparison(given[_PERCENTAGE], given[_MIN_NODES], given[_MAX_NODES])
 
-    def _serve_from_within(self, session: Session, job: Job, truce: Truce) -> None:
+    def _serve_from_within(self, session: Session, job: Job, thrash_guard: ThrashGuard) -> None:
         """Each task that still waits, for as long as they find a member of the job to replace."""
         if not any(session.ledger.status_of(task) in _STANDING for task in job.tasks.values()):
             return
         pending = session.pending(job)
         if not pending:
             return
-        terms = self._terms(session, truce, lambda claimant, victim: victim.key == claimant.key)
+        terms = self._terms(session, thrash_guard, lambda preemptor, victim: victim.key == preemptor.key)
         claims = Claims(session, terms, jobs=[job])
         for task in pending:
-            if not claims.claim_one(job, task):
+            if not claims.preempt_for_task(job, task):
                 return
 
 

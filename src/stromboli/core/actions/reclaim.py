@@ -6,8 +6,8 @@ from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import PREDICATE_ERROR_CACHE
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.preemption import THRASHING_WINDOW, Claims, Terms, Truce
-from stromboli.core.session.job_order import Turns
+from stromboli.core.preemption import THRASHING_WINDOW, Claims, Terms, ThrashGuard
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
@@ -19,15 +19,15 @@ class Reclaim(Action):
         starving = session.starving()
         if not starving:
             return
-        claims = Claims(session, _terms(session, Truce(session, self.given[THRASHING_WINDOW.key])))
-        for job in Turns(session, starving).one_by_one():
-            with session.blaming(job):
+        claims = Claims(session, _terms(session, ThrashGuard(session, self.given[THRASHING_WINDOW.key])))
+        for job in JobOrder(session, starving).jobs_in_turn():
+            with session.isolate_errors(job):
                 if session.job_starving(job):
                     claims.claim(job, session.pending(job))
 
 
-def _terms(session: Session, truce: Truce) -> Terms:
-    def may_claim(task: Task) -> Reason | None:
+def _terms(session: Session, thrash_guard: ThrashGuard) -> Terms:
+    def may_preempt(task: Task) -> Reason | None:
         return session.preemptive(session.queue_of(session.jobs[task.job]), [task])
 
     return Terms(
@@ -35,8 +35,8 @@ def _terms(session: Session, truce: Truce) -> Terms:
         question="reclaimable",
         own_queue=False,
         statuses=(TaskStatus.RUNNING,),
-        lawful=session.reclaimable,
-        reaches=lambda claimant, victim: victim.queue != claimant.queue,
-        truce=truce,
-        may_claim=may_claim,
+        allowed=session.reclaimable,
+        reaches=lambda preemptor, victim: victim.queue != preemptor.queue,
+        thrash_guard=thrash_guard,
+        may_preempt=may_preempt,
     )

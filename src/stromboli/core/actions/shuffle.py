@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from stromboli.core.config.action import Action
 from stromboli.core.config.plugin import EvictionContext
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.search.shard_filter import is_barred
+from stromboli.core.search.shard_filter import is_in_excluded_shard
 from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
 
@@ -51,7 +51,7 @@ def _running(session: Session) -> Iterator[Task]:
         tasks = [task for task in session.jobs[key].tasks.values() if ledger.codes[task.row] == _RUNNING]
         if len(tasks) > 1:
             tasks.sort(key=session.task_order_key, reverse=True)
-        yield from (task for task in tasks if ledger.row_of(task) >= 0 and not is_barred(session, task))
+        yield from (task for task in tasks if ledger.row_of(task) >= 0 and not is_in_excluded_shard(session, task))
 
 
 def _let_go(session: Session, named: Sequence[Task]) -> Iterator[Task]:

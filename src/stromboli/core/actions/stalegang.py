@@ -17,7 +17,7 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.core.model.values.durations import duration_or_nothing, parse_duration
 from stromboli.core.model.values.timestamps import written
-from stromboli.core.search.shard_filter import is_barred
+from stromboli.core.search.shard_filter import is_in_excluded_shard
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 from stromboli.core.session.waiting_reasons import counted
@@ -48,7 +48,7 @@ class StaleGang(Action):
         stale = [job for job in session.jobs.values() if job.key not in foreign and _is_stale(session, job)]
         waiting = {job.key for job in session.waiting} if stale else ()
         for job in sorted(stale, key=lambda job: (job.spec.stale_since or session.now, job.key)):
-            with session.blaming(job):
+            with session.isolate_errors(job):
                 if not (job.key in waiting and _regrown(session, job)):
                     self._look_after(session, job, _own_grace(session, job, grace))
         for job in session.jobs.values():
@@ -111,7 +111,7 @@ def _regrown(session: Session, job: Job) -> bool:
         return False
     if session.is_overused(session.queue_of(job)):
         return False
-    with session.turn_of(job), session.statement() as statement:
+    with session.serving(job), session.statement() as statement:
         for task in session.pending(job):
             if _place(session, statement, task) and session.job_ready(job):
                 statement.commit()
@@ -131,7 +131,7 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
         statement.allocate([task], rows)
         session.search.settle(task.task_class, rows)
         return True
-    row = session.search.place_later(task)
+    row = session.search.find_future_node(task)
     if row >= 0:
         statement.pipeline(task, row)
     return row >= 0
@@ -161,12 +161,12 @@ def _release(session: Session, job: Job) -> None:
 
 def _obstacle(session: Session, job: Job, members: list[Task]) -> Reason | None:
     context = EvictionContext(StaleGang.name, job)
-    within_reach = [task for task in members if not is_barred(session, task)]
+    within_reach = [task for task in members if not is_in_excluded_shard(session, task)]
     let_go = session.unguarded(context, within_reach)
     kept = len(members) - len(let_go)
     if kept:
         detail = f"{StaleGang.name}: {counted(kept, 'pod')} of {len(members)} may not be evicted"
-        return Reason(Code.NO_LAWFUL_VICTIMS, detail)
+        return Reason(Code.NO_PREEMPTABLE_PODS, detail)
     if not session.ledger.budgets.may_spend([task.uid for task in members]):
         detail = f"{StaleGang.name}: disruption budgets keep {counted(len(members), 'pod')} that could be evicted"
         return Reason(Code.DISRUPTION_BUDGET, detail)

@@ -28,7 +28,7 @@ def declaration_of(key: str, declared: Sequence[Argument]) -> Argument | None:
     return next(exact, None) or next((a for a in declared if a.accepts_key(key)), None)
 
 
-def refuse_infinite(node: Node, owner: str, findings: Findings) -> bool:
+def reject_infinite(node: Node, owner: str, findings: Findings) -> bool:
     """Note every number inside that is not finite: it would win or lose every comparison. True if any is."""
     found = [n for n in node.walk() if isinstance(n.value, float) and not math.isfinite(n.value)]
     for child in found:
@@ -40,7 +40,7 @@ def _is_sound(key: str, node: Node, declared: Sequence[Argument], owner: str, fi
     """Whether one argument can be used. Notes what is wrong with it, or that it does nothing."""
     argument = declaration_of(key, declared)
     if argument is None:
-        _refuse_unknown(key, node, declared, owner, findings)
+        _reject_unknown(key, node, declared, owner, findings)
         return False
     title = f"argument {key!r} of {owner}"
     if argument.ignored:
@@ -49,10 +49,10 @@ def _is_sound(key: str, node: Node, declared: Sequence[Argument], owner: str, fi
     if fault:
         findings.add(node.line, f"{title}: {fault}")
         return False
-    return not refuse_infinite(node, title, findings)
+    return not reject_infinite(node, title, findings)
 
 
-def _refuse_unknown(key: str, node: Node, declared: Sequence[Argument], owner: str, findings: Findings) -> None:
+def _reject_unknown(key: str, node: Node, declared: Sequence[Argument], owner: str, findings: Findings) -> None:
     if key in SWITCHES:
         findings.add(node.line, f"{key!r} is a switch of {owner}, not an argument; put it beside 'name'")
     elif not declared:

@@ -30,7 +30,7 @@ class Rule(Enum):
     FIRST_TIER_DECIDES = "the first tier with an answer decides; all in it must say yes"
     SUM = "answers are added up"
     FIRST_ANSWER = "the first answer that is not None counts"
-    ALL_ARE_TOLD = "everybody is told; nothing is answered"
+    NOTIFY_ALL = "everybody is told; nothing is answered"
 
 
 class Vote(IntEnum):
@@ -67,7 +67,7 @@ def vote_by_tier(tiers: Tiers, *subject: Any) -> Reason | None:
 
 def intersection_by_tier(
     tiers: Tiers,
-    claimant: Any,
+    preemptor: Any,
     candidates: Sequence[T],
     identity: Callable[[T], Hashable],
     everywhere: Sequence[Answer] = (),
@@ -80,7 +80,7 @@ def intersection_by_tier(
     for tier in tiers:
         agreed: set[Hashable] | None = None
         for answer in tier:
-            victims = answer(claimant, candidates)
+            victims = answer(preemptor, candidates)
             if victims is None:
                 continue
             chosen = {identity(victim) for victim in victims}
@@ -89,18 +89,20 @@ def intersection_by_tier(
                 break
         if agreed:
             victims = [candidate for candidate in candidates if identity(candidate) in agreed]
-            victims = _let_go_by([answer for answer in everywhere if answer not in tier], claimant, victims, identity)
+            victims = _released_by_all(
+                [answer for answer in everywhere if answer not in tier], preemptor, victims, identity
+            )
             if victims:
                 return victims
     return []
 
 
-def _let_go_by(
-    answers: Sequence[Answer], claimant: Any, candidates: Sequence[T], identity: Callable[[T], Hashable]
+def _released_by_all(
+    answers: Sequence[Answer], preemptor: Any, candidates: Sequence[T], identity: Callable[[T], Hashable]
 ) -> list[T]:
     """Those that all of them let go, each asked about what the others left."""
     for answer in answers:
-        let_go = answer(claimant, candidates)
+        let_go = answer(preemptor, candidates)
         if let_go is not None:
             chosen = {identity(victim) for victim in let_go}
             candidates = [candidate for candidate in candidates if identity(candidate) in chosen]
@@ -111,16 +113,16 @@ def guarded_intersection(
     guards: Sequence[Answer],
     tiers: Tiers,
     everywhere: Sequence[Answer],
-    claimant: Any,
+    preemptor: Any,
     candidates: Sequence[T],
     identity: Callable[[T], Hashable],
 ) -> list[T]:
     """The victims that all guards let go and the tiers agree on; where only guards answer, they decide."""
     if guards:
-        candidates = _let_go_by(guards, claimant, candidates, identity)
+        candidates = _released_by_all(guards, preemptor, candidates, identity)
         if not any(tiers):
             return list(candidates)
-    return intersection_by_tier(tiers, claimant, candidates, identity, everywhere)
+    return intersection_by_tier(tiers, preemptor, candidates, identity, everywhere)
 
 
 def union_by_tier(tiers: Tiers, candidates: Sequence[T], identity: Callable[[T], Hashable]) -> list[T]:
@@ -163,6 +165,6 @@ def first_answer(answers: Iterable[Answer], *subject: Any) -> Any:
     return None
 
 
-def tell_all(answers: Iterable[Answer], *subject: Any) -> None:
+def notify_all(answers: Iterable[Answer], *subject: Any) -> None:
     for answer in answers:
         answer(*subject)

@@ -11,8 +11,8 @@ from typing import NoReturn
 from stromboli.core.config.spelling import unknown_name
 
 #: Beyond this many, a text is not a configuration with mistakes but something else.
-MOST_PROBLEMS = 100
-_LONGEST_SENTENCE = 400
+MAX_PROBLEMS = 100
+_MAX_SENTENCE_LENGTH = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Findings:
 
     def add_unknown(self, line: int, kind: str, name: str, known: Iterable[str], owner: str = "") -> None:
         """Note a name that is not known. Finding the nearest one takes time; past the limit nobody looks."""
-        full = len(self._problems) >= MOST_PROBLEMS
+        full = len(self._problems) >= MAX_PROBLEMS
         self.add(line, "" if full else unknown_name(kind, name, known, owner))
 
     def warn(self, line: int, sentence: str) -> None:
@@ -74,11 +74,11 @@ class Findings:
             raise self._error()
 
     def _note(self, notes: list[Problem], line: int, sentence: str) -> None:
-        if len(notes) == MOST_PROBLEMS:
-            sentence = f"there is more from here on; only {MOST_PROBLEMS} are shown"
-        elif len(sentence) > _LONGEST_SENTENCE:
-            sentence = f"{sentence[: _LONGEST_SENTENCE - 3]}..."
-        if len(notes) <= MOST_PROBLEMS:
+        if len(notes) == MAX_PROBLEMS:
+            sentence = f"there is more from here on; only {MAX_PROBLEMS} are shown"
+        elif len(sentence) > _MAX_SENTENCE_LENGTH:
+            sentence = f"{sentence[: _MAX_SENTENCE_LENGTH - 3]}..."
+        if len(notes) <= MAX_PROBLEMS:
             notes.append(Problem(self.source, line, sentence))
 
     def _error(self) -> ConfigurationError:

@@ -38,7 +38,7 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     # admission and readiness
     ExtensionPoint("job_valid", Rule.ALL_MUST_AGREE),
     ExtensionPoint("job_enqueueable", Rule.VOTE_BY_TIER, "enableJobEnqueued"),
-    ExtensionPoint("job_enqueued", Rule.ALL_ARE_TOLD, "enableJobEnqueued"),
+    ExtensionPoint("job_enqueued", Rule.NOTIFY_ALL, "enableJobEnqueued"),
     ExtensionPoint("job_ready", Rule.ALL_MUST_AGREE, "enableJobReady"),
     ExtensionPoint("tasks_until_ready", Rule.LARGEST, "enableJobReady"),
     ExtensionPoint("sub_job_ready", Rule.ALL_MUST_AGREE, "enabledSubJobReady"),
@@ -46,7 +46,7 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     ExtensionPoint("sub_job_pipelined", Rule.VOTE_BY_TIER, "enabledSubJobPipelined"),
     ExtensionPoint("job_starving", Rule.FIRST_TIER_DECIDES, "enableJobStarving"),
     ExtensionPoint("target_job", Rule.FIRST_ANSWER, "enableTargetJob"),
-    ExtensionPoint("reserved_nodes", Rule.ALL_ARE_TOLD, "enableReservedNodes"),
+    ExtensionPoint("reserved_nodes", Rule.NOTIFY_ALL, "enableReservedNodes"),
     # queues
     ExtensionPoint("overused", Rule.ANY, "enabledOverused"),
     ExtensionPoint("allocatable", Rule.SMALLEST, "enabledAllocatable"),
@@ -74,9 +74,9 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     ExtensionPoint("simulate_predicate", Rule.ALL_MUST_AGREE, "enablePredicate"),
     ExtensionPoint("simulate_allocatable", Rule.ALL_MUST_AGREE, "enabledAllocatable"),
     # what happened
-    ExtensionPoint("on_allocate", Rule.ALL_ARE_TOLD),
-    ExtensionPoint("on_deallocate", Rule.ALL_ARE_TOLD),
-    ExtensionPoint("bind_context", Rule.ALL_ARE_TOLD),
+    ExtensionPoint("on_allocate", Rule.NOTIFY_ALL),
+    ExtensionPoint("on_deallocate", Rule.NOTIFY_ALL),
+    ExtensionPoint("bind_context", Rule.NOTIFY_ALL),
 )
 
 BY_NAME: dict[str, ExtensionPoint] = {point.name: point for point in EXTENSION_POINTS}

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 Document = Mapping[str, Any]
 
 
-class NoAnswer(Exception):
+class ServiceError(Exception):
     """Somebody outside did not answer, or not in a way that could be understood; the message says which."""
 
 
@@ -29,7 +29,7 @@ class Endpoint:
     key: str = ""
 
 
-class Conversation(Protocol):
+class ServiceClient(Protocol):
     """What is said to one service during one cycle."""
 
     def ask(self, verb: str, question: Document) -> Document:
@@ -37,10 +37,10 @@ class Conversation(Protocol):
         ...
 
 
-class Outside(Protocol):
+class ExternalServices(Protocol):
     """Somebody who can reach services."""
 
-    def talk_to(self, endpoint: Endpoint) -> Conversation:
+    def client_for(self, endpoint: Endpoint) -> ServiceClient:
         """Begin a conversation; nothing is sent yet."""
         ...
 
@@ -49,7 +49,7 @@ class Outside(Protocol):
         ...
 
 
-def web_address(text: str) -> str:
+def checked_url(text: str) -> str:
     """An address that can be asked, without what stands behind a path. Raises ValueError that says what to write."""
     try:
         parts = urlsplit(text)

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from stromboli.core.config.argument_values import read_arguments
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.configuration_errors import Findings
-from stromboli.core.config.external_services import web_address
+from stromboli.core.config.external_services import checked_url
 from stromboli.core.config.yaml_lines import Node
 from stromboli.core.model.values.durations import parse_duration
 
@@ -28,7 +28,7 @@ _WITH_ADDRESS = (PROMETHEUS, ELASTICSEARCH)
 
 def _address(text: str) -> str:
     """An address in which a user and a password may stand, as many programs take it."""
-    return web_address(_without_user(text)[0])
+    return checked_url(_without_user(text)[0])
 
 
 def _without_user(text: str) -> tuple[str, str, str]:

@@ -67,7 +67,7 @@ class Domain:
     place: int | None = None
     tree: HyperNodeTree | None = None
     #: Whether those who stand inside could be made to leave: then what is free there now does not matter.
-    may_be_emptied: bool = False
+    evictions_allowed_inside: bool = False
     #: Whether the job that looks at it was there before, or was promised room there.
     kept: bool = False
 
@@ -115,7 +115,7 @@ class Plugin:
     guards_victims: ClassVar[bool] = False
     #: Whether victims that this plugin objects to are safe from what plugins in other tiers agree on. Its consent
     #: counts in its own tier.
-    objects_in_every_tier: ClassVar[bool] = False
+    vetoes_in_every_tier: ClassVar[bool] = False
     #: Whether `queue_order` of one queue may change when another queue gets something.
     queue_order_reaches_others: bool = False
     #: Whether keys of `queue_order` never get smaller as long as nobody loses anything.
@@ -126,7 +126,7 @@ class Plugin:
         #: The switch `enableHierarchy`.
         self.hierarchy = hierarchy
 
-    def unanswered(self) -> frozenset[str]:
+    def unused_extension_points(self) -> frozenset[str]:
         """Questions that this class overrides but this instance, with these arguments, has nothing to say about."""
         return frozenset()
 
@@ -150,7 +150,7 @@ class Plugin:
     def queue_order(self, queue: Queue) -> Key:
         """Which queue is served first."""
 
-    def victim_queue_order(self, queue: Queue, claimant: Queue) -> Key:
+    def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
         """Which queue loses first when `claimant` needs room."""
 
     def cluster_order(self, cluster: Any) -> Key:
@@ -216,22 +216,22 @@ class Plugin:
 
     # -- victims ------------------------------------------------------------------------------------------------
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         """Which candidates of the claimant's own queue may be evicted for it. None abstains, [] objects to all."""
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         """Which candidates of other queues may be evicted for the claimant."""
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         """Which candidates may be evicted for a whole job."""
 
-    def right_to(self, claimant: Task, victim: Task) -> str:
+    def justification(self, preemptor: Task, victim: Task) -> str:
         """By what right the claimant may have the room of a victim that this plugin lets go, in words for reports;
         empty where the plugin only protects.
         """
         return ""
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
+    def veto(self, preemptor: Task, victim: Task) -> str:
         """Why this plugin does not let a victim go for the claimant, in words for reports."""
         return ""
 
@@ -315,10 +315,10 @@ class Plugin:
     def on_deallocate(self, event: Event) -> None:
         """Tasks were evicted, or a placement was undone."""
 
-    def on_hold(self, task: Task, node: str) -> None:
+    def on_reserve(self, task: Task, node: str) -> None:
         """Room on a node is kept for a task that was promised it and waits. Its job and queue do not have it yet."""
 
-    def on_let_go(self, task: Task, node: str) -> None:
+    def on_release(self, task: Task, node: str) -> None:
         """That room is given up, or is the task's to take now."""
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:

@@ -143,10 +143,10 @@ class TierReader:
         if not isinstance(name.value, str) or not name.value:
             self._findings.add(name.line, f"the name of a plugin must be a text, not {name.described}")
             return None
-        self._refuse_second(name.value, name.line)
+        self._reject_second(name.value, name.line)
         return name.value
 
-    def _refuse_second(self, name: str, line: int) -> None:
+    def _reject_second(self, name: str, line: int) -> None:
         if name in self._first_lines:
             self._findings.add(
                 line,
@@ -163,7 +163,7 @@ class TierReader:
             elif key in _RETIRED_SWITCHES:
                 self._findings.warn(node.line, f"{key!r} of {owner} has no effect: the question is not asked")
             elif key not in _OTHER_KEYS:
-                self._refuse_key(owner, key, node, declared)
+                self._reject_key(owner, key, node, declared)
         return switches
 
     def _switch(self, owner: str, key: str, node: Node, switches: dict[str, bool]) -> None:
@@ -174,7 +174,7 @@ class TierReader:
                 node.line, f"{key!r} of {owner} is given in two spellings with different values; remove one"
             )
 
-    def _refuse_key(self, owner: str, key: str, node: Node, declared: Sequence[Argument]) -> None:
+    def _reject_key(self, owner: str, key: str, node: Node, declared: Sequence[Argument]) -> None:
         if declaration_of(key, declared) is not None:
             self._findings.add(node.line, f"{key!r} is an argument of {owner}; put it under 'arguments'")
         else:

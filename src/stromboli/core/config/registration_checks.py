@@ -17,7 +17,7 @@ from stromboli.core.search.node_rules import Locality
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _MISSPELT_FROM = 0.85
 #: Shorter names (`open`, `close`) are close to too many honest ones.
-_SHORTEST_MISSPELT = 7
+_MIN_MISSPELT_LENGTH = 7
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -111,7 +111,7 @@ def _misspelling_faults(candidate: Base, base: Base) -> Iterator[str]:
         if method in known:
             continue
         meant = max(known, key=lambda name: _likeness(method, name))
-        if len(meant) >= _SHORTEST_MISSPELT and _likeness(method, meant) >= _MISSPELT_FROM:
+        if len(meant) >= _MIN_MISSPELT_LENGTH and _likeness(method, meant) >= _MISSPELT_FROM:
             yield f"{method!r} is not {what}; did you mean {meant!r}?"
 
 

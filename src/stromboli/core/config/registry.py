@@ -38,10 +38,10 @@ class Registry:
     def add(self, candidate: object) -> None:
         """Admit a plugin or action class. Raises RegistrationError with everything that is wrong."""
         if isinstance(candidate, type) and issubclass(candidate, Plugin):
-            _refuse_faults(candidate, Plugin)
+            _reject_faults(candidate, Plugin)
             _add_unique(self.plugins, candidate)
         elif isinstance(candidate, type) and issubclass(candidate, Action):
-            _refuse_faults(candidate, Action)
+            _reject_faults(candidate, Action)
             _add_unique(self.actions, candidate)
         else:
             raise RegistrationError(f"{candidate!r} is neither a Plugin nor an Action; derive a class from one of them")
@@ -108,7 +108,7 @@ def _entry_point_title(entry_point: EntryPoint) -> str:
     return f"entry point {entry_point.name!r} ({entry_point.value}) in group {entry_point.group!r} of {package}"
 
 
-def _refuse_faults(candidate: type[Plugin] | type[Action], base: type[Plugin] | type[Action]) -> None:
+def _reject_faults(candidate: type[Plugin] | type[Action], base: type[Plugin] | type[Action]) -> None:
     faults = [f"{_title(candidate)}: {fault}" for fault in faults_of(candidate, base)]
     if faults:
         raise RegistrationError("\n".join(faults))

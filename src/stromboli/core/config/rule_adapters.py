@@ -23,20 +23,20 @@ class InvalidAnswer(TypeError):
     """A plugin answered with something that is no answer to the question."""
 
 
-class _LiftedFilter(NodeFilter):
+class _PredicateFilter(NodeFilter):
     def __init__(self, plugin: Plugin) -> None:
         self._plugin = plugin
         self.locality = plugin.locality
         self.name = plugin.name
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return checked_mask(self._plugin.predicate(task_class, rows), len(rows), self.name)
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return Reason(Code.PLUGIN_REFUSED, self._plugin.predicate_reason(task_class))
 
 
-class _LiftedScorer(NodeScorer):
+class _NodeOrderScorer(NodeScorer):
     def __init__(self, plugin: Plugin) -> None:
         self._plugin = plugin
         self.locality = plugin.locality
@@ -46,7 +46,7 @@ class _LiftedScorer(NodeScorer):
         return checked_vector(self._plugin.node_order(task_class, rows), len(rows), self.name)
 
 
-class _LiftedClusterScorer(NodeScorer):
+class _BatchNodeOrderScorer(NodeScorer):
     """A score that depends on which nodes are left to choose from."""
 
     locality = Locality.CLUSTER
@@ -63,7 +63,7 @@ class _LiftedClusterScorer(NodeScorer):
         return self._plugin.batch_node_order(task_class, rows, candidates)
 
 
-class _LiftedMapReduce(_LiftedClusterScorer):
+class _MapReduceScorer(_BatchNodeOrderScorer):
     def _ask(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
         mapped = checked_vector(self._plugin.node_map(task_class, rows), len(rows), self.name)
         return self._plugin.node_reduce(task_class, np.floor(mapped), candidates)
@@ -95,7 +95,7 @@ def filters_of(plugin: Plugin) -> list[NodeFilter]:
     for rule in rules:
         rule.name = plugin.name
     if overrides(plugin, "predicate"):
-        rules.append(_LiftedFilter(plugin))
+        rules.append(_PredicateFilter(plugin))
     return rules
 
 
@@ -104,11 +104,11 @@ def scorers_of(plugin: Plugin) -> list[NodeScorer]:
     for rule in rules:
         rule.name = plugin.name
     if overrides(plugin, "node_order"):
-        rules.append(_LiftedScorer(plugin))
+        rules.append(_NodeOrderScorer(plugin))
     if overrides(plugin, "batch_node_order"):
-        rules.append(_LiftedClusterScorer(plugin))
+        rules.append(_BatchNodeOrderScorer(plugin))
     if overrides(plugin, "node_map"):
-        rules.append(_LiftedMapReduce(plugin))
+        rules.append(_MapReduceScorer(plugin))
     return rules
 
 
@@ -140,11 +140,11 @@ def node_views(rows: Rows) -> list[NodeView]:
 class PerNodePredicate:
     """Mixin: answer `admits_node` for one node at a time."""
 
-    def admits_node(self, task_class: TaskClass, node: NodeView) -> bool:
+    def filter_node(self, task_class: TaskClass, node: NodeView) -> bool:
         return True
 
     def predicate(self, task_class: TaskClass, rows: Rows) -> Mask:
-        return np.array([self.admits_node(task_class, node) for node in node_views(rows)], dtype=np.bool_)
+        return np.array([self.filter_node(task_class, node) for node in node_views(rows)], dtype=np.bool_)
 
 
 class PerNodeOrder:

@@ -7,13 +7,13 @@ shows the right one.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_LONGEST_QUOTE = 60
+_MAX_QUOTE_LENGTH = 60
 
 
 def quoted(value: object) -> str:
     """A value as messages show it: quoted, with odd characters escaped, and never a page long."""
-    if isinstance(value, str) and len(value) > _LONGEST_QUOTE:
-        value = value[: _LONGEST_QUOTE - 3] + "..."
+    if isinstance(value, str) and len(value) > _MAX_QUOTE_LENGTH:
+        value = value[: _MAX_QUOTE_LENGTH - 3] + "..."
     return repr(value)
 
 

@@ -22,8 +22,8 @@ MAXIMUM_BYTES = 64 * 1024
 MAXIMUM_DEPTH = 32
 
 #: Longer runs of digits are text: no setting needs them.
-_LONGEST_NUMBER = 64
-_LARGEST_WHOLE = 2**63 - 1
+_MAX_NUMBER_LENGTH = 64
+_MAX_INTEGER = 2**63 - 1
 _TRUE = ("true", "yes", "on")
 _TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
 _NULL, _BOOL, _INT, _FLOAT = (f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
@@ -87,7 +87,7 @@ def read_tree(text: str, findings: Findings) -> Node:
 
 def _compose(text: str, findings: Findings) -> yaml.Node | None:
     try:
-        _refuse_the_needless(text, findings)
+        _reject_unsupported_syntax(text, findings)
         root: yaml.Node | None = yaml.compose(text, Loader=_Loader)
         return root
     except yaml.composer.ComposerError as error:
@@ -104,7 +104,7 @@ def _compose(text: str, findings: Findings) -> yaml.Node | None:
         findings.stop(text.count("\n", 0, error.start) + 1, "not readable as text; save it as UTF-8")
 
 
-def _refuse_the_needless(text: str, findings: Findings) -> None:
+def _reject_unsupported_syntax(text: str, findings: Findings) -> None:
     """Looks at events before nodes are built: a text that nests a thousandfold could exhaust the stack."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
@@ -116,11 +116,11 @@ def _refuse_the_needless(text: str, findings: Findings) -> None:
             line = event.start_mark.line + 1 if event.start_mark else 1
             if depth > MAXIMUM_DEPTH:
                 findings.stop(line, f"nested deeper than {MAXIMUM_DEPTH} levels")
-            _refuse_anchor_and_tag(event, line, findings)
+            _reject_anchor_and_tag(event, line, findings)
     findings.raise_if_any()
 
 
-def _refuse_anchor_and_tag(event: yaml.NodeEvent, line: int, findings: Findings) -> None:
+def _reject_anchor_and_tag(event: yaml.NodeEvent, line: int, findings: Findings) -> None:
     if event.anchor is not None:
         sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
         shown = quoted(f"{sign}{event.anchor}")
@@ -157,7 +157,7 @@ def _scalar(tag: str, text: str) -> bool | int | float | str | None:
         return None
     if tag == _BOOL:
         return text.lower() in _TRUE
-    if tag in (_INT, _FLOAT) and len(text) <= _LONGEST_NUMBER:
+    if tag in (_INT, _FLOAT) and len(text) <= _MAX_NUMBER_LENGTH:
         return _whole_number(text) if tag == _INT else float(re.sub(r"\.(?=[a-zA-Z])", "", text))
     return text
 
@@ -170,4 +170,4 @@ def _whole_number(text: str) -> int | float | str:
         number = int(digits, 8 if octal else 0)
     except ValueError:
         return text
-    return number if -_LARGEST_WHOLE <= number <= _LARGEST_WHOLE else float(number)
+    return number if -_MAX_INTEGER <= number <= _MAX_INTEGER else float(number)

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from stromboli.core.model.devices.claim_allocator import ClaimState
 from stromboli.core.model.devices.shared_devices import DeviceClaims
-from stromboli.core.model.jobs.eviction_history import Taking
+from stromboli.core.model.jobs.eviction_history import PastEviction
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.jobs.reservation import Reservation
-from stromboli.core.model.nodes.amounts import Block, Layout
+from stromboli.core.model.nodes.amounts import AmountLayout, Block
 from stromboli.core.model.nodes.numa import Holdings
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.nodes.usage import UsageTable
-from stromboli.core.model.queues.queue import Queue, QueueBooks
+from stromboli.core.model.queues.queue import Queue, QueueUsage
 from stromboli.core.model.queues.quota import Quota
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.tasks.disruption_budgets import Budgets
@@ -33,7 +33,7 @@ from stromboli.core.model.volumes.allocator import VolumeState
 class Snapshot:
     axis: ResourceAxis
     nodes: NodeTable
-    layout: Layout
+    layout: AmountLayout
     books: Block
     terms: TermRegistry
     #: Term number -> pods counted per node. Copied by the ledger when a cycle first changes one.
@@ -45,7 +45,7 @@ class Snapshot:
     #: Keys of the jobs that a cycle may have to do something about.
     waiting: tuple[str, ...]
     queues: Mapping[str, Queue]
-    queue_books: dict[str, QueueBooks]
+    queue_usage: dict[str, QueueUsage]
     #: By namespace, what its pods may ask for together.
     quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
     #: Seconds since the epoch, as the caller's clock says.
@@ -61,7 +61,7 @@ class Snapshot:
     #: By the name of a Topology, how nodes lie by their labels.
     topologies: Mapping[str, HyperNodeTree] = field(default_factory=dict)
     #: Who had to make room for whom lately.
-    takings: tuple[Taking, ...] = ()
+    eviction_history: tuple[PastEviction, ...] = ()
     #: How many pods of which sets may be evicted.
     budgets: Budgets = field(default_factory=Budgets)
     #: By node, who has which of its processors; of nodes that say something about them.

@@ -14,7 +14,7 @@ from stromboli.core.model.nodes.amounts import Amount, Rows
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeScorer
 
 if TYPE_CHECKING:
@@ -81,13 +81,13 @@ class Packing(NodeScorer):
         self._top = _HIGHEST * weight
         self._resource_weights = resource_weights
         self._weights: dict[int, int] = {}
-        self._parts = ClassMemory(self._parts_of)
+        self._parts = ClassCache(self._parts_of)
 
     def open(self, axis: ResourceAxis) -> None:
         found = ((axis.find(name), weight) for name, weight in self._resource_weights.items())
         self._weights = {dimension: weight for dimension, weight in found if dimension is not None and weight}
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._parts.of(task_class, ledger))
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

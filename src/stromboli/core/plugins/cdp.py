@@ -28,23 +28,23 @@ class Cdp(Plugin):
         self._warnings = session.warnings
         self._times: dict[str, float] = {}
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        return self._cooled_down(candidates)
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        return self._past_cooldown(candidates)
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        return self._cooled_down(candidates)
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        return self._past_cooldown(candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
-        return self._cooled_down(candidates)
+        return self._past_cooldown(candidates)
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
+    def veto(self, preemptor: Task, victim: Task) -> str:
         has_run = self._now - (victim.placed_at or victim.created)
         return f"it got its place {has_run:.0f} s ago and keeps it for {self._time_of(victim.task_class):.0f} s"
 
-    def _cooled_down(self, candidates: Sequence[Task]) -> list[Task]:
-        return [task for task in candidates if self._is_cooled_down(task)]
+    def _past_cooldown(self, candidates: Sequence[Task]) -> list[Task]:
+        return [task for task in candidates if self._is_past_cooldown(task)]
 
-    def _is_cooled_down(self, task: Task) -> bool:
+    def _is_past_cooldown(self, task: Task) -> bool:
         """Of a pod that does not say when it got its node, its age is known."""
         return (task.placed_at or task.created) + self._time_of(task.task_class) <= self._now
 

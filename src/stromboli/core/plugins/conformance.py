@@ -17,16 +17,16 @@ class Conformance(Plugin):
     name = "conformance"
     guards_victims = True
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         return [task for task in candidates if _may_go(task)]
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         return [task for task in candidates if _may_go(task)]
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         return [task for task in candidates if _may_go(task)]
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
+    def veto(self, preemptor: Task, victim: Task) -> str:
         if victim.namespace == _SYSTEM_NAMESPACE:
             return f"namespace {_SYSTEM_NAMESPACE} keeps the cluster alive"
         return f"priority class {victim.priority_class} keeps the cluster alive"

@@ -10,7 +10,7 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
 
-_TORN, _WAITING, _READY = range(3)
+_PARTLY_READY, _WAITING, _READY = range(3)
 
 
 class Gang(Plugin):
@@ -37,7 +37,7 @@ class Gang(Plugin):
 
     def job_order(self, job: Job) -> Key:
         """A gang with some of its minimum comes first: what it holds is of no use to anybody until it has the rest."""
-        return _READY if job.is_ready else _TORN if job.ready_count else _WAITING
+        return _READY if job.is_ready else _PARTLY_READY if job.ready_count else _WAITING
 
     def sub_job_order(self, sub_job: SubJob) -> Key:
         return sub_job.is_ready
@@ -61,16 +61,16 @@ class Gang(Plugin):
     def job_starving(self, job: Job) -> bool:
         return job.is_starving
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         return self._above_minimum(candidates)
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         return self._above_minimum(candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         return candidates
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
+    def veto(self, preemptor: Task, victim: Task) -> str:
         job = self._jobs[victim.job]
         detail = f"PodGroup {job.key} has {job.ready_count} pods and needs {job.min_available}"
         return f"{detail}: others of it go first" if job.ready_count > job.min_available else detail
@@ -87,4 +87,4 @@ class Gang(Plugin):
         return victims
 
 
-_NOT_YET = Reason(Code.GANG_SHORT, "fewer tasks have a place than must start together")
+_NOT_YET = Reason(Code.GANG_DOES_NOT_FIT, "fewer tasks have a place than must start together")

@@ -15,7 +15,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import ROOT, Queue
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.values.durations import duration_or_nothing
-from stromboli.core.preemption.units import Spare
+from stromboli.core.preemption.units import SpareMembers
 from stromboli.core.session.session import Session
 
 PREEMPT_ANNOTATION = "scheduling.stromboli.dev/preempt-min-runtime"
@@ -60,39 +60,39 @@ class MinRuntime(Plugin):
 
     # -- questions ----------------------------------------------------------------------------------------------
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        return self._unprotected(self._session.jobs[claimant.job], candidates)
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        return self._unprotected(self._session.jobs[preemptor.job], candidates)
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        return self._unprotected(self._session.jobs[claimant.job], candidates)
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        return self._unprotected(self._session.jobs[preemptor.job], candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         return self._unprotected(context.job, candidates)
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
-        job, asking = self._session.jobs[victim.job], self._session.jobs[claimant.job]
+    def veto(self, preemptor: Task, victim: Task) -> str:
+        job, asking = self._session.jobs[victim.job], self._session.jobs[preemptor.job]
         has_run = self._session.now - self._began_at(job)
         runtime = self._runtime_of(job.queue, asking.queue)
         return f"PodGroup {job.key} has run for {has_run:.0f} s and is left alone for {runtime:.0f} s"
 
-    def _unprotected(self, claimant: Job, candidates: Sequence[Task]) -> list[Task]:
+    def _unprotected(self, preemptor: Job, candidates: Sequence[Task]) -> list[Task]:
         jobs = self._session.jobs
         protected: dict[str, _Surplus | None] = {}
         victims = []
         for task in candidates:
             if task.job not in protected:
                 job = jobs[task.job]
-                protected[task.job] = _Surplus(job) if self._is_protected(job, claimant) else None
+                protected[task.job] = _Surplus(job) if self._is_protected(job, preemptor) else None
             surplus = protected[task.job]
             if surplus is None or surplus.take(task):
                 victims.append(task)
         return victims
 
-    def _is_protected(self, job: Job, claimant: Job) -> bool:
+    def _is_protected(self, job: Job, preemptor: Job) -> bool:
         """A member may always take the place of another one of its own job."""
-        if job.key == claimant.key:
+        if job.key == preemptor.key:
             return False
-        runtime = self._runtime_of(job.queue, claimant.queue)
+        runtime = self._runtime_of(job.queue, preemptor.queue)
         return runtime > 0 and self._session.now < self._began_at(job) + runtime
 
     def _began_at(self, job: Job) -> float:
@@ -107,18 +107,18 @@ class MinRuntime(Plugin):
 
     # -- what queues say ----------------------------------------------------------------------------------------
 
-    def _runtime_of(self, victim: str, claimant: str) -> float:
+    def _runtime_of(self, victim: str, preemptor: str) -> float:
         """How long jobs of a queue are left alone by those of another, or of the same."""
-        known = self._runtimes.get((victim, claimant))
+        known = self._runtimes.get((victim, preemptor))
         if known is None:
-            known = self._runtimes[victim, claimant] = self._look_up(victim, claimant)
+            known = self._runtimes[victim, preemptor] = self._look_up(victim, preemptor)
         return known
 
-    def _look_up(self, victim: str, claimant: str) -> float:
-        annotation = PREEMPT_ANNOTATION if victim == claimant else RECLAIM_ANNOTATION
+    def _look_up(self, victim: str, preemptor: str) -> float:
+        annotation = PREEMPT_ANNOTATION if victim == preemptor else RECLAIM_ANNOTATION
         line = self._line(victim)
         if annotation is RECLAIM_ANNOTATION and self.given["reclaimResolveMethod"] == _BY_COMMON_ANCESTOR:
-            line = _from_divergence(line, self._line(claimant))
+            line = _from_divergence(line, self._line(preemptor))
         for queue in line:
             runtime = self._said(queue, annotation)
             if runtime is not None:
@@ -154,7 +154,7 @@ class _Surplus:
     """What a job can do without; it keeps one member in any case."""
 
     def __init__(self, job: Job) -> None:
-        self._spare = Spare(job)
+        self._spare = SpareMembers(job)
         self._left = job.ready_count - 1
 
     def take(self, task: Task) -> bool:

@@ -12,7 +12,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import ROOT
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS, UNLIMITED
-from stromboli.core.preemption.headroom import Prospects
+from stromboli.core.preemption.headroom import EvictionHeadroom
 from stromboli.core.session.session import Session
 
 _FACTOR = "overcommit-factor"
@@ -36,7 +36,7 @@ class Overcommit(Plugin):
         self._idle = [
             round(min(total * factor, UNLIMITED)) - taken for total, taken in zip(session.total, used, strict=True)
         ]
-        self._prospects = Prospects(session)
+        self._prospects = EvictionHeadroom(session)
         self._promises = session.ledger.queues[ROOT]
         self._axis = session.axis
 
@@ -47,7 +47,7 @@ class Overcommit(Plugin):
             for dimension, amount in job.min_resources or ()
             if dimension != PODS and promised[dimension] + amount > self._idle[dimension]
         ]
-        if not short or self._prospects.could_make_room(job, tuple(short)):
+        if not short or self._prospects.can_free(job, tuple(short)):
             return Vote.PERMIT
         words = ", ".join(f"overused {self._axis.names[dimension]}" for dimension, _ in short)
         return Reason(Code.CLUSTER_OVERCOMMITTED, f"resource in cluster is overused: {words}")

@@ -20,26 +20,26 @@ class Pdb(Plugin):
     def open(self, session: Session) -> None:
         self._budgets = session.ledger.budgets
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        return self._affordable(candidates)
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        return self._within_budgets(candidates)
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        return self._affordable(candidates)
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        return self._within_budgets(candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
-        return self._affordable(candidates)
+        return self._within_budgets(candidates)
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
-        return self._budgets.objection_to(victim.uid)
+    def veto(self, preemptor: Task, victim: Task) -> str:
+        return self._budgets.veto(victim.uid)
 
-    def _affordable(self, candidates: Sequence[Task]) -> list[Task]:
+    def _within_budgets(self, candidates: Sequence[Task]) -> list[Task]:
         """Those that may all go together, the first candidates first."""
         victims: list[Task] = []
-        paid_for: list[str] = []
+        budgeted: list[str] = []
         for task in candidates:
             if task.uid not in self._budgets.of_task:
                 victims.append(task)
-            elif self._budgets.may_spend((*paid_for, task.uid)):
+            elif self._budgets.may_spend((*budgeted, task.uid)):
                 victims.append(task)
-                paid_for.append(task.uid)
+                budgeted.append(task.uid)
         return victims

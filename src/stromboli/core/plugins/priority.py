@@ -26,30 +26,30 @@ class Priority(Plugin):
     def task_order(self, task: Task) -> Key:
         return -task.priority
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         """Jobs of lower priority, without members that are as important as the claimant themselves; within the
         claimant's own job, tasks of lower priority.
         """
-        return [task for task in candidates if self._is_lower(task, claimant)]
+        return [task for task in candidates if self._is_lower(task, preemptor)]
 
-    def _is_lower(self, task: Task, claimant: Task) -> bool:
-        if task.job == claimant.job:
-            return task.priority < claimant.priority
-        own = self._jobs[claimant.job].priority
-        return self._jobs[task.job].priority < own and not _STANDARD < task.priority >= max(own, claimant.priority)
+    def _is_lower(self, task: Task, preemptor: Task) -> bool:
+        if task.job == preemptor.job:
+            return task.priority < preemptor.priority
+        own = self._jobs[preemptor.job].priority
+        return self._jobs[task.job].priority < own and not _STANDARD < task.priority >= max(own, preemptor.priority)
 
-    def right_to(self, claimant: Task, victim: Task) -> str:
-        if victim.job == claimant.job:
-            return f"priority of the pod {victim.priority} < {claimant.priority}"
-        return f"priority {self._jobs[victim.job].priority} < {self._jobs[claimant.job].priority}"
+    def justification(self, preemptor: Task, victim: Task) -> str:
+        if victim.job == preemptor.job:
+            return f"priority of the pod {victim.priority} < {preemptor.priority}"
+        return f"priority {self._jobs[victim.job].priority} < {self._jobs[preemptor.job].priority}"
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
-        if victim.job == claimant.job:
-            return f"priority of the pod {victim.priority} is not below {claimant.priority}"
-        own, theirs = self._jobs[claimant.job].priority, self._jobs[victim.job].priority
+    def veto(self, preemptor: Task, victim: Task) -> str:
+        if victim.job == preemptor.job:
+            return f"priority of the pod {victim.priority} is not below {preemptor.priority}"
+        own, theirs = self._jobs[preemptor.job].priority, self._jobs[victim.job].priority
         if theirs >= own:
             return f"priority {theirs} is not below {own}"
-        return f"priority of the pod {victim.priority} is not below {max(own, claimant.priority)}"
+        return f"priority of the pod {victim.priority} is not below {max(own, preemptor.priority)}"
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         if context.kind == "reclaim":

@@ -7,10 +7,10 @@ the cheapest lawful victims on one node; `units` knows what must go together; `p
 """
 
 from stromboli.core.preemption.cost import BY_COST, Comparison, KubeComparison
-from stromboli.core.preemption.gang_preemption import GANG_ARGUMENTS, GangClaims
+from stromboli.core.preemption.gang_preemption import GANG_ARGUMENTS, GangPreemption
 from stromboli.core.preemption.job_preemption import Claims
 from stromboli.core.preemption.rules import Terms
-from stromboli.core.preemption.thrash_guard import THRASHING_WINDOW, Truce
+from stromboli.core.preemption.thrash_guard import THRASHING_WINDOW, ThrashGuard
 
 __all__ = [
     "BY_COST",
@@ -18,8 +18,8 @@ __all__ = [
     "THRASHING_WINDOW",
     "Claims",
     "Comparison",
-    "GangClaims",
+    "GangPreemption",
     "KubeComparison",
     "Terms",
-    "Truce",
+    "ThrashGuard",
 ]

@@ -11,7 +11,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.report import Look
 from stromboli.core.preemption.selection import Choice
 from stromboli.core.preemption.units import Unit
-from stromboli.core.session.decision_records import ClaimRefusal, EvictionAccount
+from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure
 from stromboli.core.session.statement import Plan, Statement
 
 
@@ -30,7 +30,7 @@ class Part:
     plan: Plan
     units: list[Unit]
     places: int
-    accounts: dict[str, EvictionAccount]
+    accounts: dict[str, EvictionRecord]
 
 
 @dataclass(slots=True)
@@ -44,12 +44,12 @@ class Attempt:
     #: How many tasks got a room that was made for them.
     places: int = 0
     #: By the uid of the victim, where accounts are wanted.
-    accounts: dict[str, EvictionAccount] = field(default_factory=dict)
+    accounts: dict[str, EvictionRecord] = field(default_factory=dict)
     #: The nodes that were looked at for the task at hand, likewise.
     looks: list[Look] = field(default_factory=list)
     #: By class, how many operations there were when it found nothing: until there are more, it would not again.
     failed_at: dict[int, int] = field(default_factory=dict)
-    refusal: ClaimRefusal | None = None
+    refusal: PreemptionFailure | None = None
     #: The first task that found nothing.
     stuck: Task | None = None
 

@@ -17,7 +17,7 @@ Amounts = NDArray[np.int64]
 
 
 @dataclass(slots=True)
-class Candidates:
+class CandidateColumns:
     """Entry i of every column belongs to candidate i."""
 
     rows: Index
@@ -28,15 +28,15 @@ class Candidates:
     #: What they hold of each resource that is asked for.
     amounts: Sequence[Amounts]
 
-    def on(self, nodes: Mask) -> Candidates:
+    def on(self, nodes: Mask) -> CandidateColumns:
         """Those who stand on some of the nodes."""
         there = nodes[self.rows]
         amounts = [amount[there] for amount in self.amounts]
-        return Candidates(self.rows[there], self.ranks[there], self.created[there], self.numbers[there], amounts)
+        return CandidateColumns(self.rows[there], self.ranks[there], self.created[there], self.numbers[there], amounts)
 
 
 @dataclass(slots=True)
-class LeastCosts:
+class MinCosts:
     """Entry i of every column belongs to node `rows[i]`."""
 
     rows: Index
@@ -46,7 +46,7 @@ class LeastCosts:
     numbers: Index
 
 
-def least_costs(candidates: Candidates, missing: Sequence[Amounts]) -> LeastCosts:
+def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCosts:
     """The bounds of all nodes that can be given what they are short of: one row of `missing` for each resource."""
     nodes = len(missing[0])
     order = np.lexsort((candidates.ranks, candidates.rows))
@@ -67,7 +67,7 @@ def least_costs(candidates: Candidates, missing: Sequence[Amounts]) -> LeastCost
     ages = _ages(rows[taken], candidates.created[order][taken], victims)
     numbers = np.full(nodes, np.iinfo(np.int64).min)
     np.maximum.at(numbers, rows[taken], candidates.numbers[order][taken])
-    return LeastCosts(found, grades[found], victims[found], ages[found], numbers[found])
+    return MinCosts(found, grades[found], victims[found], ages[found], numbers[found])
 
 
 def _within_rows(rows: Index, amounts: Amounts) -> Amounts:

@@ -20,14 +20,14 @@ from stromboli.core.session.statement import Kind
 from stromboli.core.topology.sub_jobs import needed_by
 
 #: So many domains that will do are compared for a job or a sub-job.
-MOST_DOMAINS = 8
+MAX_DOMAINS = 8
 #: For each of them so many may be tried in vain.
 _TRIES = 8
 #: What is free in it now does not matter.
-_ROOT = replace(CLUSTER, may_be_emptied=True)
+_ROOT = replace(CLUSTER, evictions_allowed_inside=True)
 
 
-class Ranked(NamedTuple):
+class RankedDomain(NamedTuple):
     """A domain, and where it stands among those that cost the same."""
 
     domain: Domain
@@ -42,34 +42,34 @@ def has_domains(job: Job) -> bool:
 class Domains:
     """Where jobs may be, as far as they would have the room there if everybody left who could be asked to."""
 
-    def __init__(self, session: Session, pool: Pool, most: int = MOST_DOMAINS) -> None:
+    def __init__(self, session: Session, pool: Pool, most: int = MAX_DOMAINS) -> None:
         self._session = session
         self._pool = pool
         self.most = most
 
-    def of_job(self, job: Job, tasks: Sequence[Task]) -> list[Ranked]:
+    def of_job(self, job: Job, tasks: Sequence[Task]) -> list[RankedDomain]:
         if not has_domains(job):
-            return [Ranked(CLUSTER, (0, 0.0, ""))]
+            return [RankedDomain(CLUSTER, (0, 0.0, ""))]
         groups = self._session.gradient_for_job(job, _ROOT)
         return self._ranked(job, groups, job, tasks, self._session.tasks_until_ready(job))
 
-    def of_sub_job(self, sub_job: SubJob, root: Domain, tasks: Sequence[Task]) -> list[Ranked]:
+    def of_sub_job(self, sub_job: SubJob, root: Domain, tasks: Sequence[Task]) -> list[RankedDomain]:
         groups = self._session.gradient_for_sub_job(sub_job, root)
         job = self._session.jobs[sub_job.job]
         return self._ranked(sub_job, groups, job, tasks, needed_by(self._session, sub_job))
 
     def _ranked(
         self, subject: Job | SubJob, groups: Sequence[Sequence[Domain]], job: Job, tasks: Sequence[Task], needed: int
-    ) -> list[Ranked]:
+    ) -> list[RankedDomain]:
         """The widest domains come first, as they offer most. Of those that cost the same the closest is preferred."""
         places, needed = self._places(job, tasks), min(needed, len(tasks))
-        ranked: list[Ranked] = []
+        ranked: list[RankedDomain] = []
         for number in range(len(groups) - 1, -1, -1):
             roomy = [each for each in groups[number] if _inside(places, each).sum() >= needed]
             self._session.measurements.domains_passed_over += len(groups[number]) - len(roomy)
             scores = self._session.domain_scores(subject, roomy) if roomy else {}
             ordered = sorted(roomy, key=lambda domain: (-scores[domain.name], domain.name))
-            ranked += [Ranked(domain, (number, -scores[domain.name], domain.name)) for domain in ordered]
+            ranked += [RankedDomain(domain, (number, -scores[domain.name], domain.name)) for domain in ordered]
         return ranked[: self.most * _TRIES]
 
     def _places(self, job: Job, tasks: Sequence[Task]) -> NDArray[np.int64]:
@@ -92,10 +92,10 @@ def _inside(places: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
     return places if domain.inside is None else places[domain.inside]
 
 
-def serve_in_cheapest(
+def place_in_cheapest(
     session: Session,
     attempt: Attempt,
-    domains: Sequence[Ranked],
+    domains: Sequence[RankedDomain],
     most: int,
     comparison: Comparison,
     serve: Callable[[], bool],

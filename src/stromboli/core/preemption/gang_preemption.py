@@ -17,22 +17,22 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.preemption.attempt import Attempt, Mark
 from stromboli.core.preemption.candidates import Pool
-from stromboli.core.preemption.domains import MOST_DOMAINS, Domains, serve_in_cheapest
-from stromboli.core.preemption.failure_report import Failures
+from stromboli.core.preemption.domains import MAX_DOMAINS, Domains, place_in_cheapest
+from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.job_preemption import Claims
 from stromboli.core.preemption.pruning import prune
 from stromboli.core.preemption.rules import Terms
-from stromboli.core.preemption.running_tasks import can_spare
-from stromboli.core.preemption.thrash_guard import THRASHING_WINDOW, Truce
-from stromboli.core.preemption.units import Unit, UnitMaker
-from stromboli.core.preemption.whole_gangs import Bundles, Need, need_of
-from stromboli.core.session.decision_records import ClaimRefusal
+from stromboli.core.preemption.running_tasks import has_spare_members
+from stromboli.core.preemption.thrash_guard import THRASHING_WINDOW, ThrashGuard
+from stromboli.core.preemption.units import Unit, UnitBuilder
+from stromboli.core.preemption.whole_gangs import Need, WholeGangs, need_of
+from stromboli.core.session.decision_records import PreemptionFailure
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
 
 _MAX_DOMAINS = Argument(
-    "maxDomains", int, MOST_DOMAINS, "How many domains that will do are compared for a job; 0 or less for 8."
+    "maxDomains", int, MAX_DOMAINS, "How many domains that will do are compared for a job; 0 or less for 8."
 )
 _ALLOW_WHOLE_BUNDLE = Argument("allowWholeBundle", bool, True, "Whether gangs may go whole.")
 GANG_ARGUMENTS = (_MAX_DOMAINS, _ALLOW_WHOLE_BUNDLE, THRASHING_WINDOW)
@@ -44,15 +44,15 @@ def _is_protected(spec: JobSpec) -> bool:
     return "false" in (spec.annotations.get(_PREEMPTABLE), spec.labels.get(_PREEMPTABLE))
 
 
-def _is_less_important(claimant: Job, victim: Job) -> bool:
-    return victim.priority < claimant.priority
+def _is_less_important(preemptor: Job, victim: Job) -> bool:
+    return victim.priority < preemptor.priority
 
 
-def _is_elsewhere(claimant: Job, victim: Job) -> bool:
-    return victim.queue != claimant.queue
+def _is_elsewhere(preemptor: Job, victim: Job) -> bool:
+    return victim.queue != preemptor.queue
 
 
-class GangClaims:
+class GangPreemption:
     """Makes room for whole gangs, for as long as one action lasts."""
 
     def __init__(self, session: Session, action: str, kind: str, given: Arguments) -> None:
@@ -63,13 +63,15 @@ class GangClaims:
         self._terms = self._terms_of(action, given)
         jobs = [job for job in session.jobs.values() if not _is_protected(job.spec)]
         self._pool = Pool(session, self._terms, jobs)
-        self._maker = UnitMaker(session, self._terms, self._pool)
+        self._maker = UnitBuilder(session, self._terms, self._pool)
         most = given[_MAX_DOMAINS.key]
-        self._domains = Domains(session, self._pool, most if most > 0 else MOST_DOMAINS)
-        self._failures = Failures(session, self._terms, self._pool, self._maker)
-        self._bundles = Bundles(session, self._pool, self._maker, whole=given[_ALLOW_WHOLE_BUNDLE.key])
+        self._domains = Domains(session, self._pool, most if most > 0 else MAX_DOMAINS)
+        self._failures = FailureReport(session, self._terms, self._pool, self._maker)
+        self._bundles = WholeGangs(session, self._pool, self._maker, whole=given[_ALLOW_WHOLE_BUNDLE.key])
         #: Members that gangs can spare.
-        self._spare = Claims(session, replace(self._terms, takes_gangs=False), [job for job in jobs if can_spare(job)])
+        self._spare = Claims(
+            session, replace(self._terms, evicts_whole_gangs=False), [job for job in jobs if has_spare_members(job)]
+        )
 
     def _terms_of(self, action: str, given: Arguments) -> Terms:
         preempts = self._kind == "preempt"
@@ -78,17 +80,17 @@ class GangClaims:
             question="evictable",
             own_queue=preempts,
             statuses=(TaskStatus.BOUND, TaskStatus.RUNNING) if preempts else (TaskStatus.RUNNING,),
-            lawful=lambda claimant, candidates: self._session.evictable(self._context(claimant), candidates),
+            allowed=lambda preemptor, candidates: self._session.evictable(self._context(preemptor), candidates),
             reaches=_is_less_important if preempts else _is_elsewhere,
-            truce=Truce(self._session, given[THRASHING_WINDOW.key]),
-            may_claim=self._may_claim,
+            thrash_guard=ThrashGuard(self._session, given[THRASHING_WINDOW.key]),
+            may_preempt=self._may_preempt,
             subject=self._context,
         )
 
-    def _context(self, claimant: Task) -> EvictionContext:
-        return EvictionContext(self._kind, self._session.jobs[claimant.job], self._domain)
+    def _context(self, preemptor: Task) -> EvictionContext:
+        return EvictionContext(self._kind, self._session.jobs[preemptor.job], self._domain)
 
-    def _may_claim(self, task: Task) -> Reason | None:
+    def _may_preempt(self, task: Task) -> Reason | None:
         if self._kind == "preempt":
             return None
         return self._session.preemptive(self._session.queue_of(self._session.jobs[task.job]), [task])
@@ -100,7 +102,7 @@ class GangClaims:
         session, tasks = self._session, self._wanted(job)
         if not tasks:
             return False
-        with session.turn_of(job), session.statement() as statement:
+        with session.serving(job), session.statement() as statement:
             attempt = self._spare.begin(job, statement)
             attempt.refusal = self._refusal(tasks)
             if attempt.refusal is None and self._in_a_domain(attempt, tasks):
@@ -118,7 +120,7 @@ class GangClaims:
                     return waiting
         return pending
 
-    def _refusal(self, tasks: Sequence[Task]) -> ClaimRefusal | None:
+    def _refusal(self, tasks: Sequence[Task]) -> PreemptionFailure | None:
         """Why nothing is claimed for these at all."""
         never = next((task for task in tasks if task.never_preempts), None)
         return None if never is None else self._failures.refusal(never)
@@ -129,7 +131,7 @@ class GangClaims:
             attempt.refusal = self._failures.no_domain(tasks[0])
         serve = partial(self._serve, attempt, tasks)
         most, comparison = self._domains.most, self._terms.comparison
-        return serve_in_cheapest(self._session, attempt, domains, most, comparison, serve, self._spare.forget)
+        return place_in_cheapest(self._session, attempt, domains, most, comparison, serve, self._spare.forget)
 
     # -- one domain ---------------------------------------------------------------------------------------------
 
@@ -178,13 +180,13 @@ class GangClaims:
             return False
         return not was_ready or not any(self._session.ledger.is_pending(task) for task in tasks)
 
-    def _let_go(self, attempt: Attempt, claimant: Task, gang: Unit) -> None:
+    def _let_go(self, attempt: Attempt, preemptor: Task, gang: Unit) -> None:
         """Evict a gang, unless those before it have changed what the plugins or its budgets say."""
-        if not self._maker.may_all_go(claimant, gang.tasks):
+        if not self._maker.may_evict_all(preemptor, gang.tasks):
             return
         if not self._session.ledger.budgets.may_spend([task.uid for task in gang.tasks]):
             return
-        attempt.accounts |= self._spare.accounts_of(claimant, gang)
+        attempt.accounts |= self._spare.accounts_of(preemptor, gang)
         for task in gang.tasks:
             attempt.statement.evict(task, self._terms.action, attempt.job.key)
         attempt.units.append(gang)
@@ -197,18 +199,18 @@ class GangClaims:
         for operation in attempt.statement.operations:
             operation.after_eviction = operation.kind is Kind.PIPELINE
         if attempt.accounts:
-            self._tell_whose_room(attempt)
+            self._record_capacity_receivers(attempt)
 
-    def _tell_whose_room(self, attempt: Attempt) -> None:
+    def _record_capacity_receivers(self, attempt: Attempt) -> None:
         """Complete the accounts of gangs: who gets the room of a member, or, if nobody does, who gets any."""
         operations, names = attempt.statement.operations, self._session.nodes.names
         rooms = {each.entry.rows[0]: each.entry.tasks[0] for each in operations if each.kind is Kind.PIPELINE}
         for entry in [each.entry for each in operations if each.kind is Kind.EVICT]:
             uid, row = entry.tasks[0].uid, entry.rows[0]
             account = attempt.accounts[uid]
-            if not account.claimant_pod:
+            if not account.preemptor_pod:
                 row = row if row in rooms else next(iter(rooms))
-                attempt.accounts[uid] = replace(account, claimant_pod=rooms[row].key, claimant_node=names[row])
+                attempt.accounts[uid] = replace(account, preemptor_pod=rooms[row].key, preemptor_node=names[row])
 
 
 def fewest(first: int, last: int, will_do: Callable[[int], bool]) -> int | None:

@@ -12,7 +12,7 @@ _PREEMPTING, _RECLAIMING = frozenset(("preempt", "gangpreempt")), frozenset(("re
 _STANDING = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
 
 
-class Prospects:
+class EvictionHeadroom:
     """What less important jobs of a queue hold, and what queues have above their share. Summed up when first asked."""
 
     def __init__(self, session: Session) -> None:
@@ -23,7 +23,7 @@ class Prospects:
         self._excesses: dict[str, Amounts] = {}
         self._total: Amounts | None = None
 
-    def could_make_room(self, job: Job, wanted: Request) -> bool:
+    def can_free(self, job: Job, wanted: Request) -> bool:
         """Whether what the job could claim is as much as it wants."""
         if not (self._preempts or self._reclaims):
             return False

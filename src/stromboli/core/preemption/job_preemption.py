@@ -15,15 +15,15 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.attempt import Attempt
 from stromboli.core.preemption.candidates import Pool
 from stromboli.core.preemption.cost import Bound
-from stromboli.core.preemption.domains import Domains, Ranked, has_domains, serve_in_cheapest
-from stromboli.core.preemption.failure_report import Failures
+from stromboli.core.preemption.domains import Domains, RankedDomain, has_domains, place_in_cheapest
+from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.preemption.pruning import prune
-from stromboli.core.preemption.report import Narrator
+from stromboli.core.preemption.report import EvictionReport
 from stromboli.core.preemption.rules import Terms
-from stromboli.core.preemption.selection import Choice, NodePlan
-from stromboli.core.preemption.units import Unit, UnitMaker
-from stromboli.core.session.decision_records import Accounts, ClaimRefusal, EvictionAccount, Objection
+from stromboli.core.preemption.selection import Choice, NodePreemptionPlan
+from stromboli.core.preemption.units import Unit, UnitBuilder
+from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, Objection, PreemptionFailure
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
@@ -39,19 +39,19 @@ class Claims:
         self._session = session
         self._terms = terms
         self._pool = Pool(session, terms, session.jobs.values() if jobs is None else jobs)
-        self._maker = UnitMaker(session, terms, self._pool)
+        self._maker = UnitBuilder(session, terms, self._pool)
         self._domains = Domains(session, self._pool)
-        self._failures = Failures(session, terms, self._pool, self._maker)
-        self._narrator = self._narrator_of(session.accounts)
+        self._failures = FailureReport(session, terms, self._pool, self._maker)
+        self._report = self._report_for(session.accounts)
         self._rankings: dict[Kind, NodeRanking] = {}
         self._used: set[Kind] = set()
         #: By what a job asks for, how many tasks were too many.
-        self._too_many: dict[Kind, tuple[int, ClaimRefusal | None]] = {}
+        self._too_many: dict[Kind, tuple[int, PreemptionFailure | None]] = {}
 
-    def _narrator_of(self, accounts: Accounts | None) -> Narrator | None:
+    def _report_for(self, accounts: DecisionRecords | None) -> EvictionReport | None:
         if accounts is None:
             return None
-        return Narrator(self._session, self._terms, self._pool, self._maker, self._failures, accounts)
+        return EvictionReport(self._session, self._terms, self._pool, self._maker, self._failures, accounts)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ class Claims:
         if known is not None and number >= known[0]:
             self._refuse(job, known[1])
             return False
-        with session.turn_of(job), session.statement() as statement:
+        with session.serving(job), session.statement() as statement:
             attempt = self.begin(job, statement)
             if self._in_a_domain(attempt, tasks, partial(self._serve_job, attempt, tasks)):
                 return self.conclude(attempt)
@@ -71,18 +71,18 @@ class Claims:
         self._too_many[need] = number, attempt.refusal
         return False
 
-    def claim_one(self, job: Job, task: Task) -> bool:
+    def preempt_for_task(self, job: Job, task: Task) -> bool:
         """Make room for one task of a job that runs without it."""
-        with self._session.turn_of(job), self._session.statement() as statement:
+        with self._session.serving(job), self._session.statement() as statement:
             attempt = self.begin(job, statement)
             if self._in_a_domain(attempt, [task], partial(self._serve_alone, attempt, task)):
                 return self.conclude(attempt)
         self.give_up(attempt)
         return False
 
-    def accounts_of(self, claimant: Task, gang: Unit) -> dict[str, EvictionAccount]:
+    def accounts_of(self, preemptor: Task, gang: Unit) -> dict[str, EvictionRecord]:
         """The account of a gang that is about to go, where accounts are wanted."""
-        return {} if self._narrator is None else self._narrator.gang(claimant, gang)
+        return {} if self._report is None else self._report.gang(preemptor, gang)
 
     def releasable(self, job: Job, dimensions: list[int]) -> NDArray[np.int64]:
         """What could leave each node for the sake of a job at most, one row per dimension."""
@@ -96,7 +96,7 @@ class Claims:
 
     def _need(self, job: Job, tasks: Sequence[Task]) -> Kind:
         classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
-        own = job.key if self._terms.truce or has_domains(job) else ""
+        own = job.key if self._terms.thrash_guard or has_domains(job) else ""
         return job.queue, job.priority, tuple(job.allocated), classes, own
 
     def conclude(self, attempt: Attempt) -> bool:
@@ -113,9 +113,9 @@ class Claims:
         if attempt.places > 1:
             prune(self._session, attempt.statement, attempt.choice, attempt.units)
         evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
-        if self._narrator is not None:
+        if self._report is not None:
             accounts = {uid: account for uid, account in attempt.accounts.items() if uid in evicted}
-            self._narrator.accounts.evictions.update(accounts)
+            self._report.accounts.evictions.update(accounts)
         attempt.statement.commit()
         for kind in self._used:
             self._rankings[kind].settle()
@@ -136,11 +136,11 @@ class Claims:
         self.forget()
         self._refuse(attempt.job, attempt.refusal)
 
-    def _refuse(self, job: Job, refusal: ClaimRefusal | None) -> None:
+    def _refuse(self, job: Job, refusal: PreemptionFailure | None) -> None:
         if refusal is not None:
             self._session.refuse(job, refusal.reason)
-            if self._narrator is not None:
-                self._narrator.accounts.refuse(job.key, refusal)
+            if self._report is not None:
+                self._report.accounts.refuse(job.key, refusal)
 
     # -- domains and sub-jobs -----------------------------------------------------------------------------------
 
@@ -153,9 +153,9 @@ class Claims:
             attempt.refusal = self._failures.no_domain(tasks[0])
         return self._in_cheapest(attempt, domains, serve)
 
-    def _in_cheapest(self, attempt: Attempt, domains: Sequence[Ranked], serve: Callable[[], bool]) -> bool:
+    def _in_cheapest(self, attempt: Attempt, domains: Sequence[RankedDomain], serve: Callable[[], bool]) -> bool:
         most, comparison = self._domains.most, self._terms.comparison
-        return serve_in_cheapest(self._session, attempt, domains, most, comparison, serve, self.forget)
+        return place_in_cheapest(self._session, attempt, domains, most, comparison, serve, self.forget)
 
     def _serve_job(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
         if self.serve(attempt, tasks):
@@ -222,10 +222,10 @@ class Claims:
         number, done = task.task_class.number, len(attempt.statement.operations)
         if attempt.failed_at.get(number) == done or not self._session.ledger.is_pending(task):
             return
-        refusal = self._terms.may_claim(task) or self._session.pre_predicate(task.task_class)
+        refusal = self._terms.may_preempt(task) or self._session.pre_predicate(task.task_class)
         if refusal is not None:
             objection = Objection(refusal.code.value, refusal.detail, (task.key,))
-            attempt.refusal = attempt.refusal or ClaimRefusal(self._terms.action, task.key, refusal, (objection,))
+            attempt.refusal = attempt.refusal or PreemptionFailure(self._terms.action, task.key, refusal, (objection,))
         elif self._find_room(attempt, task):
             return
         else:
@@ -236,35 +236,37 @@ class Claims:
     def _find_room(self, attempt: Attempt, task: Task) -> bool:
         """Hold a room that nobody has to be evicted for, or make one."""
         allowed = attempt.choice.is_allowed(task)
-        only_room = allowed and attempt.choice.has_no_filters(task)
-        rankings = self._rankings_for(task, attempt.domain, by_victims_alone=not only_room)
-        row = self._free_row(task, rankings, attempt.domain.inside, only_room) if allowed else -1
+        resources_suffice = allowed and attempt.choice.has_no_filters(task)
+        rankings = self._rankings_for(task, attempt.domain, by_victims_alone=not resources_suffice)
+        row = self._free_row(task, rankings, attempt.domain.inside, resources_suffice) if allowed else -1
         if row >= 0:
             attempt.statement.pipeline(task, row)
             return True
         if task.never_preempts:
             return False
         for ranking in rankings:
-            plan = self._cheapest(attempt, task, ranking, only_room)
+            plan = self._cheapest(attempt, task, ranking, resources_suffice)
             if plan is not None:
-                if self._narrator is not None:
-                    told = self._narrator.evictions(attempt.choice, task, plan, ranking, attempt.looks)
+                if self._report is not None:
+                    told = self._report.evictions(attempt.choice, task, plan, ranking, attempt.looks)
                     attempt.accounts.update(told)
                 self._carry_out(attempt, task, plan)
                 return True
         return False
 
-    def _free_row(self, task: Task, rankings: Sequence[NodeRanking], within: Mask | None, only_room: bool) -> int:
+    def _free_row(
+        self, task: Task, rankings: Sequence[NodeRanking], within: Mask | None, resources_suffice: bool
+    ) -> int:
         session, search = self._session, self._session.search
         nominated = session.nodes.index.get(task.nominated_node, -1) if task.nominated_node else -1
-        if nominated >= 0 and (within is None or within[nominated]) and search.admits(task, nominated):
+        if nominated >= 0 and (within is None or within[nominated]) and search.filter(task, nominated):
             return nominated
-        if only_room:
+        if resources_suffice:
             firsts = [ranking.first() for ranking in rankings]
             if all(first is None or first[0][1] > 0 for first in firsts):
                 return -1
         rows = search.places(task, 1, within)
-        return rows[0] if rows else search.place_later(task, within)
+        return rows[0] if rows else search.find_future_node(task, within)
 
     def _rankings_for(self, task: Task, domain: Domain, *, by_victims_alone: bool) -> list[NodeRanking]:
         """A ranking for each group of nodes that comes before the next one."""
@@ -276,7 +278,7 @@ class Claims:
         their job holds; members of one job ask with what it holds at the time.
         """
         job = self._session.jobs[task.job]
-        own = job.key if len(job.tasks) > 1 or self._terms.truce else ""
+        own = job.key if len(job.tasks) > 1 or self._terms.thrash_guard else ""
         kind = job.queue, job.priority, task.priority, task.task_class.number, own, *where
         ranking = self._rankings.get(kind)
         if ranking is None:
@@ -287,11 +289,13 @@ class Claims:
         self._used.add(kind)
         return ranking
 
-    def _cheapest(self, attempt: Attempt, task: Task, ranking: NodeRanking, only_room: bool) -> NodePlan | None:
+    def _cheapest(
+        self, attempt: Attempt, task: Task, ranking: NodeRanking, resources_suffice: bool
+    ) -> NodePreemptionPlan | None:
         """The cheapest way to make room, over all nodes."""
         comparison = self._terms.comparison
         most = comparison.most(ranking.size)
-        best: NodePlan | None = None
+        best: NodePreemptionPlan | None = None
         attempt.looks = []
         compared: list[tuple[Bound, int]] = []
         while (first := ranking.first()) is not None:
@@ -299,8 +303,8 @@ class Claims:
             if best is not None and (len(compared) >= most or not comparison.could_beat(bound, best.cost)):
                 break
             ranking.take()
-            plan = self._plan_on(attempt, task, row, ranking, only_room)
-            if self._narrator is not None:
+            plan = self._plan_on(attempt, task, row, ranking, resources_suffice)
+            if self._report is not None:
                 attempt.looks.append((row, plan))
             if plan is None:
                 ranking.drop(row)
@@ -313,23 +317,23 @@ class Claims:
         return best
 
     def _plan_on(
-        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, only_room: bool
-    ) -> NodePlan | None:
+        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
+    ) -> NodePreemptionPlan | None:
         candidates = ranking.candidates(attempt.job, row)
         if not candidates:
             return None
         candidates = attempt.choice.preferred(task, row, candidates, self._pool)
         asked = [each.task for each in candidates]
-        lawful = self._terms.lawful(task, asked)
-        if not lawful:
+        allowed = self._terms.allowed(task, asked)
+        if not allowed:
             ranking.refuse(asked)
             return None
-        if len(lawful) < len(asked):
-            uids = {victim.uid for victim in lawful}
+        if len(allowed) < len(asked):
+            uids = {victim.uid for victim in allowed}
             candidates = [each for each in candidates if each.task.uid in uids]
-        return attempt.choice.on(task, row, candidates, only_room)
+        return attempt.choice.on(task, row, candidates, resources_suffice)
 
-    def _carry_out(self, attempt: Attempt, task: Task, plan: NodePlan) -> None:
+    def _carry_out(self, attempt: Attempt, task: Task, plan: NodePreemptionPlan) -> None:
         statement = attempt.statement
         for victim in plan.victims:
             statement.evict(victim, self._terms.action, attempt.job.key)

@@ -17,7 +17,7 @@ from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import Candidate, Pool
 from stromboli.core.preemption.cost import Bound, Grade
-from stromboli.core.preemption.cost_bounds import least_costs
+from stromboli.core.preemption.cost_bounds import min_costs
 from stromboli.core.session.session import Session
 
 _Entry = tuple[Bound, int, int]
@@ -28,17 +28,17 @@ class NodeRanking:
     """All nodes on which room could be made for claimants that no rule tells apart."""
 
     def __init__(
-        self, session: Session, pool: Pool, claimant: Task, within: Mask | None = None, *, by_victims_alone: bool
+        self, session: Session, pool: Pool, preemptor: Task, within: Mask | None = None, *, by_victims_alone: bool
     ) -> None:
         self._session = session
-        admitted = session.search.view(claimant.task_class).static.admitted
+        admitted = session.search.view(preemptor.task_class).static.admitted
         self._admitted: Mask = admitted if within is None else admitted & within
         #: Whether room that is free does not help: something has to go in any case.
         self._by_victims_alone = by_victims_alone
         self._ledger = session.ledger
         self._pool = pool
-        self._claimant = claimant
-        self._request: Request = claimant.task_class.request
+        self._preemptor = preemptor
+        self._request: Request = preemptor.task_class.request
         self._versions: dict[int, int] = {}
         #: Victims that plugins refused to this kind of claimant.
         self._refused: set[str] = set()
@@ -53,7 +53,7 @@ class NodeRanking:
 
     @property
     def _job(self) -> Job:
-        return self._session.jobs[self._claimant.job]
+        return self._session.jobs[self._preemptor.job]
 
     def _possible(self) -> list[int]:
         """Nodes that would have the room if every candidate left."""
@@ -74,7 +74,7 @@ class NodeRanking:
     def _first_bounds(self) -> Iterable[tuple[int, Bound]]:
         """The bounds of all nodes. Where it matters who asks about whom, they are found one by one."""
         possible = self._possible()
-        if self._pool.tells_claimants_apart(self._job) or not possible:
+        if self._pool.depends_on_preemptor(self._job) or not possible:
             return [(row, bound) for row in possible if (bound := self.bound(row)) is not None]
         return self._bounds_over_columns(possible)
 
@@ -87,16 +87,16 @@ class NodeRanking:
             yield from ((row, _FREE) for row in np.flatnonzero(asked & free).tolist())
             asked &= ~free
         candidates, grades = self._pool.candidates(self._job, [dimension for dimension, _ in self._request])
-        costs = least_costs(candidates.on(asked), missing)
+        costs = min_costs(candidates.on(asked), missing)
         columns = (costs.rows, costs.ranks, costs.victims, costs.ages, costs.numbers)
         for row, rank, victims, age, number in zip(*(column.tolist() for column in columns), strict=True):
             yield row, (grades[rank], victims, age, -number)
 
     # -- bounds -------------------------------------------------------------------------------------------------
 
-    def candidates(self, claimant: Job, row: int) -> list[Candidate]:
+    def candidates(self, preemptor: Job, row: int) -> list[Candidate]:
         """Who may be asked about on a node: those that were not refused before."""
-        found, refused = self._pool.at(claimant, row), self._refused
+        found, refused = self._pool.at(preemptor, row), self._refused
         return [each for each in found if each.task.uid not in refused] if refused else found
 
     def bound(self, row: int) -> Bound | None:

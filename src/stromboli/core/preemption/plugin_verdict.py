@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from stromboli.core.config.combining import Answer
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.rules import Terms
-from stromboli.core.session.decision_records import Consent, Objection
+from stromboli.core.session.decision_records import Objection, PluginApproval
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 
@@ -19,12 +19,12 @@ NOBODY = "nobody"
 
 
 @dataclass(slots=True)
-class Judgement:
+class PluginVerdict:
     """The answers of all plugins to one question about one claimant."""
 
     session: Session
-    claimant: Task
-    lawful: list[Task] = field(default_factory=list)
+    preemptor: Task
+    allowed: list[Task] = field(default_factory=list)
     #: By the uid of a candidate that may not go, the name of the plugin that objects.
     objecting: dict[str, str] = field(default_factory=dict)
     #: Those that had a say in whom to let go, with how many they let go; guards have a say only where nobody else has.
@@ -32,45 +32,45 @@ class Judgement:
     #: All others that let those go.
     consenting: list[str] = field(default_factory=list)
 
-    def objection_to(self, task: Task) -> tuple[str, Callable[[], str], str]:
+    def veto(self, task: Task) -> tuple[str, Callable[[], str], str]:
         """The plugin that objects to a candidate, what it says, and the candidate."""
         name = self.objecting.get(task.uid, NOBODY)
         if name == NOBODY:
             return name, lambda: "no configured plugin lets it go", task.key
         plugin = self.session.program.plugins[name]
-        return name, lambda: words_of(plugin.objection_to, self.claimant, task) or "it gives no reason", task.key
+        return name, lambda: words_of(plugin.veto, self.preemptor, task) or "it gives no reason", task.key
 
-    def consents(self, task: Task) -> tuple[Consent, ...]:
+    def consents(self, task: Task) -> tuple[PluginApproval, ...]:
         """Who lets a lawful victim go. The rule that singled it out is the narrowest of those that give a right."""
         plugins = self.session.program.plugins
-        rights = {name: words_of(plugins[name].right_to, self.claimant, task) for name in self.deciding}
+        rights = {name: words_of(plugins[name].justification, self.preemptor, task) for name in self.deciding}
         by_right = [name for name, right in rights.items() if right] or list(rights)
         decisive = min(by_right, key=self.deciding.__getitem__, default=None)
-        consents = [Consent(name, right, name == decisive) for name, right in rights.items()]
-        return (*consents, *(Consent(name) for name in self.consenting))
+        consents = [PluginApproval(name, right, name == decisive) for name, right in rights.items()]
+        return (*consents, *(PluginApproval(name) for name in self.consenting))
 
 
-def judge(session: Session, terms: Terms, claimant: Task, candidates: Sequence[Task]) -> Judgement:
+def judge(session: Session, terms: Terms, preemptor: Task, candidates: Sequence[Task]) -> PluginVerdict:
     """Ask every plugin for itself; the rule is that of `guarded_intersection`."""
-    judgement = Judgement(session, claimant)
+    verdict = PluginVerdict(session, preemptor)
     guards, tiers, everywhere = _named(session.program, terms.question)
-    subject = terms.subject(claimant)
+    subject = terms.subject(preemptor)
     left, asked = list(candidates), dict[str, int]()
     for name, answer in guards:
         victims = answer(subject, left)
         if victims is not None:
-            left = _keep(judgement, name, left, {victim.uid for victim in victims})
+            left = _keep(verdict, name, left, {victim.uid for victim in victims})
             asked[name] = len(left)
-    judgement.consenting = list(asked)
+    verdict.consenting = list(asked)
     if any(tiers):
-        _ask_tiers(judgement, subject, tiers, everywhere, left)
+        _ask_tiers(verdict, subject, tiers, everywhere, left)
     elif guards:
-        judgement.lawful, judgement.deciding, judgement.consenting = left, asked, []
-    return judgement
+        verdict.allowed, verdict.deciding, verdict.consenting = left, asked, []
+    return verdict
 
 
 def _ask_tiers(
-    judgement: Judgement, subject: object, tiers: Sequence[_Named], everywhere: _Named, left: Sequence[Task]
+    verdict: PluginVerdict, subject: object, tiers: Sequence[_Named], everywhere: _Named, left: Sequence[Task]
 ) -> None:
     """The first tier whose members agree on somebody decides; those without an agreement object."""
     for tier in tiers:
@@ -78,28 +78,28 @@ def _ask_tiers(
         chosen = {name: {victim.uid for victim in victims} for name, victims in votes.items() if victims is not None}
         agreed = list(left)
         for name, uids in chosen.items():
-            agreed = _keep(judgement, name, agreed, uids)
+            agreed = _keep(verdict, name, agreed, uids)
         for name, answer in everywhere if chosen else ():
             victims = None if name in votes else answer(subject, agreed)
             if victims is not None:
-                agreed = _keep(judgement, name, agreed, {victim.uid for victim in victims})
+                agreed = _keep(verdict, name, agreed, {victim.uid for victim in victims})
                 chosen[name] = {victim.uid for victim in victims}
         if chosen and agreed:
-            judgement.lawful = agreed
-            judgement.deciding = {name: len(uids) for name, uids in chosen.items()}
+            verdict.allowed = agreed
+            verdict.deciding = {name: len(uids) for name, uids in chosen.items()}
             for task in agreed:
-                judgement.objecting.pop(task.uid, None)
+                verdict.objecting.pop(task.uid, None)
             return
 
 
-def _keep(judgement: Judgement, name: str, tasks: Iterable[Task], uids: set[str]) -> list[Task]:
+def _keep(verdict: PluginVerdict, name: str, tasks: Iterable[Task], uids: set[str]) -> list[Task]:
     """Those among the tasks that a plugin lets go. Whoever objected first is remembered."""
     kept = []
     for task in tasks:
         if task.uid in uids:
             kept.append(task)
         else:
-            judgement.objecting.setdefault(task.uid, name)
+            verdict.objecting.setdefault(task.uid, name)
     return kept
 
 
@@ -114,10 +114,10 @@ def _named(program: Program, question: str) -> tuple[_Named, list[_Named], _Name
     )
 
 
-def words_of(tell: Answer, claimant: Task, victim: Task) -> str:
+def words_of(tell: Answer, preemptor: Task, victim: Task) -> str:
     """What a plugin says about a victim. One that cannot say it has decided nevertheless."""
     try:
-        return str(tell(claimant, victim))
+        return str(tell(preemptor, victim))
     except Exception as error:
         return f"(it cannot say why: {type(error).__name__}: {error})"
 

@@ -70,7 +70,7 @@ def _replayed(statement: Statement, choice: Choice, plan: Plan, spared: Collecti
     """
     for saved in plan.operations:
         if saved.kind is Kind.EVICT and saved.tasks[0].uid not in spared:
-            statement.evict(saved.tasks[0], saved.reason, saved.claimant)
+            statement.evict(saved.tasks[0], saved.reason, saved.preemptor)
     for saved in plan.operations:
         if saved.kind is not Kind.EVICT:
             task, row = saved.tasks[0], saved.rows[0]

@@ -9,11 +9,11 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.preemption.cost import BY_COST, Comparison
-from stromboli.core.preemption.thrash_guard import Truce
+from stromboli.core.preemption.thrash_guard import ThrashGuard
 
 
-def _itself(claimant: Task) -> object:
-    return claimant
+def _itself(preemptor: Task) -> object:
+    return preemptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,15 @@ class Terms:
     #: Victims are in one of these.
     statuses: tuple[TaskStatus, ...]
     #: Which candidates may be evicted for a claimant: the plugins' answer.
-    lawful: Callable[[Task, Sequence[Task]], list[Task]]
+    allowed: Callable[[Task, Sequence[Task]], list[Task]]
     #: Whether a claimant of this job may take anything from that job at all.
     reaches: Callable[[Job, Job], bool]
     #: Who may not take from whom, because it was the other way round a short while ago.
-    truce: Truce
+    thrash_guard: ThrashGuard
     #: Why nothing may be claimed for a task now; None when it may.
-    may_claim: Callable[[Task], Reason | None]
+    may_preempt: Callable[[Task], Reason | None]
     #: For whom plugins are asked: what their answers get as the first argument.
     subject: Callable[[Task], object] = _itself
     #: Whether gangs may go whole; otherwise only members go that a gang can spare.
-    takes_gangs: bool = True
+    evicts_whole_gangs: bool = True
     comparison: Comparison = BY_COST

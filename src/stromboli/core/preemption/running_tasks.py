@@ -18,7 +18,7 @@ from stromboli.core.session.session import Session
 Worth = tuple[int, int, bool]
 
 
-def can_spare(job: Job) -> bool:
+def has_spare_members(job: Job) -> bool:
     """Whether the job has more than it needs: then some of its tasks may go, and it goes on with the others."""
     return ready_in(job.counts) > job.spec.min_available
 
@@ -31,8 +31,8 @@ class Standing:
         ledger, places = session.ledger, np.fromiter((task.row for task in tasks), np.int64, len(tasks))
         rows, codes = ledger.node_of[places].astype(np.int64), ledger.status[places]
         within_reach = (rows >= 0) & np.isin(codes, [status.value for status in statuses])
-        if session.nodes.barred is not None:
-            within_reach &= ~session.nodes.barred[rows]
+        if session.nodes.excluded_nodes is not None:
+            within_reach &= ~session.nodes.excluded_nodes[rows]
         standing = np.flatnonzero(within_reach)
         standing = standing[rows[standing].argsort(kind="stable")]
         self.tasks = [tasks[place] for place in standing.tolist()]
@@ -66,7 +66,7 @@ class Standing:
         known = of_jobs.get(task.job)
         if known is None:
             job = self._jobs[task.job]
-            known = of_jobs[task.job] = job.priority, not can_spare(job)
+            known = of_jobs[task.job] = job.priority, not has_spare_members(job)
         return known[0], task.priority, known[1]
 
     @cached_property

@@ -10,13 +10,13 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import Candidate, Pool
 from stromboli.core.preemption.cost import Cost, Grade
 from stromboli.core.preemption.rules import Terms
-from stromboli.core.preemption.units import Unit, UnitMaker
+from stromboli.core.preemption.units import Unit, UnitBuilder
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 
 
 @dataclass(slots=True)
-class NodePlan:
+class NodePreemptionPlan:
     """A place for a claimant, and what has to go for it."""
 
     row: int
@@ -30,22 +30,24 @@ class NodePlan:
 class Choice:
     """Finds what has to leave a node so that a claimant can have it."""
 
-    def __init__(self, session: Session, terms: Terms, maker: UnitMaker, statement: Statement) -> None:
+    def __init__(self, session: Session, terms: Terms, maker: UnitBuilder, statement: Statement) -> None:
         self._session = session
         self._terms = terms
         self._maker = maker
         self._statement = statement
 
-    def on(self, claimant: Task, row: int, victims: Sequence[Candidate], only_room: bool) -> NodePlan | None:
+    def on(
+        self, preemptor: Task, row: int, victims: Sequence[Candidate], resources_suffice: bool
+    ) -> NodePreemptionPlan | None:
         """The plan for a node. `victims` are lawful, in the order in which the plugins were asked about them; with
         `only_room`, a node that has the room surely takes the claimant.
         """
-        units = self._maker.units(claimant, victims)
-        question = _Question(self, claimant, row, only_room)
+        units = self._maker.units(preemptor, victims)
+        question = _Question(self, preemptor, row, resources_suffice)
         chosen = question.chosen(units)
         if chosen is not None and not self._may_go_together(chosen):
-            chosen = question.chosen(self._affordable(units))
-        if chosen is None or not self._is_lawful_in_turn(claimant, chosen):
+            chosen = question.chosen(self._within_budgets(units))
+        if chosen is None or not self._is_allowed_in_order(preemptor, chosen):
             return None
         going = {task.uid: task for unit in chosen for task in unit.tasks}
         ordered = [each.task for each in victims if each.task.uid in going]
@@ -53,14 +55,14 @@ class Choice:
             here = {task.uid for task in ordered}
             ordered += [task for uid, task in going.items() if uid not in here]
         top = max((unit.grade for unit in chosen), default=())
-        return NodePlan(row, chosen, ordered, top, self._terms.comparison.cost(self._session, top, ordered))
+        return NodePreemptionPlan(row, chosen, ordered, top, self._terms.comparison.cost(self._session, top, ordered))
 
     def _may_go_together(self, units: Sequence[Unit]) -> bool:
         """Whether disruption budgets have enough left for all of them."""
         budgets = self._session.ledger.budgets
         return not budgets.of_task or budgets.may_spend(list({task.uid for unit in units for task in unit.tasks}))
 
-    def _affordable(self, units: Sequence[Unit]) -> list[Unit]:
+    def _within_budgets(self, units: Sequence[Unit]) -> list[Unit]:
         """Units that may all go together, those of lower grades first."""
         affordable: list[Unit] = []
         for unit in sorted(units, key=lambda unit: unit.grade):
@@ -68,29 +70,29 @@ class Choice:
                 affordable.append(unit)
         return affordable
 
-    def _is_lawful_in_turn(self, claimant: Task, chosen: Sequence[Unit]) -> bool:
+    def _is_allowed_in_order(self, preemptor: Task, chosen: Sequence[Unit]) -> bool:
         """Whether every unit may still go when those before it are gone. Tasks that go one by one were asked about
         together; a gang was asked about alone.
         """
         if len(chosen) < 2 or all(len(unit.tasks) == 1 for unit in chosen):
             return True
         statement, mark = self._statement, len(self._statement.operations)
-        is_lawful = True
+        is_evictable_in_order = True
         for unit in chosen:
             standing = [task for task in unit.tasks if self._session.ledger.status_of(task) in self._terms.statuses]
-            is_lawful = is_lawful and self._maker.may_all_go(claimant, standing)
-            for task in standing if is_lawful else ():
-                statement.evict(task, self._terms.action, claimant.job)
+            is_evictable_in_order = is_evictable_in_order and self._maker.may_evict_all(preemptor, standing)
+            for task in standing if is_evictable_in_order else ():
+                statement.evict(task, self._terms.action, preemptor.job)
         statement.rollback(mark)
-        return is_lawful
+        return is_evictable_in_order
 
-    def preferred(self, claimant: Task, row: int, candidates: Sequence[Candidate], pool: Pool) -> list[Candidate]:
+    def preferred(self, preemptor: Task, row: int, candidates: Sequence[Candidate], pool: Pool) -> list[Candidate]:
         """Candidates by grade, those first that give most of what is short, then those that have worked least, and
         among equals as the plugins order them.
         """
         if len(candidates) < 2:
             return list(candidates)
-        short, parts = self.shortage(claimant, row), dict[int, float]()
+        short, parts = self.shortage(preemptor, row), dict[int, float]()
 
         def place(each: Candidate) -> tuple[Grade, float, float]:
             task_class = each.task.task_class
@@ -103,42 +105,42 @@ class Choice:
 
         places = [place(each) for each in candidates]
         if len(set(places)) < len(places):
-            candidates = pool.in_order(self._session.jobs[claimant.job], candidates)
+            candidates = pool.in_order(self._session.jobs[preemptor.job], candidates)
         return sorted(candidates, key=place)
 
-    def takes(self, claimant: Task, row: int) -> bool:
+    def takes(self, preemptor: Task, row: int) -> bool:
         """Whether queue and node take the claimant as things stand."""
-        return self.is_allowed(claimant) and self._session.search.admits(claimant, row)
+        return self.is_allowed(preemptor) and self._session.search.filter(preemptor, row)
 
-    def is_allowed(self, claimant: Task) -> bool:
+    def is_allowed(self, preemptor: Task) -> bool:
         session = self._session
-        queue = session.queue_of(session.jobs[claimant.job])
-        return session.allocatable(queue, claimant.task_class, 1) is None
+        queue = session.queue_of(session.jobs[preemptor.job])
+        return session.allocatable(queue, preemptor.task_class, 1) is None
 
-    def would_take(self, claimant: Task, row: int, victims: Sequence[Task]) -> bool:
+    def would_take(self, preemptor: Task, row: int, victims: Sequence[Task]) -> bool:
         """Whether they would take it without these victims."""
         statement, mark = self._statement, len(self._statement.operations)
         for task in victims:
-            statement.evict(task, self._terms.action, claimant.job)
-        fits = self.takes(claimant, row)
+            statement.evict(task, self._terms.action, preemptor.job)
+        fits = self.takes(preemptor, row)
         statement.rollback(mark)
         return fits
 
-    def shortage(self, claimant: Task, row: int) -> Request:
+    def shortage(self, preemptor: Task, row: int) -> Request:
         """What the node lacks for the claimant once everything that is being released is gone."""
         ledger = self._session.ledger
         books, layout = ledger.books, ledger.layout
         short = []
-        for dimension, amount in claimant.task_class.request:
+        for dimension, amount in preemptor.task_class.request:
             idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
             missing = amount - idle + books.item(layout.pipelined + dimension, row)
             if missing > 0:
                 short.append((dimension, missing))
         return tuple(short)
 
-    def has_no_filters(self, claimant: Task) -> bool:
+    def has_no_filters(self, preemptor: Task) -> bool:
         """Whether a node that has the room surely takes the claimant, if its queue does."""
-        view = self._session.search.view(claimant.task_class)
+        view = self._session.search.view(preemptor.task_class)
         return not view.row_filters and not view.cluster_filters
 
     def row_of(self, task: Task) -> int:
@@ -148,17 +150,17 @@ class Choice:
 class _Question:
     """One claimant and one node: which units are enough?"""
 
-    def __init__(self, choice: Choice, claimant: Task, row: int, only_room: bool) -> None:
+    def __init__(self, choice: Choice, preemptor: Task, row: int, resources_suffice: bool) -> None:
         self._choice = choice
-        self._claimant = claimant
+        self._preemptor = preemptor
         self._row = row
-        self._short = choice.shortage(claimant, row)
-        self._only_room = only_room
+        self._short = choice.shortage(preemptor, row)
+        self._resources_suffice = resources_suffice
         self._gains: dict[Unit, dict[int, int]] = {}
 
     def chosen(self, units: Sequence[Unit]) -> list[Unit] | None:
         """The units that have to go; None when all together are not enough."""
-        if self._only_room and self._short and _are_alike(units):
+        if self._resources_suffice and self._short and _are_alike(units):
             return self._youngest(units)
         enough = self.enough(units)
         return None if enough is None else self.spare(enough)
@@ -194,10 +196,10 @@ class _Question:
             for dimension, missing in self._short:
                 if sum(gain[dimension] for gain in gains) < missing:
                     return False
-        if self._only_room:
+        if self._resources_suffice:
             return True
         going = {task.uid: task for unit in units for task in unit.tasks}
-        return self._choice.would_take(self._claimant, self._row, list(going.values()))
+        return self._choice.would_take(self._preemptor, self._row, list(going.values()))
 
     def enough(self, units: Sequence[Unit]) -> list[Unit] | None:
         """Units up to the lowest grade with which there is enough; None when all together are not."""
@@ -217,7 +219,7 @@ class _Question:
         """
         spared_first = chosen[::-1]
         spared_first.sort(key=self._worth, reverse=True)
-        if self._only_room and all(len(unit.tasks) == 1 for unit in chosen):
+        if self._resources_suffice and all(len(unit.tasks) == 1 for unit in chosen):
             return self._spare_by_amounts(chosen, spared_first)
         for unit in spared_first:
             rest = [each for each in chosen if each is not unit]

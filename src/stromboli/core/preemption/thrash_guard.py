@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stromboli.core.config.arguments import Argument
-from stromboli.core.model.jobs.eviction_history import LONGEST_MEMORY
+from stromboli.core.model.jobs.eviction_history import MAX_HISTORY_AGE
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.values.durations import duration_or_nothing
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _window(text: str) -> float:
     seconds = duration_or_nothing(text)
-    if seconds > LONGEST_MEMORY:
+    if seconds > MAX_HISTORY_AGE:
         raise ValueError(f"{text!r} is longer than an hour; who made room for whom is not remembered any longer")
     return seconds
 
@@ -34,19 +34,19 @@ THRASHING_WINDOW = Argument(
 )
 
 
-class Truce:
+class ThrashGuard:
     """Who may not take from whom in this cycle. False when there is nobody."""
 
     def __init__(self, session: Session, window: str) -> None:
         self.window = window
         since = session.now - _window(window)
-        recent = [taking for taking in session.snapshot.takings if taking.at > since]
-        self._jobs = {(taking.victim, taking.claimant) for taking in recent}
-        self._queues = {(taking.queue, taking.claimant) for taking in recent if taking.queue}
+        recent = [taking for taking in session.snapshot.eviction_history if taking.at > since]
+        self._jobs = {(taking.victim, taking.preemptor) for taking in recent}
+        self._queues = {(taking.queue, taking.preemptor) for taking in recent if taking.queue}
 
     def __bool__(self) -> bool:
         return bool(self._jobs)
 
-    def protects(self, holder: Job, claimant: Job) -> bool:
+    def protects(self, holder: Job, preemptor: Job) -> bool:
         """Whether the holder of a room is safe from a claimant who lost it, itself or its queue, a short while ago."""
-        return (claimant.key, holder.key) in self._jobs or (claimant.queue, holder.key) in self._queues
+        return (preemptor.key, holder.key) in self._jobs or (preemptor.queue, holder.key) in self._queues

@@ -23,7 +23,7 @@ class Unit:
     grade: Grade
 
 
-class Spare:
+class SpareMembers:
     """How many tasks a job can do without before it is below its minimum."""
 
     def __init__(self, job: Job) -> None:
@@ -61,7 +61,7 @@ class Spare:
         return ready_in(sub_job.counts) - self._sub_jobs.get(key, 0) - sub_job.min_available
 
 
-class UnitMaker:
+class UnitBuilder:
     """Makes units out of lawful victims."""
 
     def __init__(self, session: Session, terms: Terms, pool: Pool) -> None:
@@ -69,9 +69,9 @@ class UnitMaker:
         self._terms = terms
         self._pool = pool
 
-    def units(self, claimant: Task, victims: Sequence[Candidate]) -> list[Unit]:
+    def units(self, preemptor: Task, victims: Sequence[Candidate]) -> list[Unit]:
         """What can go of these victims. A gang that would be broken is there once, with all its members."""
-        spares: dict[str, Spare] = {}
+        spares: dict[str, SpareMembers] = {}
         whole: set[str] = set()
         units = []
         budgets, jobs = self._session.ledger.budgets, self._session.jobs
@@ -79,37 +79,37 @@ class UnitMaker:
             task = victim.task
             if budgets.of_task and not budgets.may_spend((task.uid,)):
                 continue
-            if task.job == claimant.job or len(jobs[task.job].tasks) == 1:
+            if task.job == preemptor.job or len(jobs[task.job].tasks) == 1:
                 units.append(Unit((task,), victim.grade))
                 continue
             spare = spares.get(task.job)
             if spare is None:
-                spare = spares[task.job] = Spare(jobs[task.job])
+                spare = spares[task.job] = SpareMembers(jobs[task.job])
             if spare.take(task):
                 units.append(Unit((task,), victim.grade))
-            elif self._terms.takes_gangs and task.job not in whole:
+            elif self._terms.evicts_whole_gangs and task.job not in whole:
                 whole.add(task.job)
-                gang = self.whole_gang(claimant, victim)
+                gang = self.whole_gang(preemptor, victim)
                 if gang is not None:
                     units.append(gang)
         return units
 
-    def whole_gang(self, claimant: Task, first: Candidate) -> Unit | None:
+    def whole_gang(self, preemptor: Task, first: Candidate) -> Unit | None:
         """All members of a gang, if every one of them may go."""
         session, codes = self._session, self._session.ledger.codes
         job = session.jobs[first.task.job]
-        asking = session.jobs[claimant.job]
+        asking = session.jobs[preemptor.job]
         members = [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
         if not all(self._pool.stands(task) for task in members):
             return None
         members = session.victims_in_order(members, asking)
-        if not self.may_all_go(claimant, members) or not session.ledger.budgets.may_spend([t.uid for t in members]):
+        if not self.may_evict_all(preemptor, members) or not session.ledger.budgets.may_spend([t.uid for t in members]):
             return None
         top = max(self._pool.candidate(asking, task).grade for task in members)
         return Unit(members, (*top[:-1], True))
 
-    def may_all_go(self, claimant: Task, members: Sequence[Task]) -> bool:
+    def may_evict_all(self, preemptor: Task, members: Sequence[Task]) -> bool:
         """Whether each of these may go as things stand. They go at once, so none of them is judged by what is left
         after the others.
         """
-        return all(self._terms.lawful(claimant, [task]) for task in members)
+        return all(self._terms.allowed(preemptor, [task]) for task in members)

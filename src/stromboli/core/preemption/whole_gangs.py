@@ -16,7 +16,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import Candidate, Pool
 from stromboli.core.preemption.cost import Grade
 from stromboli.core.preemption.node_ranking import NodeRanking
-from stromboli.core.preemption.units import Unit, UnitMaker
+from stromboli.core.preemption.units import Unit, UnitBuilder
 from stromboli.core.session.session import Session
 
 Amounts = Mapping[int, int]
@@ -48,10 +48,10 @@ def need_of(session: Session, job: Job, tasks: Sequence[Task], domain: Domain) -
     return Need(job, tasks, domain, {d: amount for d, amount in least.items() if amount}, useful)
 
 
-class Bundles:
+class WholeGangs:
     """Gangs as units of eviction, in the order in which they go."""
 
-    def __init__(self, session: Session, pool: Pool, maker: UnitMaker, *, whole: bool) -> None:
+    def __init__(self, session: Session, pool: Pool, maker: UnitBuilder, *, whole: bool) -> None:
         """Unless `whole` gangs may go, only those do that are below their minimum anyway."""
         self._session = session
         self._pool = pool

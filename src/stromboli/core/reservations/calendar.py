@@ -16,7 +16,7 @@ import numpy as np
 from stromboli.core.model.jobs.reservation import Reservation
 from stromboli.core.model.nodes.amounts import Block
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.reservations.completions import Endings
+from stromboli.core.reservations.completions import Completions
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -55,9 +55,9 @@ class Calendar:
         self._kept_free: dict[int, Block] = {}
 
     @cached_property
-    def endings(self) -> Endings:
+    def completions(self) -> Completions:
         """Looked for when somebody has to wait."""
-        return Endings(self._session)
+        return Completions(self._session)
 
     def __len__(self) -> int:
         return len(self._bookings)
@@ -101,9 +101,9 @@ class Calendar:
         self._kept_free = {}
         return booking
 
-    def take_note(self) -> None:
+    def update(self) -> None:
         """Know what the cycle itself has placed since the last time."""
-        if self.endings.take_note():
+        if self.completions.update():
             self._at_start, self._kept_free = {}, {}
 
     # -- what is free when --------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class Calendar:
 
     def change(self, start: float, end: float) -> Block:
         """By how much more, or less, than now is free during all of this time."""
-        least = self.endings.freed_by(start)
+        least = self.completions.freed_by(start)
         for booking in self._by_start:
             if booking.covers(start):
                 least = least - booking.room
@@ -128,7 +128,7 @@ class Calendar:
     def _change_at_start_of(self, booking: Booking) -> Block:
         known = self._at_start.get(booking.job)
         if known is None:
-            known = self._at_start[booking.job] = self.endings.freed_by(booking.start) - booking.taken
+            known = self._at_start[booking.job] = self.completions.freed_by(booking.start) - booking.taken
         return known
 
     def fits(self, booking: Booking) -> bool:
@@ -140,7 +140,7 @@ class Calendar:
         number = sum(1 for booking in self._by_start if booking.start < end)
         if not number:
             return None
-        self.take_note()
+        self.update()
         kept = self._kept_free.get(number)
         if kept is None:
             least = np.minimum.reduce([self._change_at_start_of(booking) for booking in self._by_start[:number]])

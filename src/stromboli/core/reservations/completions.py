@@ -41,7 +41,7 @@ class _Order:
     amounts: Vector
 
 
-class Endings:
+class Completions:
     """All tasks of one cycle that will end, those included that the cycle itself places."""
 
     def __init__(self, session: Session) -> None:
@@ -72,7 +72,7 @@ class Endings:
         self._classes.append(self._class_places.setdefault(task.task_class, len(self._class_places)))
         self._queues.append(self._queue_places.setdefault(queue, len(self._queue_places)))
 
-    def take_note(self) -> bool:
+    def update(self) -> bool:
         """Enter what was bound since the last time; whether there was anything."""
         session, binds = self._session, self._session.decisions.binds
         fresh, self._seen = binds[self._seen :], len(binds)

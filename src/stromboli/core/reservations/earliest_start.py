@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.ledger.future import imagining
+from stromboli.core.model.ledger.future import projected
 from stromboli.core.model.nodes.amounts import Block
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -50,7 +50,7 @@ class Making:
         """The first time that will do, if there is one before `before`."""
         moments = [moment for moment in self._moments() if moment < before]
         idle = self._calendar.idle_now()
-        index = bisect_left(moments, True, key=lambda t: self._may_fit(idle + self._calendar.endings.freed_by(t)))
+        index = bisect_left(moments, True, key=lambda t: self._may_fit(idle + self._calendar.completions.freed_by(t)))
         tries, step = 0, 1
         if index < len(moments) - 1 and not self._lacks_nodes and self._try_at(moments[-1], idle) is None:
             return None
@@ -69,7 +69,7 @@ class Making:
     def _moments(self) -> Sequence[float]:
         """The times at which there is more room than before."""
         ends = {booking.end for booking in self._calendar.bookings if booking.end < np.inf}
-        return sorted({*self._calendar.endings.moments(), *ends}) if ends else self._calendar.endings.moments()
+        return sorted({*self._calendar.completions.moments(), *ends}) if ends else self._calendar.completions.moments()
 
     def _may_fit(self, free: Block) -> bool:
         """Whether there is room for enough tasks by their numbers. Rules may still say no."""
@@ -98,8 +98,8 @@ class Making:
     def _try_at(self, moment: float, idle: Block) -> Booking | None:
         calendar, session = self._calendar, self._session
         free = idle + calendar.change(moment, moment + self._run_time)
-        endings = calendar.endings
-        later = imagining(session.ledger, free, endings.absent_by(moment), endings.released_by(moment))
+        completions = calendar.completions
+        later = projected(session.ledger, free, completions.absent_by(moment), completions.released_by(moment))
         with later, self._unspoken():
             plan = self._plan()
         if plan is None:

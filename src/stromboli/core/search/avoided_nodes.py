@@ -14,16 +14,16 @@ from stromboli.core.search.node_rules import Locality, NodeFilter
 _REASON = Reason(Code.NODE_REFUSED, "node(s) refused the pod a short while ago")
 
 
-class Unrefused(NodeFilter):
+class AvoidedNodesFilter(NodeFilter):
     """Holds in every configuration. Tasks that avoid nodes are of classes of their own."""
 
     locality = Locality.STATIC
     name = "avoidance"
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(task_class.avoided)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         admitted = np.ones(len(rows), dtype=np.bool_)
         index = ledger.nodes.index
         admitted[[index[name] for name in task_class.avoided if name in index]] = False
@@ -33,4 +33,4 @@ class Unrefused(NodeFilter):
         return _REASON
 
 
-UNREFUSED = Unrefused()
+AVOIDED_NODES = AvoidedNodesFilter()

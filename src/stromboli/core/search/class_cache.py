@@ -12,7 +12,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 Kept = TypeVar("Kept")
 
 
-class ClassMemory(Generic[Kept]):
+class ClassCache(Generic[Kept]):
     """Answers by class, true for one ledger.
 
     Rules live as long as the configuration, classes and ledgers do not: with another ledger everything is

@@ -18,11 +18,11 @@ from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.search.avoided_nodes import UNREFUSED
+from stromboli.core.search.avoided_nodes import AVOIDED_NODES
 from stromboli.core.search.lookahead import Ahead
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 from stromboli.core.search.ranking import Ranking, ranking_of
-from stromboli.core.search.shard_filter import IN_SHARD
+from stromboli.core.search.shard_filter import SHARD_FILTER
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import NodeRefusals
 
@@ -61,8 +61,20 @@ class ClassView:
     """The fresh answers of one class in one cycle."""
 
     __slots__ = (
-        "ahead", "cluster_filters", "cluster_scorers", "fresh", "ledger", "ranking", "refusal", "request", "room",
-        "room_at", "row_filters", "row_scorers", "static", "task_class",
+        "ahead",
+        "capacity_at",
+        "cluster_filters",
+        "cluster_scorers",
+        "fresh",
+        "ledger",
+        "ranking",
+        "refusal",
+        "request",
+        "room",
+        "row_filters",
+        "row_scorers",
+        "static",
+        "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -73,8 +85,8 @@ class ClassView:
         kept: StaticAnswer | None = program.statics_for(ledger.nodes).get(task_class)
         self.static = kept or _static_answer(task_class, program, ledger)
         # nobody needs to be asked about a class that no node could ever take
-        filters = _concerned(program.filters, self) if self.static.possible else []
-        scorers = _concerned(program.scorers, self) if self.static.possible else []
+        filters = _applicable(program.filters, self) if self.static.possible else []
+        scorers = _applicable(program.scorers, self) if self.static.possible else []
         self.row_filters = [rule for rule in filters if rule.locality is Locality.ROW]
         self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
@@ -86,7 +98,7 @@ class ClassView:
         self.fresh = 0
         #: Copies that found room when the class was last refused, why not more, and the ledger's `freed` at that time.
         self.room = 0
-        self.room_at = -1
+        self.capacity_at = -1
         self.refusal: NodeRefusals | None = None
 
     @property
@@ -99,7 +111,7 @@ class ClassView:
         log, ranking = ledger.log, self.ranking
         changed = log.position - self.fresh
         if ranking is None or changed * 3 > len(ledger.nodes):
-            ranking, self.ahead = ranking_of(self.evaluate(ledger.roomy_rows)), None
+            ranking, self.ahead = ranking_of(self.evaluate(ledger.candidate_rows)), None
             self.ranking = ranking
         elif changed:
             index = log.since(self.fresh)
@@ -118,7 +130,7 @@ class ClassView:
         task_class, ledger = self.task_class, self.ledger
         fits = self.fits(rows)
         for rule in self.row_filters:
-            fits &= rule.admits(task_class, rows, ledger)
+            fits &= rule.filter(task_class, rows, ledger)
         static = self.static.scores
         total = static if rows.index is None else static[rows.index]
         if rows.index is None and not (fits & self.static.admitted).any():
@@ -134,7 +146,7 @@ class ClassView:
         fits = rows.idle(dimension) >= amount
         for dimension, amount in self.request[1:]:
             fits &= rows.idle(dimension) >= amount
-        if self.ledger.holds_rooms:
+        if self.ledger.holds_nominated:
             for dimension, amount in self.request:
                 fits &= rows.future_idle(dimension) >= amount
         return fits
@@ -148,12 +160,12 @@ class ClassView:
 
     def evaluate_later(self) -> Vector:
         """Scores of all nodes for waiting on them."""
-        rows, task_class, ledger = self.ledger.later_rows, self.task_class, self.ledger
+        rows, task_class, ledger = self.ledger.future_rows, self.task_class, self.ledger
         fits = self.fits_later(rows)
         for rule in (*self.row_filters, *self.cluster_filters):
             if not fits.any():
                 break
-            fits &= rule.admits(task_class, rows, ledger)
+            fits &= rule.filter(task_class, rows, ledger)
         total = self.static.scores
         for scorer in self.row_scorers:
             total = total + scorer.scores(task_class, rows, ledger, None)
@@ -166,17 +178,17 @@ class ClassView:
         for rule in self.cluster_filters:
             if not admitted.any():
                 break
-            admitted &= rule.admits(task_class, rows, ledger)
+            admitted &= rule.filter(task_class, rows, ledger)
         total = scores
         for scorer in self.cluster_scorers:
             total = total + np.rint(scorer.scores(task_class, rows, ledger, admitted) * GRID)
         return np.where(admitted, total, REFUSED)
 
 
-def _concerned(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
+def _applicable(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
     """The rules over rows and over the cluster that have something to say about the class."""
     task_class, ledger = view.task_class, view.ledger
-    return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.concerns(task_class, ledger)]
+    return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.applies_to(task_class, ledger)]
 
 
 def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> StaticAnswer:
@@ -184,15 +196,15 @@ def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> S
     rows = ledger.all_rows
     admitted = np.ones(len(rows), dtype=np.bool_)
     refused_by = []
-    for rule in (IN_SHARD, UNREFUSED, *program.filters):
-        if rule.locality is Locality.STATIC and rule.concerns(task_class, ledger):
-            refused = admitted & ~rule.admits(task_class, rows, ledger)
+    for rule in (SHARD_FILTER, AVOIDED_NODES, *program.filters):
+        if rule.locality is Locality.STATIC and rule.applies_to(task_class, ledger):
+            refused = admitted & ~rule.filter(task_class, rows, ledger)
             if refused.any():
                 refused_by.append((rule, refused))
                 admitted &= ~refused
     scores = np.zeros(len(rows))
     for scorer in program.scorers:
-        if scorer.locality is Locality.STATIC and scorer.concerns(task_class, ledger):
+        if scorer.locality is Locality.STATIC and scorer.applies_to(task_class, ledger):
             scores = scores + scorer.scores(task_class, rows, ledger, admitted)
     large_enough = admitted.copy()
     for dimension, amount in task_class.request:

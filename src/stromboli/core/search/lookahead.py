@@ -27,15 +27,15 @@ _WIDTH = 128
 class Ahead:
     """What is known of nodes beyond their scores of now: those of further copies, the next one last."""
 
-    __slots__ = ("_following",)
+    __slots__ = ("_next_domain",)
 
     def __init__(self) -> None:
-        self._following: dict[int, list[float]] = {}
+        self._next_domain: dict[int, list[float]] = {}
 
     def forget(self, rows: Iterable[int]) -> None:
         """These nodes were changed by somebody else."""
         for row in rows:
-            self._following.pop(row, None)
+            self._next_domain.pop(row, None)
 
     def place(self, view: ClassView, ranking: Ranking, wanted: int, inside: Index) -> list[int]:
         """Node rows for up to `wanted` copies, one by one: the best, the lowest index among equals. The scores are left
@@ -43,7 +43,7 @@ class Ahead:
         """
         scores = ranking.scores[inside]
         taken: list[int] = []
-        best, row_at, following, refused = scores.argmax, inside.item, self._following, -np.inf
+        best, row_at, following, refused = scores.argmax, inside.item, self._next_domain, -np.inf
         for _ in range(wanted):
             place = best()
             if scores[place] == refused:
@@ -58,7 +58,7 @@ class Ahead:
 
     def _look(self, view: ClassView, inside: Index, scores: Vector, taken: Sequence[int]) -> None:
         """Look ahead from here for the best of the nodes of which nothing more is known."""
-        following = self._following
+        following = self._next_domain
         chosen = inside[Ranking(scores).best(_WIDTH)].tolist()
         rows = [row for row in chosen if not following.get(row)]
         copies = np.tile(np.arange(1, _DEPTH + 1), (len(rows), 1))

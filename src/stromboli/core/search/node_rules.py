@@ -35,12 +35,12 @@ class NodeFilter(ABC):
     #: Named in explanations and metrics; the framework sets it to the plugin's name for rules of plugins.
     name = ""
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         """Whether the rule has anything to say about the class. Asked once per class and cycle."""
         return True
 
     @abstractmethod
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         """True for every node that the rule accepts."""
 
     def refusal(self, task_class: TaskClass) -> Reason:
@@ -58,7 +58,7 @@ class NodeScorer(ABC):
     locality = Locality.ROW
     name = ""
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return True
 
     @abstractmethod

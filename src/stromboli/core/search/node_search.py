@@ -22,7 +22,7 @@ from stromboli.core.session.refusals import NodeRefusals
 
 #: Score vectors kept for classes that are not being asked about right now. Beyond it the oldest are computed again.
 _KEPT_BYTES = 256 << 20
-_ROOM_HELD = Reason(Code.ROOM_HELD, "node(s) had room that is kept for pods that were promised it")
+_CAPACITY_NOMINATED = Reason(Code.CAPACITY_NOMINATED, "node(s) had room that is kept for pods that were promised it")
 
 
 class NodeSearch:
@@ -33,7 +33,7 @@ class NodeSearch:
         self._ledger = ledger
         self._axis = axis
         self._views: dict[int, ClassView] = {}
-        self._most_views = max(8, _KEPT_BYTES // (8 * max(1, len(ledger.nodes))))
+        self._max_views = max(8, _KEPT_BYTES // (8 * max(1, len(ledger.nodes))))
         self._best_node = program.flat["best_node"]
         #: Nodes that come after all others, if there are any.
         self._last = ledger.nodes.last
@@ -44,18 +44,18 @@ class NodeSearch:
         view = self._views.get(task_class.number)
         if view is None:
             view = self._views[task_class.number] = ClassView(task_class, self._program, self._ledger)
-            if len(self._views) > self._most_views:
+            if len(self._views) > self._max_views:
                 del self._views[next(iter(self._views))]
         return view
 
-    def known_room(self, view: ClassView) -> int | None:
+    def known_capacity(self, view: ClassView) -> int | None:
         """How many copies found room when the class was last refused, if nothing has been freed since."""
         if not view.static.possible:
-            view.refusal = self._hopeless(view)
+            view.refusal = self._impossible(view)
             return 0
-        return view.room if view.room_at == self._ledger.freed else None
+        return view.room if view.capacity_at == self._ledger.freed else None
 
-    def _hopeless(self, view: ClassView) -> NodeRefusals:
+    def _impossible(self, view: ClassView) -> NodeRefusals:
         """Why no node could take the class even if it were empty."""
         static, ledger = view.static, self._ledger
         if static.refusal is None:
@@ -64,9 +64,9 @@ class NodeSearch:
             static.refusal = NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, None)))
         return static.refusal
 
-    def remember_room(self, view: ClassView, room: int) -> None:
+    def remember_capacity(self, view: ClassView, room: int) -> None:
         """Only to be called when the books hold nothing that may still be given back."""
-        view.room, view.room_at = room, self._ledger.freed
+        view.room, view.capacity_at = room, self._ledger.freed
 
     # -- choosing -----------------------------------------------------------------------------------------------
 
@@ -105,16 +105,16 @@ class NodeSearch:
         if len(rows) > 1:
             self.view(task_class).settle()
 
-    def place_later(self, task: Task, within: Mask | None = None) -> int:
+    def find_future_node(self, task: Task, within: Mask | None = None) -> int:
         """The row to wait on: the best that fits once everything that is being released is gone; -1 for none."""
         ledger = self._ledger
-        if not ledger.is_waiting_for_release:
+        if not ledger.has_releasing:
             return -1
         view, self.asking = self.view(task.task_class), task
         scores = view.evaluate_later()
         for scorer in view.cluster_scorers:
             admitted = scores > REFUSED
-            scores = scores + np.rint(scorer.scores(task.task_class, ledger.later_rows, ledger, admitted) * GRID)
+            scores = scores + np.rint(scorer.scores(task.task_class, ledger.future_rows, ledger, admitted) * GRID)
         rows = (self._choose(task, _inside(scores, group)) for group in self.groups(within))
         return next((row for row in rows if row >= 0), -1)
 
@@ -141,7 +141,7 @@ class NodeSearch:
         row = self._ledger.nodes.index.get(name, -1)
         return row if row >= 0 and scores[row] > REFUSED else best
 
-    def admits(self, task: Task, row: int) -> bool:
+    def filter(self, task: Task, row: int) -> bool:
         """Whether this one node may take the task now or later, for a node that was nominated."""
         view, ledger = self.view(task.task_class), self._ledger
         rows = ledger.rows(np.array([row], dtype=np.int64), later=True)
@@ -149,17 +149,17 @@ class NodeSearch:
             return False
         if any((rows.future_idle(d) < amount).any() for d, amount in task.task_class.request):
             return False
-        if not all(rule.admits(task.task_class, rows, ledger).all() for rule in view.row_filters):
+        if not all(rule.filter(task.task_class, rows, ledger).all() for rule in view.row_filters):
             return False
-        return all(rule.admits(task.task_class, ledger.later_rows, ledger)[row] for rule in view.cluster_filters)
+        return all(rule.filter(task.task_class, ledger.future_rows, ledger)[row] for rule in view.cluster_filters)
 
     def fits_now(self, task_class: TaskClass, row: int) -> bool:
         """Whether a node that admits the class need not be waited for."""
         view, ledger = self.view(task_class), self._ledger
         rows = ledger.rows(np.array([row], dtype=np.int64))
-        if not view.fits(rows)[0] or not all(rule.admits(task_class, rows, ledger)[0] for rule in view.row_filters):
+        if not view.fits(rows)[0] or not all(rule.filter(task_class, rows, ledger)[0] for rule in view.row_filters):
             return False
-        return all(rule.admits(task_class, ledger.all_rows, ledger)[row] for rule in view.cluster_filters)
+        return all(rule.filter(task_class, ledger.all_rows, ledger)[row] for rule in view.cluster_filters)
 
     # -- explaining ---------------------------------------------------------------------------------------------
 
@@ -172,18 +172,18 @@ class NodeSearch:
         if not len(ledger.nodes):
             return NodeRefusals(0, ())
         groups = list(view.static.groups(task_class, ledger))
-        waits = (ledger.is_waiting_for_release or ledger.holds_rooms) and not task_class.best_effort
-        rows = ledger.later_rows if waits else ledger.all_rows
+        waits = (ledger.has_releasing or ledger.holds_nominated) and not task_class.best_effort
+        rows = ledger.future_rows if waits else ledger.all_rows
         room = rows.future_idle if waits else rows.idle
         admitted = view.static.admitted
-        kept = self._kept_from(task_class, admitted) if ledger.holds_rooms else None
+        kept = self._kept_from(task_class, admitted) if ledger.holds_nominated else None
         if kept is not None and kept.any():
-            groups.append((_ROOM_HELD, np.flatnonzero(kept)))
+            groups.append((_CAPACITY_NOMINATED, np.flatnonzero(kept)))
             admitted = admitted & ~kept
         short, left = self._short_of(task_class, admitted, room)
         groups.extend(short)
         for rule in (*view.row_filters, *view.cluster_filters):
-            refused = left & ~rule.admits(task_class, rows, ledger)
+            refused = left & ~rule.filter(task_class, rows, ledger)
             if refused.any():
                 groups.extend(rule.refusals(task_class, ledger, refused))
                 left &= ~refused

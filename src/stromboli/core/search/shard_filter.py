@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 _REASON = Reason(Code.OUTSIDE_SHARD, "node(s) didn't belong to this scheduler's shard")
 
 
-class InShard(NodeFilter):
+class ShardFilter(NodeFilter):
     """A node of another shard takes nothing. Holds in every configuration, before all rules of plugins."""
 
     locality = Locality.STATIC
     name = "shard"
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return ledger.nodes.barred is not None
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return ledger.nodes.excluded_nodes is not None
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        barred = ledger.nodes.barred
-        return np.ones(len(rows), dtype=np.bool_) if barred is None else ~barred
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        excluded_nodes = ledger.nodes.excluded_nodes
+        return np.ones(len(rows), dtype=np.bool_) if excluded_nodes is None else ~excluded_nodes
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _REASON
 
 
-IN_SHARD = InShard()
+SHARD_FILTER = ShardFilter()
 
 
-def is_barred(session: Session, task: Task) -> bool:
+def is_in_excluded_shard(session: Session, task: Task) -> bool:
     """Whether a task stands on a node of another shard."""
-    barred = session.nodes.barred
-    return barred is not None and (row := session.ledger.row_of(task)) >= 0 and bool(barred[row])
+    excluded_nodes = session.nodes.excluded_nodes
+    return excluded_nodes is not None and (row := session.ledger.row_of(task)) >= 0 and bool(excluded_nodes[row])

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli.core.model.reasons import Reason
-from stromboli.core.topology.domain_search_records import SearchAccounts
+from stromboli.core.topology.domain_search_records import DomainSearchRecords
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class PluginApproval:
     """A plugin that was asked about a victim and let it go."""
 
     plugin: str
@@ -37,7 +37,7 @@ class Objection:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherNode:
+class RejectedNode:
     """A node that was not chosen."""
 
     node: str
@@ -45,7 +45,7 @@ class OtherNode:
 
 
 @dataclass(frozen=True, slots=True)
-class EvictionAccount:
+class EvictionRecord:
     """Why one pod had to go."""
 
     pod: str
@@ -55,26 +55,26 @@ class EvictionAccount:
     node: str
     frees: Mapping[str, str]
     #: The job in whose favour it goes, if any, and its queue; the pod that gets the room, and where.
-    claimant: str = ""
-    claimant_queue: str = ""
-    claimant_pod: str = ""
-    claimant_node: str = ""
-    allowed_by: tuple[Consent, ...] = ()
+    preemptor: str = ""
+    preemptor_queue: str = ""
+    preemptor_pod: str = ""
+    preemptor_node: str = ""
+    allowed_by: tuple[PluginApproval, ...] = ()
     #: Whether its whole gang goes, as it cannot do without this pod.
     with_gang: bool = False
     #: Who could stay on the claimant's node.
     spared: tuple[Objection, ...] = ()
-    considered: tuple[OtherNode, ...] = ()
+    considered: tuple[RejectedNode, ...] = ()
     #: What the action itself says about it.
     note: str = ""
 
     @property
-    def decisive(self) -> Consent | None:
+    def decisive(self) -> PluginApproval | None:
         return next((consent for consent in self.allowed_by if consent.is_decisive), None)
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimRefusal:
+class PreemptionFailure:
     """Why an action made no room for a job, and the first pod for which it could not."""
 
     action: str
@@ -84,17 +84,17 @@ class ClaimRefusal:
 
 
 @dataclass(slots=True)
-class Accounts:
+class DecisionRecords:
     """What a session writes down."""
 
     #: By the uid of the victim.
-    evictions: dict[str, EvictionAccount] = field(default_factory=dict)
+    evictions: dict[str, EvictionRecord] = field(default_factory=dict)
     #: By job.
-    refusals: dict[str, list[ClaimRefusal]] = field(default_factory=dict)
+    refusals: dict[str, list[PreemptionFailure]] = field(default_factory=dict)
     #: By job, its searches for a domain.
-    searches: dict[str, SearchAccounts] = field(default_factory=dict)
+    searches: dict[str, DomainSearchRecords] = field(default_factory=dict)
 
-    def refuse(self, job: str, refusal: ClaimRefusal) -> None:
+    def refuse(self, job: str, refusal: PreemptionFailure) -> None:
         known = self.refusals.setdefault(job, [])
         if refusal not in known:
             known.append(refusal)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _Line = list[tuple[tuple[Any, ...], Job]]
 
 
-class Turns:
+class JobOrder:
     """Jobs in line behind their queues."""
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
@@ -49,7 +49,7 @@ class Turns:
         try:
             return self._session.queue_order_key(queue)
         except Exception as error:
-            self._session.blame_for_queue(queue, error)
+            self._session.report_queue_error(queue, error)
             return None
 
     def _key_of_job(self, job: Job) -> tuple[Any, ...] | None:
@@ -57,7 +57,7 @@ class Turns:
         try:
             return self._session.job_order_key(job)
         except Exception as error:
-            self._session.blame(job, error)
+            self._session.report_error(job, error)
             return None
 
     def next_queue(self) -> Queue | None:
@@ -94,7 +94,7 @@ class Turns:
         line = self._lines[queue.name]
         return heapq.heappop(line)[1] if line else None
 
-    def one_by_one(self) -> Iterator[Job]:
+    def jobs_in_turn(self) -> Iterator[Job]:
         """One job for each turn of its queue; queues that have had all they may have are passed over."""
         while (queue := self.next_queue()) is not None:
             if not self._session.is_overused(queue):

@@ -24,14 +24,14 @@ class Room(NamedTuple):
     row: int
 
 
-class HeldRooms:
+class NominatedCapacity:
     """The rooms that are held at this moment, by job. False when there are none."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._held: dict[str, list[Room]] = {}
         #: Jobs with those who had to make room for them a while ago.
-        self._made_room = {(taking.claimant, taking.victim) for taking in session.snapshot.takings}
+        self._preempted_by = {(taking.preemptor, taking.victim) for taking in session.snapshot.eviction_history}
         nominated = [room for job in session.waiting for room in self._promised_to(job)]
         if nominated:
             self._hold_first(nominated)
@@ -39,7 +39,7 @@ class HeldRooms:
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def are_kept_for(self, job: Job) -> bool:
+    def has_nominations_for(self, job: Job) -> bool:
         """Whether some of them are the job's own."""
         return job.key in self._held
 
@@ -66,10 +66,10 @@ class HeldRooms:
     def _hold(self, room: Room) -> None:
         session, task_class = self._session, room.task.task_class
         queue = session.queue_of(session.jobs[room.task.job])
-        if session.allocatable(queue, task_class, 1) is None and session.search.admits(room.task, room.row):
+        if session.allocatable(queue, task_class, 1) is None and session.search.filter(room.task, room.row):
             session.ledger.hold(room.task, room.row)
             for plugin in session.program.plugins.values():
-                plugin.on_hold(room.task, session.nodes.names[room.row])
+                plugin.on_reserve(room.task, session.nodes.names[room.row])
             self._held.setdefault(room.task.job, []).append(room)
 
     def _let_go(self, key: str) -> list[Room]:
@@ -77,11 +77,11 @@ class HeldRooms:
         for room in rooms:
             self._session.ledger.let_go(room.task, room.row)
             for plugin in self._session.program.plugins.values():
-                plugin.on_let_go(room.task, self._session.nodes.names[room.row])
+                plugin.on_release(room.task, self._session.nodes.names[room.row])
         return rooms
 
     @contextmanager
-    def open_to(self, job: Job) -> Iterator[None]:
+    def released_to(self, job: Job) -> Iterator[None]:
         """It is the job's turn: its own rooms are its to take, and so are those of less important jobs of its queue,
         unless it had to make room for them: it would have been evicted for nothing, and again and again.
 
@@ -101,4 +101,6 @@ class HeldRooms:
     def _below(self, job: Job) -> list[str]:
         jobs = self._session.jobs
         less_important = (key for key in self._held if jobs[key].priority < job.priority)
-        return [key for key in less_important if jobs[key].queue == job.queue and (key, job.key) not in self._made_room]
+        return [
+            key for key in less_important if jobs[key].queue == job.queue and (key, job.key) not in self._preempted_by
+        ]

@@ -11,7 +11,7 @@ from stromboli.core.config.action import Action
 from stromboli.core.config.combining import Answer, Rule
 from stromboli.core.config.configuration import Configuration, PluginOption
 from stromboli.core.config.extension_points import BY_NAME, EXTENSION_POINTS, HIERARCHY_SWITCH, ExtensionPoint
-from stromboli.core.config.external_services import Outside
+from stromboli.core.config.external_services import ExternalServices
 from stromboli.core.config.plugin import Plugin, PluginFailure
 from stromboli.core.config.registry import Registry
 from stromboli.core.config.rule_adapters import filters_of, overrides, scorers_of
@@ -21,7 +21,9 @@ from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 class Program:
     """Plugins and actions of one configuration, ready to be asked."""
 
-    def __init__(self, configuration: Configuration, registry: Registry, outside: Outside | None = None) -> None:
+    def __init__(
+        self, configuration: Configuration, registry: Registry, outside: ExternalServices | None = None
+    ) -> None:
         self.configuration = configuration
         #: Reaches services outside, for plugins that ask them; None where nobody is to be asked.
         self.outside = outside
@@ -109,7 +111,7 @@ class Program:
         everywhere = [
             getattr(plugin, question)
             for name, plugin in self.plugins.items()
-            if name in self.answering[question] and plugin.objects_in_every_tier
+            if name in self.answering[question] and plugin.vetoes_in_every_tier
         ]
         return guards, tiers, everywhere
 
@@ -125,4 +127,8 @@ class Program:
 
 
 def _answers(option: PluginOption, plugin: Plugin, point: ExtensionPoint) -> bool:
-    return overrides(plugin, point.name) and point.name not in plugin.unanswered() and option.is_on(point.name)
+    return (
+        overrides(plugin, point.name)
+        and point.name not in plugin.unused_extension_points()
+        and option.is_on(point.name)
+    )

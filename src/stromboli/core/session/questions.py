@@ -62,8 +62,8 @@ class Questions:
     def queue_order_key(self, queue: Queue) -> tuple[Any, ...]:
         return combining.sort_key(self._queue_order, queue, (queue.created, queue.name))
 
-    def victim_queue_order_key(self, queue: Queue, claimant: Queue) -> tuple[Any, ...]:
-        return tuple(answer(queue, claimant) for answer in self._flat["victim_queue_order"])
+    def victim_queue_order_key(self, queue: Queue, preemptor: Queue) -> tuple[Any, ...]:
+        return tuple(answer(queue, preemptor) for answer in self._flat["victim_queue_order"])
 
     def cluster_order_key(self, cluster: Any) -> tuple[Any, ...]:
         return combining.sort_key(self._flat["cluster_order"], cluster, ())
@@ -89,7 +89,7 @@ class Questions:
         return combining.vote_by_tier(self._tiers["job_enqueueable"], job)
 
     def job_enqueued(self, job: Job) -> None:
-        combining.tell_all(self._flat["job_enqueued"], job)
+        combining.notify_all(self._flat["job_enqueued"], job)
 
     def job_ready(self, job: Job) -> bool:
         return combining.all_agree(self._job_ready, job)
@@ -122,7 +122,7 @@ class Questions:
         return target
 
     def reserve_nodes(self) -> None:
-        combining.tell_all(self._flat["reserved_nodes"])
+        combining.notify_all(self._flat["reserved_nodes"])
 
     # -- queues -------------------------------------------------------------------------------------------------
 
@@ -157,11 +157,11 @@ class Questions:
 
     # -- victims ------------------------------------------------------------------------------------------------
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
-        return combining.guarded_intersection(*self._guarded["preemptable"], claimant, candidates, _uid)
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
+        return combining.guarded_intersection(*self._guarded["preemptable"], preemptor, candidates, _uid)
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
-        return combining.guarded_intersection(*self._guarded["reclaimable"], claimant, candidates, _uid)
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
+        return combining.guarded_intersection(*self._guarded["reclaimable"], preemptor, candidates, _uid)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
         return combining.guarded_intersection(*self._guarded["evictable"], context, candidates, _uid)

@@ -34,7 +34,7 @@ class NodeRefusals:
     def code(self) -> Code:
         """The reason that all nodes have in common, if there is one."""
         codes = {reason.code for reason, _ in self.groups}
-        return codes.pop() if len(codes) == 1 else Code.GANG_SHORT if codes else Code.NO_NODES
+        return codes.pop() if len(codes) == 1 else Code.GANG_DOES_NOT_FIT if codes else Code.NO_NODES
 
     def __str__(self) -> str:
         """The words that people search for: `0/5 nodes are available: 3 Insufficient cpu, ...`."""

@@ -14,11 +14,11 @@ from typing import Any
 
 from stromboli.core.config.plugin import Event, PluginFailure
 from stromboli.core.model.devices.claims import ClaimOrder
-from stromboli.core.model.jobs.carryover import Aftermath
-from stromboli.core.model.jobs.eviction_history import Taking
+from stromboli.core.model.jobs.carryover import CycleCarryover
+from stromboli.core.model.jobs.eviction_history import PastEviction
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.jobs.reservation import Reservation
-from stromboli.core.model.ledger.ledger import BrokenBooks, Entry, Ledger
+from stromboli.core.model.ledger.ledger import Entry, Ledger, LedgerInconsistency
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
@@ -29,15 +29,15 @@ from stromboli.core.model.topology.hypernodes import BY_LABELS
 from stromboli.core.model.volumes.volumes import VolumeOrder
 from stromboli.core.search.node_search import NodeSearch
 from stromboli.core.session import questions
-from stromboli.core.session.decision_records import Accounts
+from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.measurements import Measurements, Stopwatch
-from stromboli.core.session.nominations import HeldRooms
+from stromboli.core.session.nominations import NominatedCapacity
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import JobRefusal, LastTransaction
 from stromboli.core.session.statement import Statement
 from stromboli.core.session.status import JobStatus, status_of
-from stromboli.core.topology.domain_capacity import DomainRoom
-from stromboli.core.topology.previous_domains import loss_told, wish_told
+from stromboli.core.topology.domain_capacity import DomainCapacity
+from stromboli.core.topology.previous_domains import previous_domain_warnings, topology_label
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Eviction:
     task: Task
     reason: str
     #: The job that wants the room, if any.
-    claimant: str = ""
+    preemptor: str = ""
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class Session(questions.Questions):
         uid: str = "",
         seed: int = 0,
         stopwatch: Stopwatch = lambda: 0.0,
-        accounts: Accounts | None = None,
+        accounts: DecisionRecords | None = None,
     ) -> None:
         super().__init__(program)
         self.uid = uid
@@ -135,7 +135,7 @@ class Session(questions.Questions):
 
     def _open(self) -> None:
         for name, plugin in self.program.plugins.items():
-            with self.measurements.measure("plugin", name, "open"), self._blaming(f"plugin {name}"):
+            with self.measurements.measure("plugin", name, "open"), self._attribute_errors(f"plugin {name}"):
                 plugin.open(self)
         for key in self.snapshot.waiting:
             self._admit(self.jobs[key])
@@ -151,7 +151,7 @@ class Session(questions.Questions):
         try:
             invalid = self.job_valid(job)
         except Exception as error:
-            self.blame(job, error)
+            self.report_error(job, error)
             return
         if invalid is None:
             self.waiting.append(job)
@@ -162,9 +162,9 @@ class Session(questions.Questions):
         """A wish that nobody in this configuration can fulfil must not be passed over in silence."""
         wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
         if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
-            told = f"{wish_told(job)} has no effect: no configured plugin knows domains"
+            told = f"{topology_label(job)} has no effect: no configured plugin knows domains"
             self.warnings.append(f"PodGroup {job.key}: {told}")
-        self.warnings += [f"PodGroup {job.key}: {told}" for told in loss_told(self, job)]
+        self.warnings += [f"PodGroup {job.key}: {told}" for told in previous_domain_warnings(self, job)]
 
     def _fault_of(self, job: Job) -> Reason | None:
         if job.spec.fault:
@@ -180,7 +180,7 @@ class Session(questions.Questions):
     def run(self) -> None:
         """Execute every action of the configuration, in order, and close."""
         for action in self.program.actions:
-            with self.measurements.measure("action", action.name), self._blaming(f"action {action.name}"):
+            with self.measurements.measure("action", action.name), self._attribute_errors(f"action {action.name}"):
                 try:
                     action.initialize(self)
                     action.execute(self)
@@ -191,17 +191,17 @@ class Session(questions.Questions):
     def close(self) -> None:
         """Let plugins finish in reverse order, then derive the status of every job that was looked at."""
         for name, plugin in reversed(self.program.plugins.items()):
-            with self.measurements.measure("plugin", name, "close"), self._blaming(f"plugin {name}"):
+            with self.measurements.measure("plugin", name, "close"), self._attribute_errors(f"plugin {name}"):
                 plugin.close(self)
         for key in (*self.snapshot.waiting, *sorted({*self.dirty_jobs, *self.snapshot.touched})):
             self.statuses[key] = status_of(self, self.jobs[key])
         self.measurements.seconds[("cycle",)] = self.measurements.stopwatch() - self.measurements.began
 
     @contextmanager
-    def _blaming(self, culprit: str) -> Iterator[None]:
+    def _attribute_errors(self, culprit: str) -> Iterator[None]:
         try:
             yield
-        except (PluginFailure, BrokenBooks):
+        except (PluginFailure, LedgerInconsistency):
             raise
         except Exception as error:
             raise PluginFailure(f"{culprit} failed: {type(error).__name__}: {error}") from error
@@ -214,44 +214,46 @@ class Session(questions.Questions):
         return [node for node in self.nodes.nodes if node.revocable_zone]
 
     @cached_property
-    def rooms(self) -> HeldRooms:
+    def rooms(self) -> NominatedCapacity:
         """Rooms that pods were promised in earlier cycles."""
-        return HeldRooms(self)
+        return NominatedCapacity(self)
 
     @cached_property
-    def domain_room(self) -> DomainRoom:
+    def domain_capacity(self) -> DomainCapacity:
         """What fits into domains of the network."""
-        return DomainRoom(self.search, self.ledger)
+        return DomainCapacity(self.search, self.ledger)
 
-    def turn_of(self, job: Job) -> AbstractContextManager[None]:
+    def serving(self, job: Job) -> AbstractContextManager[None]:
         """The time in which a job may take the rooms that were promised to it."""
-        return self.rooms.open_to(job) if self.rooms else _NOTHING_TO_OPEN
+        return self.rooms.released_to(job) if self.rooms else _NOTHING_TO_OPEN
 
-    def waiting_for_room(self) -> list[Task]:
+    def pipelined_tasks(self) -> list[Task]:
         """The tasks for which a room is held until others are gone from it."""
-        if not self.ledger.holds_rooms:
+        if not self.ledger.holds_nominated:
             return []
         codes, pipelined = self.ledger.codes, TaskStatus.PIPELINED.value
         jobs = (self.jobs[key] for key in self.snapshot.waiting)
         tasks = (task for job in jobs if job.pipelined_count for task in job.tasks.values())
         return [task for task in tasks if codes[task.row] == pipelined]
 
-    def aftermath(self) -> Aftermath:
+    def carryover(self) -> CycleCarryover:
         """What the next cycles have to know of this one."""
-        return Aftermath(self.promises(), self.decisions.reservations, self._takings())
+        return CycleCarryover(self.promises(), self.decisions.reservations, self._eviction_history())
 
-    def _takings(self) -> list[Taking]:
+    def _eviction_history(self) -> list[PastEviction]:
         """Which jobs had to make room for which others in this cycle."""
-        takings = {(each.claimant, each.task.job): None for each in self.decisions.evictions if each.claimant}
-        return [self._taking(claimant, victim) for claimant, victim in takings if claimant != victim]
+        eviction_history = {
+            (each.preemptor, each.task.job): None for each in self.decisions.evictions if each.preemptor
+        }
+        return [self._past_eviction(preemptor, victim) for preemptor, victim in eviction_history if preemptor != victim]
 
-    def _taking(self, claimant: str, victim: str) -> Taking:
+    def _past_eviction(self, preemptor: str, victim: str) -> PastEviction:
         queue = self.jobs[victim].queue
-        return Taking(claimant, victim, queue if queue != self.jobs[claimant].queue else "", self.now)
+        return PastEviction(preemptor, victim, queue if queue != self.jobs[preemptor].queue else "", self.now)
 
     def promises(self) -> dict[str, str]:
         """By uid, the nodes on which rooms are held."""
-        return {task.uid: self.ledger.node_name(task) for task in self.waiting_for_room()}
+        return {task.uid: self.ledger.node_name(task) for task in self.pipelined_tasks()}
 
     def queue_of(self, job: Job) -> Queue:
         return self.queues[job.queue]
@@ -277,13 +279,13 @@ class Session(questions.Questions):
             return []
         return [job for job in self.waiting if job.phase != "Pending" and self.job_starving(job)]
 
-    def victims_in_order(self, victims: Sequence[Task], claimant: Job) -> list[Task]:
+    def victims_in_order(self, victims: Sequence[Task], preemptor: Job) -> list[Task]:
         """Who is evicted first: queues that lose first, then jobs that are served last, then tasks that are
         served last.
         """
         ordered = sorted(victims, key=self.task_order_key, reverse=True)
         ordered.sort(key=lambda task: self.job_order_key(self.jobs[task.job]), reverse=True)
-        here = self.queues[claimant.queue]
+        here = self.queues[preemptor.queue]
         ordered.sort(key=lambda task: self.victim_queue_order_key(self.queues[self.jobs[task.job].queue], here))
         return ordered
 
@@ -307,10 +309,10 @@ class Session(questions.Questions):
         statement.pipeline(task, row)
         statement.keep()
 
-    def evict(self, task: Task, reason: str, claimant: str = "") -> None:
+    def evict(self, task: Task, reason: str, preemptor: str = "") -> None:
         """Evict at once."""
         with self.statement() as statement:
-            statement.evict(task, reason, claimant)
+            statement.evict(task, reason, preemptor)
             statement.commit()
 
     def tell(self, news: Iterable[tuple[Entry, bool]]) -> None:
@@ -322,7 +324,7 @@ class Session(questions.Questions):
         for entry, allocates in news:
             handlers = self._on_allocate if allocates else self._on_deallocate
             if handlers and entry.successors:
-                with self.ledger.posing(entry, allocates):
+                with self.ledger.successors_visible(entry, allocates):
                     failure = self._told(handlers, entry.successors, entry.rows) or failure
             elif handlers:
                 failure = self._told(handlers, entry.tasks, entry.rows) or failure
@@ -371,8 +373,8 @@ class Session(questions.Questions):
             answer(task, context)
         return context
 
-    def record_eviction(self, task: Task, reason: str, claimant: str) -> None:
-        self.decisions.evictions.append(Eviction(task, reason, claimant))
+    def record_eviction(self, task: Task, reason: str, preemptor: str) -> None:
+        self.decisions.evictions.append(Eviction(task, reason, preemptor))
         self.dirty_jobs.add(task.job)
 
     def record_nomination(self, task: Task, after_eviction: bool) -> None:
@@ -387,23 +389,23 @@ class Session(questions.Questions):
     def refuse(self, job: Job, reason: Reason) -> None:
         self.refusal_of(job).add(reason)
 
-    def blame(self, job: Job, error: Exception) -> None:
+    def report_error(self, job: Job, error: Exception) -> None:
         """An error while this job was being handled: the job waits with the error as its reason, others go on."""
         text = f"{type(error).__name__}: {error}"
         self.refuse(job, Reason(Code.PLUGIN_FAILED, f"scheduling failed with an error: {text}"))
         self.warnings.append(f"PodGroup {job.key}: scheduling failed with an error: {text}")
 
     @contextmanager
-    def blaming(self, job: Job) -> Iterator[None]:
+    def isolate_errors(self, job: Job) -> Iterator[None]:
         """What fails within is this job's own and nobody else's; books that do not add up are everybody's."""
         try:
             yield
-        except BrokenBooks:
+        except LedgerInconsistency:
             raise
         except Exception as error:
-            self.blame(job, error)
+            self.report_error(job, error)
 
-    def blame_for_queue(self, queue: Queue, error: Exception) -> None:
+    def report_queue_error(self, queue: Queue, error: Exception) -> None:
         """An error while this queue was being judged: it is not served in this cycle, others are."""
         text = f"queue {queue.name} could not be judged: {type(error).__name__}: {error}"
         self.queue_refusals[queue.name] = Reason(Code.PLUGIN_FAILED, text)
@@ -414,7 +416,7 @@ class Session(questions.Questions):
         try:
             refusal = self.overused(queue)
         except Exception as error:
-            self.blame_for_queue(queue, error)
+            self.report_queue_error(queue, error)
             return True
         if refusal is not None:
             self.queue_refusals[queue.name] = refusal

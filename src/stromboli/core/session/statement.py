@@ -12,7 +12,7 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from stromboli.core.model.ledger.ledger import BrokenBooks, Entry
+from stromboli.core.model.ledger.ledger import Entry, LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Kind(Enum):
     PIPELINE = "pipeline"
     EVICT = "evict"
     UNPIPELINE = "unpipeline"
-    REHOUSE = "rehouse"
+    RELOCATE = "rehouse"
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Operation:
     entry: Entry
     #: Why a task is evicted, and the job that wants its room, if any.
     reason: str = ""
-    claimant: str = ""
+    preemptor: str = ""
     #: Whether a held room was made by an eviction.
     after_eviction: bool = False
 
@@ -44,7 +44,7 @@ class SavedOperation:
     tasks: Sequence[Task]
     rows: Sequence[int]
     reason: str
-    claimant: str
+    preemptor: str
     after_eviction: bool
 
 
@@ -74,13 +74,13 @@ class Statement:
         entry = self._ledger.place([task], [row], TaskStatus.PIPELINED)
         self._record(Operation(Kind.PIPELINE, entry, after_eviction=after_eviction))
 
-    def evict(self, task: Task, reason: str, claimant: str = "") -> None:
+    def evict(self, task: Task, reason: str, preemptor: str = "") -> None:
         """Take a task off its node, in favour of the job `claimant`, if of any."""
-        self._record(Operation(Kind.EVICT, self._ledger.evict(task), reason=reason, claimant=claimant))
+        self._record(Operation(Kind.EVICT, self._ledger.evict(task), reason=reason, preemptor=preemptor))
 
-    def rehouse(self, task: Task, row: int) -> None:
+    def relocate(self, task: Task, row: int) -> None:
         """Hold room on another node for the successor of a task that was evicted."""
-        self._record(Operation(Kind.REHOUSE, self._ledger.rehouse(task, row)))
+        self._record(Operation(Kind.RELOCATE, self._ledger.relocate(task, row)))
 
     def unpipeline(self, task: Task) -> None:
         """Give up a held room."""
@@ -112,7 +112,7 @@ class Statement:
         for operation in self.operations:
             self._session.forget_last_transactions(operation.entry.tasks)
             if operation.kind is Kind.EVICT:
-                self._session.record_eviction(operation.entry.tasks[0], operation.reason, operation.claimant)
+                self._session.record_eviction(operation.entry.tasks[0], operation.reason, operation.preemptor)
             elif operation.kind is Kind.PIPELINE:
                 self._session.record_nomination(operation.entry.tasks[0], operation.after_eviction)
         self._close()
@@ -154,7 +154,7 @@ class Statement:
         return Plan(
             tuple(
                 SavedOperation(
-                    o.kind, tuple(o.entry.tasks), tuple(o.entry.rows), o.reason, o.claimant, o.after_eviction
+                    o.kind, tuple(o.entry.tasks), tuple(o.entry.rows), o.reason, o.preemptor, o.after_eviction
                 )
                 for o in self.operations[mark:]
             )
@@ -166,7 +166,7 @@ class Statement:
         try:
             for saved in plan.operations:
                 self._replay(saved)
-        except BrokenBooks:
+        except LedgerInconsistency:
             self.rollback(mark)
             return False
         return True
@@ -177,9 +177,9 @@ class Statement:
         elif saved.kind is Kind.PIPELINE:
             self.pipeline(saved.tasks[0], saved.rows[0], after_eviction=saved.after_eviction)
         elif saved.kind is Kind.EVICT:
-            self.evict(saved.tasks[0], saved.reason, saved.claimant)
-        elif saved.kind is Kind.REHOUSE:
-            self.rehouse(saved.tasks[0], saved.rows[0])
+            self.evict(saved.tasks[0], saved.reason, saved.preemptor)
+        elif saved.kind is Kind.RELOCATE:
+            self.relocate(saved.tasks[0], saved.rows[0])
         else:
             self.unpipeline(saved.tasks[0])
 
@@ -202,4 +202,4 @@ class Statement:
 
 
 def _allocates(kind: Kind) -> bool:
-    return kind in (Kind.ALLOCATE, Kind.PIPELINE, Kind.REHOUSE)
+    return kind in (Kind.ALLOCATE, Kind.PIPELINE, Kind.RELOCATE)

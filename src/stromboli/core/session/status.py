@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import FINISHED_STATUSES, TaskStatus
-from stromboli.core.session.waiting_reasons import fit_error, places_given_up, reasons_for_waiting
-from stromboli.core.topology.previous_domains import homes_told
+from stromboli.core.session.waiting_reasons import discarded_placements, fit_error, waiting_reasons
+from stromboli.core.topology.previous_domains import describe_placement
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -80,7 +80,7 @@ def status_of(session: Session, job: Job) -> JobStatus:
         job.counts[_SUCCEEDED],
         job.counts[_FAILED],
         () if condition is None else (condition,),
-        partial(reasons_for_waiting, session, job) if waits else None,
+        partial(waiting_reasons, session, job) if waits else None,
     )
 
 
@@ -113,7 +113,7 @@ def _condition(session: Session, job: Job, leaving: int) -> Condition | None:
     refusal = session.refusals.get(job.key)
     if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
         wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
-        tell = partial(homes_told, session, job) if wishes else None
+        tell = partial(describe_placement, session, job) if wishes else None
         return Condition("Scheduled", "True", READY_REASON, session.uid, tell)
     if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
         return None
@@ -125,7 +125,7 @@ def _condition(session: Session, job: Job, leaving: int) -> Condition | None:
 def condition_reason(code: Code) -> str:
     """The CamelCase reason of the Unschedulable condition."""
     shortage = (
-        Code.GANG_SHORT,
+        Code.GANG_DOES_NOT_FIT,
         Code.INSUFFICIENT_RESOURCE,
         Code.QUEUE_SHARE,
         Code.QUEUE_OVERUSED,
@@ -145,5 +145,5 @@ def _message(session: Session, job: Job) -> str:
     refusal, total = session.refusals.get(job.key), len(job.tasks)
     if refusal is not None and not refusal.tasks:
         return "; ".join(reason.detail for reason in refusal.reasons)
-    short = min(max(job.min_available - places_given_up(session, job) - job.ready_count, 0), total)
+    short = min(max(job.min_available - discarded_placements(session, job) - job.ready_count, 0), total)
     return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job)}"

@@ -22,7 +22,7 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def reasons_for_waiting(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
+def waiting_reasons(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
     """Everything that keeps tasks of the job waiting: every code once, and the sentences."""
     refusal, queue = session.refusals.get(job.key), session.queue_refusals.get(job.queue)
     reasons = _coded(job, refusal) if refusal else []
@@ -43,7 +43,7 @@ def _coded(job: Job, refusal: JobRefusal) -> list[Reason]:
         reasons += [reason for reason, _ in task.nodes.groups] if task.nodes and task.nodes.groups else [task.reason]
         if task.placed and not job.is_ready:
             detail = f"{task.placed} of {job.min_available} tasks that must start together have a place"
-            reasons.append(Reason(Code.GANG_SHORT, detail))
+            reasons.append(Reason(Code.GANG_DOES_NOT_FIT, detail))
     return reasons
 
 
@@ -60,7 +60,7 @@ def _gated(session: Session, job: Job) -> Reason | None:
 
 
 def _resting(session: Session, job: Job) -> Reason | None:
-    resting = sum(1 for task in job.tasks.values() if task.rests and session.ledger.is_pending(task))
+    resting = sum(1 for task in job.tasks.values() if task.in_backoff and session.ledger.is_pending(task))
     return (
         Reason(Code.BIND_FAILED, f"{counted(resting, 'pod')} could not be bound and will be tried again")
         if resting
@@ -68,14 +68,14 @@ def _resting(session: Session, job: Job) -> Reason | None:
     )
 
 
-def places_given_up(session: Session, job: Job) -> int:
+def discarded_placements(session: Session, job: Job) -> int:
     """How many pending tasks had a node in the attempt that was given up."""
     if not session.last_transactions:
         return 0
-    return sum(1 for task in job.tasks.values() if _had_a_place(session, task))
+    return sum(1 for task in job.tasks.values() if _was_placed(session, task))
 
 
-def _had_a_place(session: Session, task: Task) -> bool:
+def _was_placed(session: Session, task: Task) -> bool:
     last = session.last_transactions.get(task.uid)
     return last is not None and last.status is TaskStatus.ALLOCATED and session.ledger.is_pending(task)
 
@@ -86,7 +86,7 @@ def fit_error(session: Session, job: Job) -> str:
     by_status = [(number, word) for number, word in zip(job.counts, _WORDS, strict=False) if number]
     text = f"{ready}, {histogram([*by_status, (job.min_available, 'minAvailable')])}"
     if job.pending_count:
-        schedulable = places_given_up(session, job)
+        schedulable = discarded_placements(session, job)
         unschedulable = job.pending_count - schedulable
         text += "; Pending: " + histogram([(unschedulable, "Unschedulable"), (schedulable, "Schedulable")])
     refusal = session.refusals.get(job.key)

@@ -29,7 +29,7 @@ def numbers_of(tasks: Iterable[Task]) -> Mapping[TaskClass, int]:
     return numbers
 
 
-class DomainRoom:
+class DomainCapacity:
     def __init__(self, search: NodeSearch, ledger: Ledger) -> None:
         self._search = search
         self._ledger = ledger
@@ -39,7 +39,7 @@ class DomainRoom:
         """For each domain of a tree how many of the tasks it holds at most, were each class alone."""
         return self._fitting(tree, tasks, at_best=True)
 
-    def tasks_that_fit_on_ours(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
+    def tasks_that_fit_in_shard(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
         """The same right now, and on the nodes of our shard alone."""
         return self._fitting(tree, tasks, at_best=False, only_ours=True)
 

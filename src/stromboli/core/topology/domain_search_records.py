@@ -16,7 +16,7 @@ from stromboli.core.model.nodes.amounts import Amount
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.session.refusals import TaskRefusal
 
-CLUSTER_IN_WORDS = "the whole cluster"
+WHOLE_CLUSTER = "the whole cluster"
 
 
 class Verdict(StrEnum):
@@ -45,14 +45,14 @@ class Look:
     #: By name, of those that were compared last.
     scores: Mapping[str, float] = field(default_factory=dict)
     #: By name, what went wrong where it was tried: a task that found no node, or a part of the job no domain.
-    failed: dict[str, TaskRefusal | SearchAccount | None] = field(default_factory=dict)
+    failed: dict[str, TaskRefusal | DomainSearchRecord | None] = field(default_factory=dict)
 
     def holds(self, place: int | None) -> int | None:
         return None if self.room is None or place is None else int(self.room[place])
 
 
 @dataclass(slots=True)
-class SearchAccount:
+class DomainSearchRecord:
     """One search, for a job or for a sub-job."""
 
     tree: HyperNodeTree
@@ -61,7 +61,7 @@ class SearchAccount:
     topology: NetworkTopology | None
     #: How many tasks must find a place, and whether mates of theirs have one already.
     needed: int
-    has_mates: bool
+    has_sub_jobs: bool
     #: The domain to search in.
     root: Domain
     #: Whether domains that have less in sum than the job says it needs were left out.
@@ -72,32 +72,32 @@ class SearchAccount:
     #: How many tasks were given a place.
     placed: int = 0
     #: By name, the domains that come after those of their tier in which the nodes of our shard are enough.
-    put_last: set[str] = field(default_factory=set)
+    deprioritized: set[str] = field(default_factory=set)
     #: The searches of its sub-jobs, in the domain that was taken.
-    parts: list[SearchAccount] = field(default_factory=list)
+    parts: list[DomainSearchRecord] = field(default_factory=list)
 
     @property
-    def knows_domains(self) -> bool:
+    def supports_domains(self) -> bool:
         """Whether it was about domains of a tree at all."""
         return not any(domain.place is None for look in self.looks for domain in look.domains)
 
-    def take(self, domain: Domain, score: float, parts: Iterable[SearchAccount] = ()) -> None:
+    def take(self, domain: Domain, score: float, parts: Iterable[DomainSearchRecord] = ()) -> None:
         self.taken, self.score, self.parts = domain, score, list(parts)
 
 
-class SearchAccounts:
+class DomainSearchRecords:
     """The searches of a job, or of its parts.
 
     Tasks that join others in their domain one by one are counted; of searches in vain only the last one matters.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], SearchAccount] = {}
+        self._known: dict[tuple[str, str], DomainSearchRecord] = {}
 
-    def __iter__(self) -> Iterator[SearchAccount]:
+    def __iter__(self) -> Iterator[DomainSearchRecord]:
         return iter(self._known.values())
 
-    def add(self, account: SearchAccount) -> None:
+    def add(self, account: DomainSearchRecord) -> None:
         key = account.sub_job, account.taken.name if account.taken else ""
         same = self._known.get(key)
         if same is None or account.taken is None:
@@ -119,7 +119,7 @@ class Outcome:
     score: float | None = None
 
 
-def highest_allowed(account: SearchAccount) -> int | None:
+def highest_allowed(account: DomainSearchRecord) -> int | None:
     """The highest tier that a hard wish allows; None when it does not say."""
     topology, tree = account.topology, account.tree
     if topology is None or not topology.hard:
@@ -127,7 +127,7 @@ def highest_allowed(account: SearchAccount) -> int | None:
     return tree.tier_names.get(topology.highest_tier_name) if topology.highest_tier_name else topology.highest_tier
 
 
-def outcomes(account: SearchAccount) -> Iterator[Outcome]:
+def outcomes(account: DomainSearchRecord) -> Iterator[Outcome]:
     """What became of all domains inside the one that was searched, low tiers first."""
     tree, looks = account.tree, {domain.name: look for look in account.looks for domain in look.domains}
     root = tree.top if account.root.place is None else account.root.place
@@ -141,12 +141,12 @@ def outcomes(account: SearchAccount) -> Iterator[Outcome]:
             yield _not_looked_at(account, place)
 
 
-def _asks_for_domains(account: SearchAccount) -> bool:
+def _asks_for_domains(account: DomainSearchRecord) -> bool:
     """A hard wish that names no tier asks for nothing."""
     return account.topology is not None and (not account.topology.hard or highest_allowed(account) is not None)
 
 
-def _looked_at(account: SearchAccount, place: int, look: Look) -> Outcome:
+def _looked_at(account: DomainSearchRecord, place: int, look: Look) -> Outcome:
     tree = account.tree
     name, tier, holds = tree.name(place), tree.tiers[place], look.holds(place)
     taken, score = account.taken, look.scores.get(name)
@@ -160,7 +160,7 @@ def _looked_at(account: SearchAccount, place: int, look: Look) -> Outcome:
     return Outcome(name, tier, Verdict.WORSE, _worse(account, look, score, holds), holds, score)
 
 
-def _worse(account: SearchAccount, look: Look, score: float | None, holds: int | None) -> str:
+def _worse(account: DomainSearchRecord, look: Look, score: float | None, holds: int | None) -> str:
     if account.taken is None or score is None:
         return "not compared"
     if score == account.score and (holds or 0) < (look.holds(account.taken.place) or 0):
@@ -170,7 +170,7 @@ def _worse(account: SearchAccount, look: Look, score: float | None, holds: int |
     return f"score {score:.1f}, less than {account.score:.1f} of {account.taken.name}"
 
 
-def _not_looked_at(account: SearchAccount, place: int) -> Outcome:
+def _not_looked_at(account: DomainSearchRecord, place: int) -> Outcome:
     tree, allowed = account.tree, highest_allowed(account)
     name, tier = tree.name(place), tree.tiers[place]
     if allowed is not None and tier > allowed:
@@ -181,31 +181,31 @@ def _not_looked_at(account: SearchAccount, place: int) -> Outcome:
         )
     if account.taken is not None and tier > account.taken.tier:
         return Outcome(name, tier, Verdict.NOT_NEEDED, "a closer one was found")
-    if account.taken is not None and name in account.put_last:
+    if account.taken is not None and name in account.deprioritized:
         return Outcome(name, tier, Verdict.LEFT_OUT, "it needs nodes of other shards")
     return Outcome(name, tier, Verdict.LEFT_OUT, _left_out(account))
 
 
-def _left_out(account: SearchAccount) -> str:
+def _left_out(account: DomainSearchRecord) -> str:
     if account.taken is not None and account.taken.kept:
         return f"the job keeps {account.taken.name}, where it was"
-    if account.has_mates:
+    if account.has_sub_jobs:
         return "the job has pods elsewhere"
     return "it has less than the job's minResources in sum" if account.has_minimum else "no plugin offers it"
 
 
-def _failure(failure: TaskRefusal | SearchAccount | None) -> str:
+def _failure(failure: TaskRefusal | DomainSearchRecord | None) -> str:
     if failure is None:
         return ""
     if isinstance(failure, TaskRefusal):
         return f": {failure.task}: {failure.nodes or failure.reason.detail}"
-    return f": {why_nowhere(failure)}"
+    return f": {failure_description(failure)}"
 
 
 # -- in one sentence ----------------------------------------------------------------------------------------------
 
 
-def why_nowhere(account: SearchAccount) -> str:
+def failure_description(account: DomainSearchRecord) -> str:
     """Why no domain would do, with counts."""
     tree, whose = account.tree, _whose(account)
     parts = [words for look in account.looks for words in _look_in_words(look, tree)]
@@ -214,14 +214,14 @@ def why_nowhere(account: SearchAccount) -> str:
         parts.append(_none_on_offer(account))
     if allowed is not None and allowed < tree.tiers[tree.top - 1]:
         parts.append(f"tiers above {allowed} are not allowed")
-    together = "1 more pod" if account.has_mates and account.needed == 1 else f"the {_pods(account.needed)} it needs"
+    together = "1 more pod" if account.has_sub_jobs and account.needed == 1 else f"the {_pods(account.needed)} it needs"
     return f"{whose}no domain takes {together}: {'; '.join(parts)}"
 
 
-def _none_on_offer(account: SearchAccount) -> str:
+def _none_on_offer(account: DomainSearchRecord) -> str:
     if not account.tree:
         return "no node is in any"
-    if account.has_mates:
+    if account.has_sub_jobs:
         return "its pods are further apart already"
     if (allowed := highest_allowed(account)) is not None and allowed < account.tree.tiers[0]:
         return f"the lowest tier is {account.tree.tiers[0]}"
@@ -236,32 +236,32 @@ def _look_in_words(look: Look, tree: HyperNodeTree) -> Iterator[str]:
         verb = "holds" if len(small) == 1 else "hold"
         yield f"{_domains(small, tree)} {verb} {f'{most} of them at most' if most else 'none'}"
     if tried:
-        why = next((each for each in look.failed.values() if isinstance(each, SearchAccount)), None)
+        why = next((each for each in look.failed.values() if isinstance(each, DomainSearchRecord)), None)
         verb = "was" if len(tried) == 1 else "were"
         yield f"{_domains(tried, tree)} {verb} tried in vain{_failure(why)}"
 
 
-def where(account: SearchAccount) -> str:
+def where(account: DomainSearchRecord) -> str:
     """Where a search ended, and how far it had to give way."""
     if account.taken is None:
-        return why_nowhere(account)
+        return failure_description(account)
     tree = account.tree
     place = tree.top if account.taken.place is None else account.taken.place
-    name = CLUSTER_IN_WORDS if place == tree.top else f"{account.taken.name} (tier {account.taken.tier})"
+    name = WHOLE_CLUSTER if place == tree.top else f"{account.taken.name} (tier {account.taken.tier})"
     found = f"{_whose(account)}{_pods(account.placed)} placed in {name}, score {account.score:.1f}"
     if account.taken.kept:
         found += ", where it was before or was promised room"
     passed = [look for look in account.looks if look.domains and look.domains[0].tier < account.taken.tier]
-    gave_way = "; ".join(_gave_way(account, look) for look in passed)
-    return f"{found}; {gave_way}" if gave_way else found
+    yielded = "; ".join(_yielded(account, look) for look in passed)
+    return f"{found}; {yielded}" if yielded else found
 
 
-def _gave_way(account: SearchAccount, look: Look) -> str:
+def _yielded(account: DomainSearchRecord, look: Look) -> str:
     kind = _kind(look.domains[0].tier, account.tree)
     return f"no {kind} would do" if look.failed else f"no {kind} had room for {_pods(account.needed)}"
 
 
-def _whose(account: SearchAccount) -> str:
+def _whose(account: DomainSearchRecord) -> str:
     return f"sub-group {account.sub_job}: " if account.sub_job else ""
 
 
@@ -274,7 +274,7 @@ def _domains(domains: Sequence[Domain], tree: HyperNodeTree) -> str:
     first = domains[0]
     if len(domains) > 1:
         return f"the {len(domains)} domains of tier {first.tier}"
-    return CLUSTER_IN_WORDS if first.place in (None, tree.top) else f"{first.name} (tier {first.tier})"
+    return WHOLE_CLUSTER if first.place in (None, tree.top) else f"{first.name} (tier {first.tier})"
 
 
 def _pods(number: int) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 
-def has_wishes(job: Job) -> bool:
+def has_topology_constraints(job: Job) -> bool:
     return job.spec.topology is not None or any(policy.topology for policy in job.spec.policies)
 
 
@@ -23,7 +23,7 @@ def domains_of(session: Session, job: Job, task: Task) -> Iterator[Mask | None]:
 
     Tasks that were placed before say where the others may be, so it is asked anew for each.
     """
-    if not has_wishes(job):
+    if not has_topology_constraints(job):
         yield None
         return
     sub_job = job.sub_jobs.get(task.sub_job)

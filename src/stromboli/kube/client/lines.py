@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LONGEST_LINE = 32 << 20
+MAX_LINE_LENGTH = 32 << 20
 """No object is near this size (etcd refuses 1.5 MB); a line that does not end is not a watch."""
 
 
@@ -16,7 +16,7 @@ class Lines:
     A long line arrives in many chunks, so what is incomplete is kept in pieces and joined once.
     """
 
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
+    def __init__(self, longest: int = MAX_LINE_LENGTH) -> None:
         self._longest = longest
         self._pieces: list[bytes] = []
         self._length = 0

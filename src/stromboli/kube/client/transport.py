@@ -25,13 +25,13 @@ from stromboli.kube.client.config.credentials import CredentialsProblem
 from stromboli.kube.client.lines import Lines, LineTooLong
 from stromboli.kube.client.rate_limit import TokenBucket
 from stromboli.kube.client.status_errors import refusal
-from stromboli.kube.client.write_guard import Permitted, was_not_allowed
+from stromboli.kube.client.write_guard import GuardedPayload, was_denied_locally
 
 USER_AGENT = f"stromboli/{__version__} ({platform.system().lower()}/{platform.machine()})"
-LARGEST_ANSWER = 256 << 20
+MAX_RESPONSE_SIZE = 256 << 20
 """What one answer may hold, after decompression; a larger one is refused before it fills the memory."""
-LARGEST_REFUSAL = 1 << 20
-MOST_CONNECTIONS = 256
+MAX_ERROR_BODY = 1 << 20
+MAX_CONNECTIONS = 256
 CONNECT_SECONDS = 10.0
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 
@@ -47,7 +47,7 @@ class Transport:
         qps: float = 0,
         burst: int = 0,
         timeout: float = 30.0,
-        largest_answer: int = LARGEST_ANSWER,
+        largest_answer: int = MAX_RESPONSE_SIZE,
         may_write: Callable[[], bool] | None = None,
     ) -> None:
         """`may_write` is asked at the last moment before a write is sent."""
@@ -140,7 +140,7 @@ class Transport:
             response = await self._open_session().request(
                 method,
                 url,
-                data=body if body is None or self._may_write is None else Permitted(body, self._may_write),
+                data=body if body is None or self._may_write is None else GuardedPayload(body, self._may_write),
                 headers={**headers, **identity},
                 timeout=limits,
                 allow_redirects=False,
@@ -179,8 +179,8 @@ class Transport:
 
     def _connector(self) -> aiohttp.BaseConnector:
         if self.connection.socket:
-            return aiohttp.UnixConnector(self.connection.socket, limit=MOST_CONNECTIONS)
-        return aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ttl_dns_cache=60)
+            return aiohttp.UnixConnector(self.connection.socket, limit=MAX_CONNECTIONS)
+        return aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ttl_dns_cache=60)
 
 
 @lru_cache
@@ -215,7 +215,7 @@ async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncGenerator[
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> RequestFailed:
-    body = await _read(response, LARGEST_REFUSAL)
+    body = await _read(response, MAX_ERROR_BODY)
     if 300 <= response.status < 400:
         return ApiError(response.status, "", "the server sends us elsewhere; is the address that of an API server?")
     return refusal(response.status, body, response.headers.get("Retry-After"))
@@ -227,12 +227,12 @@ def _told(method: str, path: str) -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientError, OSError, TimeoutError, LineTooLong) as error:
-        sent = not isinstance(error, _NOT_SENT) and not was_not_allowed(error)
+        sent = not isinstance(error, _NOT_SENT) and not was_denied_locally(error)
         raise Unreachable(f"{method} {path}: {_in_words(error)}", sent=sent) from error
 
 
 def _in_words(error: Exception) -> str:
-    if was_not_allowed(error):
+    if was_denied_locally(error):
         return "we are not in charge any more"
     if isinstance(error, TimeoutError):
         return "no answer in time"

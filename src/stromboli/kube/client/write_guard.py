@@ -12,11 +12,11 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
 
-class NotAllowed(aiohttp.ClientError):
+class WriteDenied(aiohttp.ClientError):
     """Nothing was sent."""
 
 
-class Permitted(aiohttp.BytesPayload):
+class GuardedPayload(aiohttp.BytesPayload):
     """The body of a request that is sent only if `may_write` says so then."""
 
     def __init__(self, body: bytes, may_write: Callable[[], bool]) -> None:
@@ -25,10 +25,10 @@ class Permitted(aiohttp.BytesPayload):
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         if not self._may_write():
-            raise NotAllowed
+            raise WriteDenied
         await super().write_with_length(writer, content_length)
 
 
-def was_not_allowed(error: BaseException) -> bool:
+def was_denied_locally(error: BaseException) -> bool:
     """Whether this is why a request failed; aiohttp wraps what happens while it sends a body."""
-    return isinstance(error, NotAllowed) or isinstance(error.__cause__, NotAllowed)
+    return isinstance(error, WriteDenied) or isinstance(error.__cause__, WriteDenied)

@@ -17,7 +17,7 @@ from stromboli.kube.objects.catalogue import CRDS
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-SERVED_WITHIN = 30.0
+SERVED_TIMEOUT = 30.0
 """How long a server may take until it serves what it was taught, in seconds."""
 _NOT_YET = (404, 429, 503)
 
@@ -36,7 +36,7 @@ async def install_crds(client: Client) -> None:
     documents = crd_documents()
     for document in documents:
         await _install(client, document)
-    async with asyncio.timeout(SERVED_WITHIN):
+    async with asyncio.timeout(SERVED_TIMEOUT):
         for document in documents:
             await _until_served(client, document)
 

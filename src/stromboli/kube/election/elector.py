@@ -68,7 +68,7 @@ class LeaderElector:
         self._observed: Lease | None = None
         self._observed_at = 0.0
         self._renewed_at = float("-inf")
-        self._hurry = asyncio.Event()
+        self._renew_requested = asyncio.Event()
         self._terms = 0
 
     @property
@@ -83,7 +83,7 @@ class LeaderElector:
 
     def renew_now(self) -> None:
         """Do not wait for the next renewal: something has called our leadership into question."""
-        self._hurry.set()
+        self._renew_requested.set()
 
     def has_seen(self, lease: Lease, since: float) -> None:
         """Somebody else has watched the record for us, and it did not change since then by our clock."""
@@ -106,8 +106,8 @@ class LeaderElector:
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._hurry.wait()
-        self._hurry.clear()
+                await self._renew_requested.wait()
+        self._renew_requested.clear()
 
     async def release(self) -> None:
         """Gives the lease away, so that the next one need not wait until it runs out. Never raises RequestFailed."""
@@ -117,11 +117,11 @@ class LeaderElector:
             return
         try:
             async with asyncio.timeout(self._renew_deadline):
-                await self._give_away(observed)
+                await self._release_lease(observed)
         except (RequestFailed, TimeoutError) as error:
             self.problem = str(error) or "no answer in time"
 
-    async def _give_away(self, observed: Lease) -> None:
+    async def _release_lease(self, observed: Lease) -> None:
         """A renewal that was under way may have changed the record since we saw it."""
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}
         try:

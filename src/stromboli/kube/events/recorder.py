@@ -28,9 +28,9 @@ REPEAT_SECONDS = 10.0
 """A series is written at most this often."""
 SERIES_SECONDS = 360.0
 """What happens again after so long a silence is told as something new."""
-MOST_WAITING = 10_000
-MOST_REMEMBERED = 10_000
-MOST_ATTEMPTS = 3
+MAX_WAITING = 10_000
+MAX_SERIES = 10_000
+MAX_ATTEMPTS = 3
 BURST_PER_OBJECT, RATE_PER_OBJECT = 25, 1 / 60
 WRITERS = 4
 LONGEST_YIELD, LOOK_AGAIN = 5.0, 0.1
@@ -53,7 +53,7 @@ class EventRecorder:
         *,
         instance: str = "",
         repeat_seconds: float = REPEAT_SECONDS,
-        most_waiting: int = MOST_WAITING,
+        max_pending: int = MAX_WAITING,
         rate: float = RATE,
         yields: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
@@ -65,7 +65,7 @@ class EventRecorder:
         self._controller = controller
         self._instance = instance or socket.gethostname()
         self._repeat_seconds = repeat_seconds
-        self._most_waiting = most_waiting
+        self._max_pending = max_pending
         self._yields = yields
         self._clock = clock
         self._backoff = Backoff()
@@ -94,12 +94,12 @@ class EventRecorder:
         identity = (subject(regarding), type, reason, note, action)
         now = self._clock()
         series = self._series.get(identity)
-        if series is not None and now - series.heard_at < SERIES_SECONDS:
+        if series is not None and now - series.observed_at < SERIES_SECONDS:
             series.again(now)
             self._series.move_to_end(identity)
-            self._write_later(series, series.told_at + self._repeat_seconds)
-        elif self._may_speak_of(identity[0]):
-            series = Series(regarding, type, reason, note, action, related, heard_at=now)
+            self._write_later(series, series.written_at + self._repeat_seconds)
+        elif self._is_allowed(identity[0]):
+            series = Series(regarding, type, reason, note, action, related, observed_at=now)
             _remember(self._series, identity, series)
             self._write_soon(series)
         else:
@@ -109,7 +109,7 @@ class EventRecorder:
         """Until cancelled."""
         async with asyncio.TaskGroup() as writers:
             for _ in range(WRITERS):
-                writers.create_task(self._write_for_ever())
+                writers.create_task(self._run_writer())
 
     async def flush(self, timeout: float) -> bool:
         """Writes what waits, also what would wait longer; whether all of it could be written in time."""
@@ -130,22 +130,22 @@ class EventRecorder:
             self._quiet.clear()
             await self._quiet.wait()
 
-    async def _write_for_ever(self) -> None:
+    async def _run_writer(self) -> None:
         while True:
             self._collect(self._clock())
             if not self._waiting:
                 await self._await_news()
                 continue
-            if self._gives_way():
+            if self._yields_now():
                 await asyncio.sleep(LOOK_AGAIN)
                 continue
             await self._pace.wait()
             if self._waiting:  # another writer may have been faster
                 await self._write_next()
 
-    def _gives_way(self) -> bool:
+    def _yields_now(self) -> bool:
         oldest = next(iter(self._waiting.values()))
-        return self._yields() and self._clock() - oldest.heard_at < LONGEST_YIELD
+        return self._yields() and self._clock() - oldest.observed_at < LONGEST_YIELD
 
     async def _await_news(self) -> None:
         self._news.clear()
@@ -179,7 +179,7 @@ class EventRecorder:
     async def _write(self, series: Series) -> None:
         if not series.name:
             self._stamp = max(self._stamp + 1, time.time_ns())
-            series.name_it(self._stamp)
+            series.set_name(self._stamp)
         if series.told and await self._update(series):
             return
         try:
@@ -200,19 +200,19 @@ class EventRecorder:
         return True
 
     def _succeeded(self, series: Series, count: int) -> None:
-        series.told, series.told_at, series.attempts = count, self._clock(), 0
+        series.told, series.written_at, series.attempts = count, self._clock(), 0
         self.written += 1
         self._backoff.reset()
         if series.count > count:
-            self._write_later(series, series.told_at + self._repeat_seconds)
+            self._write_later(series, series.written_at + self._repeat_seconds)
 
     def _failed(self, series: Series, error: RequestFailed) -> None:
         """Tried a few times, if it may go better; an event is not worth more."""
         series.attempts += 1
         hopeless = isinstance(error, ApiError) and not error.is_throttled and not error.outcome_unknown
-        if hopeless or series.attempts >= MOST_ATTEMPTS:
+        if hopeless or series.attempts >= MAX_ATTEMPTS:
             self.dropped += 1
-            series.attempts, series.told_at = 0, self._clock()
+            series.attempts, series.written_at = 0, self._clock()
             return
         asked = error.retry_after if isinstance(error, ApiError) else None
         self._write_later(series, self._clock() + self._backoff.next(asked))
@@ -220,7 +220,7 @@ class EventRecorder:
     def _write_soon(self, series: Series) -> None:
         series.waits = True
         self._waiting[id(series)] = series
-        if len(self._waiting) > self._most_waiting:
+        if len(self._waiting) > self._max_pending:
             _, oldest = self._waiting.popitem(last=False)
             oldest.waits = False
             self.dropped += 1
@@ -238,7 +238,7 @@ class EventRecorder:
         while self._later and self._later[0][0] <= now:
             self._write_soon(heapq.heappop(self._later)[2])
 
-    def _may_speak_of(self, who: str) -> bool:
+    def _is_allowed(self, who: str) -> bool:
         bucket = self._buckets.get(who)
         if bucket is None:
             bucket = TokenBucket(RATE_PER_OBJECT, BURST_PER_OBJECT, self._clock)
@@ -249,5 +249,5 @@ class EventRecorder:
 def _remember(kept: OrderedDict[K, V], key: K, value: V) -> None:
     kept[key] = value
     kept.move_to_end(key)
-    if len(kept) > MOST_REMEMBERED:
+    if len(kept) > MAX_SERIES:
         kept.popitem(last=False)

@@ -10,9 +10,9 @@ import msgspec
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.event import ObjectReference
 
-LONGEST_NOTE = 1024
-LONGEST_WORD = 128
-LONGEST_NAME = 253
+MAX_NOTE_BYTES = 1024
+MAX_FIELD_LENGTH = 128
+MAX_NAME_LENGTH = 253
 _ELLIPSIS = "…"
 
 Identity: TypeAlias = tuple[str, str, str, str, str]
@@ -34,8 +34,8 @@ class Series:
     last: str = ""
     #: How many the server knows of; 0 until the event exists.
     told: int = 0
-    told_at: float = 0.0
-    heard_at: float = 0.0
+    written_at: float = 0.0
+    observed_at: float = 0.0
     waits: bool = False
     attempts: int = 0
 
@@ -47,12 +47,12 @@ class Series:
     def again(self, now: float) -> None:
         self.count += 1
         self.last = timestamps.now()
-        self.heard_at = now
+        self.observed_at = now
 
-    def name_it(self, stamp: int) -> None:
+    def set_name(self, stamp: int) -> None:
         """The name of what it is about, as far as there is room; no part of a name ends with a dot or a hyphen."""
         ending = f".{stamp:x}"
-        beginning = (self.regarding.name or "unnamed")[: LONGEST_NAME - len(ending)].rstrip("-.")
+        beginning = (self.regarding.name or "unnamed")[: MAX_NAME_LENGTH - len(ending)].rstrip("-.")
         self.name = beginning + ending
 
     def body(self, controller: str, instance: str) -> dict[str, Any]:
@@ -61,12 +61,12 @@ class Series:
             "metadata": {"name": self.name, "namespace": self.namespace},
             "eventTime": self.first,
             "type": self.type,
-            "reason": self.reason[:LONGEST_WORD],
-            "action": (self.action or self.reason)[:LONGEST_WORD],
+            "reason": self.reason[:MAX_FIELD_LENGTH],
+            "action": (self.action or self.reason)[:MAX_FIELD_LENGTH],
             "note": self.note,
             "regarding": msgspec.to_builtins(self.regarding),
-            "reportingController": controller[:LONGEST_WORD],
-            "reportingInstance": instance[:LONGEST_WORD],
+            "reportingController": controller[:MAX_FIELD_LENGTH],
+            "reportingInstance": instance[:MAX_FIELD_LENGTH],
         }
         if self.related is not None:
             event["related"] = msgspec.to_builtins(self.related)
@@ -82,7 +82,7 @@ def subject(regarding: ObjectReference) -> str:
     return regarding.uid or f"{regarding.kind}/{regarding.namespace}/{regarding.name}"
 
 
-def shortened(note: str, longest: int = LONGEST_NOTE) -> str:
+def shortened(note: str, longest: int = MAX_NOTE_BYTES) -> str:
     """At most so many bytes, by default as many as an event may hold, and no half characters."""
     content = note.encode("utf-8", "replace")
     if len(content) <= longest:

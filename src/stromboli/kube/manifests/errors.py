@@ -60,7 +60,7 @@ def printable(text: str, longest: int = 300) -> str:
     return shown if len(text) <= longest else f"{shown}…"
 
 
-def words_for(value: object) -> str:
+def description_of(value: object) -> str:
     """What a value from YAML or JSON is called in a sentence."""
     return _WORDS[_WIRE_TYPES.get(type(value), "null")]
 
@@ -71,13 +71,13 @@ def object_error(kind: str, name: str, document: object, error: msgspec.Validati
     place = _PLACE.search(text)
     path = place[1] if place else ""
     if mismatch := _MISMATCH.match(text):
-        message, remedy = _retell_mismatch(*mismatch.groups())
+        message, remedy = _describe_mismatch(*mismatch.groups())
         return ObjectError(kind, name, _named(path, document, mismatch[2]), message, remedy)
-    message, remedy = _retell_other(text)
+    message, remedy = _describe_other(text)
     return ObjectError(kind, name, path.removesuffix(_SOME_ENTRY), message, remedy)
 
 
-def _retell_mismatch(expected: str, got: str) -> tuple[str, str]:
+def _describe_mismatch(expected: str, got: str) -> tuple[str, str]:
     choices = [choice for choice in expected.split(" | ") if choice != "null"]
     is_quantity = choices == ["int", "float", "str"]
     wanted = "a quantity" if is_quantity else " or ".join(_WORDS.get(choice, choice) for choice in choices)
@@ -89,7 +89,7 @@ def _retell_mismatch(expected: str, got: str) -> tuple[str, str]:
     return message, _REMEDIES.get(" | ".join(choices), "correct the value")
 
 
-def _retell_other(text: str) -> tuple[str, str]:
+def _describe_other(text: str) -> tuple[str, str]:
     if bound := _OUT_OF_RANGE.match(text):
         if bound[1] == "<=":
             return f"expected an integer of at most {bound[2]}", "write a smaller number"

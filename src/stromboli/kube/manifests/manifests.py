@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from stromboli.kube.manifests.errors import ObjectError, printable, words_for
+from stromboli.kube.manifests.errors import ObjectError, description_of, printable
 from stromboli.kube.manifests.sources import ManifestError, read_sources
 from stromboli.kube.manifests.yaml import NestingError, YamlError, load_documents
 from stromboli.kube.objects.kinds import KubeObject, Unknown, decode, name_of
 
 DEFAULT_NAMESPACE = "default"
-LONGEST_NAME = 253
-_MOST_NAMED = 3
-MOST_PROBLEMS = 1000
+MAX_NAME_LENGTH = 253
+_MAX_NAMED = 3
+MAX_PROBLEMS = 1000
 """Problems beyond this number are only counted: a hostile file can hold millions."""
 
 __all__ = ["ManifestError", "ManifestProblem", "Manifests", "read_manifests"]
@@ -81,7 +81,7 @@ class _Collector:
                     self.refuse(source, error)
 
     def refuse(self, source: str, error: ObjectError) -> None:
-        if len(self._problems) < MOST_PROBLEMS:
+        if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(ManifestProblem(source, error))
         else:
             self._problems_left_out += 1
@@ -139,10 +139,10 @@ def _is_list(document: Mapping[str, object]) -> bool:
 
 def _object_document(item: object, number: int) -> Mapping[str, object]:
     if not isinstance(item, Mapping):
-        message = f"expected a Kubernetes object, got {words_for(item)}"
+        message = f"expected a Kubernetes object, got {description_of(item)}"
         raise ObjectError("document", str(number), "", message, "write a map with apiVersion, kind and metadata")
     if _is_list(item):
-        message = f"expected a list, got {words_for(item['items'])}"
+        message = f"expected a list, got {description_of(item['items'])}"
         raise ObjectError(str(item["kind"]), name_of(item), "items", message, "write a list of objects")
     return item
 
@@ -176,8 +176,8 @@ def _tell_apart(items: Sequence[KubeObject]) -> list[str]:
 
 
 def _sharing(kind: str, uid: str, keys: Sequence[str]) -> str:
-    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-    names = ", ".join(keys[:_MOST_NAMED]) + more
+    more = f" and {len(keys) - _MAX_NAMED} more" if len(keys) > _MAX_NAMED else ""
+    names = ", ".join(keys[:_MAX_NAMED]) + more
     return printable(f"{kind} {names} have the same uid {uid}, which was ignored; remove metadata.uid from copies")
 
 
@@ -185,8 +185,8 @@ def _check_name(item: KubeObject, place: str, text: str) -> None:
     """Names become keys, paths and lines on a screen; what would break those is refused."""
     if not text:
         message = "is missing"
-    elif len(text) > LONGEST_NAME:
-        message = f"is longer than {LONGEST_NAME} characters"
+    elif len(text) > MAX_NAME_LENGTH:
+        message = f"is longer than {MAX_NAME_LENGTH} characters"
     elif not text.isprintable() or any(character in " /%" for character in text):
         message = "holds a space, a slash or an unprintable character"
     else:

@@ -18,7 +18,7 @@ from stromboli.kube.manifests.errors import printable
 
 SIZE_LIMIT = 64 * 1024 * 1024
 DEPTH_LIMIT = 100
-_LONGEST_NUMBER = 64
+_MAX_NUMBER_LENGTH = 64
 _TOO_DEEP = ("nested too deeply", f"stay below {DEPTH_LIMIT} levels")
 
 _STARTS_LIKE_JSON = re.compile(r'\s*[\[{"]')
@@ -169,7 +169,7 @@ class _Builder:
         if event.tag not in _TEXT_TAGS:
             self._refuse(event, "tags other than !!str are not allowed", "remove the tag")
         is_plain = event.tag is None and event.implicit[0]
-        return _meaning(text) if is_plain and len(text) <= _LONGEST_NUMBER else text
+        return _meaning(text) if is_plain and len(text) <= _MAX_NUMBER_LENGTH else text
 
     def _refuse(self, event: yaml.NodeEvent, message: str, remedy: str) -> NoReturn:
         raise YamlError(self.source, _position(event.start_mark), message, remedy)

@@ -23,12 +23,12 @@ RECEIVED_RESOURCE_TYPE = f"{GROUP}/received-resource-type"
 REGULAR, FRACTION = "Regular", "Fraction"
 
 #: Phases of a request; a request that says none is pending.
-PENDING, BINDING, SUCCEEDED, UNWINDING, FAILED = "Pending", "Binding", "Succeeded", "Unwinding", "Failed"
+PENDING, BINDING, SUCCEEDED, UNWINDING, FAILED = "Pending", "Binding", "Succeeded", "GangRollback", "Failed"
 #: Phases of a member, besides Binding and Failed.
 BOUND, UNWOUND = "Bound", "Unwound"
 
 #: So many members fit into one object beside their status; a larger decision is several objects.
-MOST_MEMBERS = 4_000
+MAX_MEMBERS = 4_000
 
 
 class ReceivedGPU(Wire):

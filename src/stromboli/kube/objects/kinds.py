@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from stromboli.kube.manifests.errors import ObjectError, object_error, words_for
+from stromboli.kube.manifests.errors import ObjectError, description_of, object_error
 from stromboli.kube.objects import native
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
@@ -136,6 +136,6 @@ def _text(document: Mapping[str, object], field: str, remedy: str) -> str:
     value = document.get(field)
     if isinstance(value, str) and value:
         return value
-    message = f"expected a string, got {words_for(value)}" if value else "is missing"
+    message = f"expected a string, got {description_of(value)}" if value else "is missing"
     kind = document.get("kind")
     raise ObjectError(kind if isinstance(kind, str) and kind else "object", name_of(document), field, message, remedy)

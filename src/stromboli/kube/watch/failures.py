@@ -14,8 +14,8 @@ from stromboli.kube.client.backoff import Backoff
 
 STABLE_SECONDS = 1.0
 """A stream that lived this long was a success; what ends it is not one more failure in a row."""
-MOST_WAITS = 3
-MOST_CUT_LISTS = 2
+MAX_WAITS = 3
+MAX_CUT_LISTS = 2
 _TOO_LARGE = "Too large resource version"
 _BUSY = (429, 503, 504)
 
@@ -29,7 +29,7 @@ class Stage(Enum):
     WATCHING = auto()
 
 
-class StaleList(RequestFailed):
+class StaleListError(RequestFailed):
     """The server answered with a list from before something that we already know."""
 
 
@@ -62,7 +62,7 @@ class Setbacks:
     def ended(self, lived: float) -> float:
         """A watch ended as watches do: how long to wait before the next."""
         self._count(lived)
-        return self._patiently()
+        return self._delay()
 
     def judge(self, error: RequestFailed, stage: Stage, lived: float) -> Verdict:
         self._count(lived)
@@ -76,26 +76,26 @@ class Setbacks:
         if _cannot_stream(error, stage):
             return Verdict(relist=True, plain=True)
         if error.is_expired:
-            return Verdict(self._patiently(), relist=True)
+            return Verdict(self._delay(), relist=True)
         if error.is_missing and self._optional:
             return self._judge_absence(error)
         if error.is_denied:
             return Verdict(self._backoff.next(), problem=str(error), enough=self._optional)
         if error.is_missing:
             return Verdict(self._backoff.next(), problem=f"{error}; is the definition of this kind installed?")
-        lost = _TOO_LARGE in error.message and self._in_a_row >= MOST_WAITS
+        lost = _TOO_LARGE in error.message and self._in_a_row >= MAX_WAITS
         return Verdict(self._backoff.next(error.retry_after), relist=lost, problem=str(error))
 
     def _judge_cut(self, error: Unreachable, stage: Stage) -> Verdict:
         """A stream that broke off, or fell silent. A list that never ends may be one that the server does not mean."""
         self._cut_lists += stage is Stage.STREAMING_LIST
-        plain = self._cut_lists >= MOST_CUT_LISTS
-        return Verdict(self._patiently(), plain=plain, problem=str(error) if self._in_a_row > 1 else "")
+        plain = self._cut_lists >= MAX_CUT_LISTS
+        return Verdict(self._delay(), plain=plain, problem=str(error) if self._in_a_row > 1 else "")
 
     def _judge_absence(self, error: ApiError) -> Verdict:
         """Once may be an accident of a server that is starting; twice is an answer."""
         if self._in_a_row < 2:
-            return Verdict(self._patiently(), relist=True)
+            return Verdict(self._delay(), relist=True)
         return Verdict(self._backoff.chance.uniform(0.8, 1.2) * self._probe_seconds, relist=True, absent=True)
 
     def _count(self, lived: float) -> None:
@@ -104,7 +104,7 @@ class Setbacks:
             self._backoff.reset()
         self._in_a_row += 1
 
-    def _patiently(self) -> float:
+    def _delay(self) -> float:
         """At once the first time, then ever later."""
         delay = self._backoff.next()
         return 0.0 if self._in_a_row == 1 else delay

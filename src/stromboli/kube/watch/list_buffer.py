@@ -19,7 +19,7 @@ BATCH = 500
 """So many objects are told to the sink before others on the event loop get their turn."""
 
 
-class Gathering(Generic[T]):
+class ListBuffer(Generic[T]):
     """What a list has brought so far."""
 
     def __init__(self, mirror: Mirror[T]) -> None:
@@ -50,11 +50,11 @@ class Gathering(Generic[T]):
         """The list is whole and of this version: what it does not hold is gone."""
         for number, gone in enumerate(self._mirror.missing(self._found)):
             self._mirror.lose(gone, version)
-            await _take_turns(number)
+            await _yield_periodically(number)
         for number, entry in enumerate(self._found.values()):
             if entry is not None:
                 self._tell(entry)
-            await _take_turns(number)
+            await _yield_periodically(number)
         self._mirror.advance(version)
 
     def _tell(self, entry: T | Unreadable) -> None:
@@ -64,6 +64,6 @@ class Gathering(Generic[T]):
             self._mirror.apply(entry)
 
 
-async def _take_turns(number: int) -> None:
+async def _yield_periodically(number: int) -> None:
     if number % BATCH == BATCH - 1:
         await asyncio.sleep(0)

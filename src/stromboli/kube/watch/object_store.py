@@ -23,7 +23,7 @@ from stromboli.kube.objects.resources import Resource
 T = TypeVar("T", bound=TopLevel)
 Seen = TypeVar("Seen", bound=TopLevel, contravariant=True)
 
-MOST_GRAVES = 10_000
+MAX_TOMBSTONES = 10_000
 """How many objects that are gone are remembered, so that a late event does not bring them back."""
 
 _log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Sink(Protocol[Seen]):
 
 
 @runtime_checkable
-class Chronicler(Protocol):
+class VersionedSink(Protocol):
     """A sink that compares versions itself, and must be told when they begin anew."""
 
     def forget_history(self, kind: type) -> None:
@@ -62,7 +62,7 @@ class Mirror(Generic[T]):
         self._sink = sink
         self._known: dict[str, T] = {}
         self._failed: set[str] = set()
-        self._graves: dict[tuple[str, str], int] = {}
+        self._tombstones: dict[tuple[str, str], int] = {}
         #: The newest version that was ever seen; no list may be older.
         self.newest = 0
         self.failures = 0
@@ -85,10 +85,10 @@ class Mirror(Generic[T]):
     def forget_history(self) -> None:
         """The server started over (it was restored from a copy): its versions say nothing about ours."""
         self.newest = 0
-        self._graves.clear()
+        self._tombstones.clear()
         for key, entry in self._known.items():
             self._known[key] = _with_version(entry, "")
-        if isinstance(self._sink, Chronicler):
+        if isinstance(self._sink, VersionedSink):
             self._sink.forget_history(self._resource.type)
 
     def current(self, entry: T) -> T:
@@ -106,14 +106,14 @@ class Mirror(Generic[T]):
     def remove(self, entry: T) -> None:
         known = self._known.get(entry.key)
         if known is None or known.metadata.uid != entry.metadata.uid:
-            self._dig(entry)
+            self._add_tombstone(entry)
         elif not _is_older(entry.metadata, known.metadata):
             self._bury(entry)
 
     def refuse(self, found: Unreadable) -> None:
         """An object that cannot be decoded: it exists, as far as anybody can tell."""
         self.advance(found.resource_version)
-        entry = self._skeleton(found)
+        entry = self._placeholder(found)
         if not found.key or self._supersedes(found.key, entry.metadata):
             self.unreadable += 1
             if found.key:
@@ -121,7 +121,7 @@ class Mirror(Generic[T]):
                 self._known[found.key] = entry if known is None else _with_version(known, found.resource_version)
             self._report(found.key, found.uid, found.problem)
 
-    def remove_refused(self, found: Unreadable) -> None:
+    def remove_unreadable(self, found: Unreadable) -> None:
         """It is gone, and what was last seen of it cannot be read."""
         self.advance(found.resource_version)
         known = self._known.get(found.key)
@@ -144,11 +144,11 @@ class Mirror(Generic[T]):
             self.newest = max(self.newest, version)
         known = self._known.get(key)
         if known is None:
-            return not self._is_buried(key, metadata.uid, version)
+            return not self._has_tombstone(key, metadata.uid, version)
         if _is_older(metadata, known.metadata):
             return False
         if known.metadata.uid != metadata.uid:
-            if self._is_buried(key, metadata.uid, version):
+            if self._has_tombstone(key, metadata.uid, version):
                 return False
             self._bury(known)
             return True
@@ -159,22 +159,22 @@ class Mirror(Generic[T]):
         key = entry.key
         self._known.pop(key, None)
         self._failed.discard(key)
-        self._dig(entry)
+        self._add_tombstone(entry)
         self._tell(self._sink.remove, entry)
 
-    def _dig(self, entry: T) -> None:
+    def _add_tombstone(self, entry: T) -> None:
         version = number(entry.metadata.resource_version)
         if version is None:
             return
         self.newest = max(self.newest, version)
         grave = (entry.key, entry.metadata.uid)
-        version = max(version, self._graves.pop(grave, 0))
-        self._graves[grave] = version
-        if len(self._graves) > MOST_GRAVES:
-            del self._graves[next(iter(self._graves))]
+        version = max(version, self._tombstones.pop(grave, 0))
+        self._tombstones[grave] = version
+        if len(self._tombstones) > MAX_TOMBSTONES:
+            del self._tombstones[next(iter(self._tombstones))]
 
-    def _is_buried(self, key: str, uid: str, version: int | None) -> bool:
-        died = self._graves.get((key, uid))
+    def _has_tombstone(self, key: str, uid: str, version: int | None) -> bool:
+        died = self._tombstones.get((key, uid))
         return died is not None and version is not None and version <= died
 
     def _tell(self, handler: Callable[[T], None], entry: T) -> None:
@@ -194,7 +194,7 @@ class Mirror(Generic[T]):
             self.failures += 1
             _log.exception("%s %s: a handler failed", self._resource.kind, key)
 
-    def _skeleton(self, found: Unreadable) -> T:
+    def _placeholder(self, found: Unreadable) -> T:
         namespace, _, name = found.key.rpartition("/")
         metadata = ObjectMeta(name, namespace, found.uid, resource_version=found.resource_version or None)
         return self._resource.type(metadata=metadata)

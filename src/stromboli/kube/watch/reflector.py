@@ -19,8 +19,8 @@ from stromboli.kube.client.client import PAGE_SIZE, Client, selectors
 from stromboli.kube.client.decoding import Unreadable
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
-from stromboli.kube.watch.failures import Setbacks, Stage, StaleList
-from stromboli.kube.watch.list_buffer import Gathering
+from stromboli.kube.watch.failures import Setbacks, Stage, StaleListError
+from stromboli.kube.watch.list_buffer import ListBuffer
 from stromboli.kube.watch.object_store import Mirror, Sink
 from stromboli.kube.watch.watch_events import (
     BOOKMARK,
@@ -37,10 +37,10 @@ IDLE_SECONDS = 120.0
 """A server sends a bookmark about once a minute. One that is silent for two is not there any more."""
 PROBE_SECONDS = 60.0
 """How often to look whether an optional kind has been installed meanwhile."""
-PATIENCE_SECONDS = 60.0
+STALE_LIST_SECONDS = 60.0
 """A server whose lists are older than what we know for so long was restored from a copy: it began a new history."""
-SHORTEST_WATCH, LONGEST_WATCH = 300, 600
-MOST_DUMB_WATCHES = 2
+MIN_WATCH_SECONDS, MAX_WATCH_SECONDS = 300, 600
+MAX_SILENT_WATCHES = 2
 
 __all__ = ["Reflector", "Sink"]
 
@@ -60,7 +60,7 @@ class Reflector(Generic[T]):
         optional: bool = False,
         idle_seconds: float = IDLE_SECONDS,
         probe_seconds: float = PROBE_SECONDS,
-        patience_seconds: float = PATIENCE_SECONDS,
+        stale_list_seconds: float = STALE_LIST_SECONDS,
         page_size: int = PAGE_SIZE,
         backoff: Backoff | None = None,
     ) -> None:
@@ -74,7 +74,7 @@ class Reflector(Generic[T]):
         self.reconnects = 0
         self.errors = 0
         #: Whether the sink is being told of a list just now: what it knows meanwhile was never true at one moment.
-        self.is_settling = False
+        self.is_replacing = False
         #: When the server was last heard of, by the monotonic clock.
         self.last_seen = time.monotonic()
         self._client = client
@@ -82,7 +82,7 @@ class Reflector(Generic[T]):
         self._namespace = namespace
         self._selectors = selectors(label_selector, field_selector)
         self._idle_seconds = idle_seconds
-        self._patience_seconds = patience_seconds
+        self._stale_list_seconds = stale_list_seconds
         self._page_size = page_size
         self._setbacks = Setbacks(backoff or Backoff(), optional=optional, probe_seconds=probe_seconds)
         self._chance = random.SystemRandom()
@@ -90,10 +90,10 @@ class Reflector(Generic[T]):
         self._stage = Stage.WATCHING
         self._streams_lists = True
         self._streaming_refused = False
-        self._gathering: Gathering[T] | None = None
+        self._gathering: ListBuffer[T] | None = None
         self._stale_since: float | None = None
         self._live_since: float | None = None
-        self._dumb_watches = 0
+        self._silent_watches = 0
 
     @property
     def unreadable(self) -> int:
@@ -111,7 +111,7 @@ class Reflector(Generic[T]):
             self._live_since = None
             try:
                 await self._follow()
-                delay = self._setbacks.ended(self._lived())
+                delay = self._setbacks.ended(self._live_seconds())
             except RequestFailed as error:
                 delay = await self._recover(error)
             if delay:
@@ -122,13 +122,13 @@ class Reflector(Generic[T]):
         if self._version:
             self.reconnects += 1
         else:
-            self._gathering = Gathering(self._mirror)
+            self._gathering = ListBuffer(self._mirror)
             if self._streams_lists and self._client.streams_lists:
-                return await self._watch_from_the_beginning()
+                return await self._watch_list()
             await self._list()
         return await self._watch(Stage.WATCHING, {"resourceVersion": self._version})
 
-    async def _watch_from_the_beginning(self) -> None:
+    async def _watch_list(self) -> None:
         params = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         await self._watch(Stage.OPENING_STREAMED_LIST, params)
         if self._gathering is not None:
@@ -148,10 +148,10 @@ class Reflector(Generic[T]):
 
     async def _gather_pages(self, limit: int) -> str:
         """The version of the list. Pages may expire before the last one is read; everything at once (0) cannot."""
-        gathering = self._gathering = Gathering(self._mirror)
+        gathering = self._gathering = ListBuffer(self._mirror)
         version = ""
         async for page in self._client.pages(self.resource, self._selectors, namespace=self._namespace, limit=limit):
-            self._refuse_stale(page.resource_version)
+            self._reject_stale(page.resource_version)
             self._connected()
             gathering.take_page(page)
             version = page.resource_version
@@ -160,13 +160,13 @@ class Reflector(Generic[T]):
 
     async def _watch(self, stage: Stage, params: dict[str, str]) -> None:
         self._stage = stage
-        seconds = str(self._chance.randint(SHORTEST_WATCH, LONGEST_WATCH))
+        seconds = str(self._chance.randint(MIN_WATCH_SECONDS, MAX_WATCH_SECONDS))
         query = {**self._selectors, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": seconds, **params}
         path = self.resource.path(namespace=self._namespace)
         async with self._client.stream(path, query, idle_seconds=self._idle_seconds) as lines:
             self._connected()
             if self._gathering is None:
-                self._go_live()
+                self._mark_live()
             else:
                 self._stage = Stage.STREAMING_LIST
             async for line in lines:
@@ -185,7 +185,7 @@ class Reflector(Generic[T]):
         if self._gathering is not None:
             self._gathering.drop(entry) if deleted else self._gathering.take(entry)
         elif isinstance(entry, Unreadable):
-            self._mirror.remove_refused(entry) if deleted else self._mirror.refuse(entry)
+            self._mirror.remove_unreadable(entry) if deleted else self._mirror.refuse(entry)
             self._version = entry.resource_version or self._version
         else:
             self._mirror.remove(entry) if deleted else self._mirror.apply(entry)
@@ -200,60 +200,62 @@ class Reflector(Generic[T]):
             self._version = version or self._version
             self._mirror.advance(version)
         elif ends_initial_events(bookmark):
-            self._refuse_stale(version)
+            self._reject_stale(version)
             await self._settle(version)
-            self._go_live()
+            self._mark_live()
 
     async def _settle(self, version: str) -> None:
         gathering, self._gathering = self._gathering, None
         if gathering is not None:
-            self.is_settling = True
+            self.is_replacing = True
             try:
                 await gathering.settle(version)
             finally:
-                self.is_settling = False
+                self.is_replacing = False
         self._version = version
         self._stale_since = None
         self.relists += self.synced.is_set()
         self.synced.set()
 
-    def _refuse_stale(self, version: str) -> None:
+    def _reject_stale(self, version: str) -> None:
         if not self._mirror.is_stale(version):
             return
         now = time.monotonic()
         if self._stale_since is None:
             self._stale_since = now
-        if now - self._stale_since < self._patience_seconds:
-            raise StaleList(f"{self.resource.name}: the server's list {version} is older than {self._mirror.newest}")
+        if now - self._stale_since < self._stale_list_seconds:
+            raise StaleListError(
+                f"{self.resource.name}: the server's list {version} is older than {self._mirror.newest}"
+            )
         self._mirror.forget_history()
 
     async def _recover(self, error: RequestFailed) -> float:
         self.errors += 1
-        verdict = self._setbacks.judge(error, self._stage, self._lived())
+        verdict = self._setbacks.judge(error, self._stage, self._live_seconds())
         self._gathering = None
         self._streams_lists = self._streams_lists and not verdict.plain
         self._streaming_refused = self._streaming_refused or (verdict.plain and isinstance(error, ApiError))
         self.problem = verdict.problem
-        if verdict.relist or self._is_dumb():
+        if verdict.relist or self._is_silent():
             self._version = ""
         if verdict.absent:
-            await Gathering(self._mirror).settle("")
+            await ListBuffer(self._mirror).settle("")
         if verdict.absent or verdict.enough:
             self.synced.set()
         return verdict.delay
 
-    def _is_dumb(self) -> bool:
+    def _is_silent(self) -> bool:
         """Two watches in a row that said nothing at all may wait for a version that this server will never reach."""
-        if self._live_since is None or self._lived() < self._idle_seconds:
+        if self._live_since is None or self._live_seconds() < self._idle_seconds:
             return False
-        self._dumb_watches = 0 if self.last_seen > self._live_since else self._dumb_watches + 1
-        return self._dumb_watches >= MOST_DUMB_WATCHES
+        self._silent_watches = 0 if self.last_seen > self._live_since else self._silent_watches + 1
+        return self._silent_watches >= MAX_SILENT_WATCHES
 
-    def _go_live(self) -> None:
+    def _mark_live(self) -> None:
         self._stage = Stage.WATCHING
         self._live_since = self.last_seen = time.monotonic()
 
-    def _lived(self) -> float:
+    def _live_seconds(self) -> float:
         """For how long changes were seen as they happened. A list, however long it takes, is no success yet."""
         return 0.0 if self._live_since is None else time.monotonic() - self._live_since
 

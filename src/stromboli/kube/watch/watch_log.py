@@ -19,14 +19,14 @@ class WatchLog:
 
     def tell(self, reflectors: Iterable[Reflector[Any]]) -> None:
         behind = {each.resource.name: each for each in reflectors if each.problem}
-        for words in by_problem(each for name, each in behind.items() if name not in self._told):
+        for words in group_by_problem(each for name, each in behind.items() if name not in self._told):
             log.warning("cannot follow %s", words)
         if again := sorted(self._told - set(behind)):
             log.info("can follow again: %s", ", ".join(again))
         self._told = set(behind)
 
 
-def by_problem(reflectors: Iterable[Reflector[Any]]) -> list[str]:
+def group_by_problem(reflectors: Iterable[Reflector[Any]]) -> list[str]:
     """Every problem once, behind the names of those that have it."""
     names: dict[str, list[str]] = {}
     for reflector in reflectors:

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.binding.draining import drained
-from stromboli.binding.retry import Patience, is_worth_repeating
+from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.objects.resources import Resource
-from stromboli.kube.work.workers import side_by_side
+from stromboli.kube.work.workers import run_workers
 
 #: Which object, and what about it.
 Place = tuple[str, str, str]
@@ -56,20 +56,20 @@ class StatusWriter:
         self,
         client: Client,
         mirror: Mirror,
-        is_in_charge: Callable[[], bool],
+        is_leader: Callable[[], bool],
         problem: Callable[[str, str], None],
         *,
         workers: int = 8,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         yields: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._mirror = mirror
-        self._is_in_charge = is_in_charge
+        self._is_leader = is_leader
         self._problem = problem
         self._workers = max(workers, 1)
-        self._patience = patience or Patience(attempts=6, shortest=0.2, longest=15.0)
+        self._patience = patience or RetryPolicy(attempts=6, shortest=0.2, longest=15.0)
         self._yields = yields
         self._clock = clock
         #: With when the first wish about it was made that is not written yet.
@@ -100,7 +100,7 @@ class StatusWriter:
 
     async def run(self) -> None:
         """Write until cancelled."""
-        await side_by_side(self._workers, self._worker)
+        await run_workers(self._workers, self._worker)
 
     async def flush(self, timeout: float) -> int:
         """Wait until nothing is left to write, or time is up; answers how much is left."""
@@ -138,7 +138,7 @@ class StatusWriter:
 
     async def _write(self, wish: Wish) -> None:
         attempt = 0
-        while self._is_in_charge():
+        while self._is_leader():
             try:
                 wish.done(await self._attempt(wish))
             except RequestFailed as error:
@@ -147,7 +147,7 @@ class StatusWriter:
                 if isinstance(error, ApiError) and error.is_conflict:
                     self.conflicts += 1
                     await self._read_again(wish)
-                elif not is_worth_repeating(error):
+                elif not is_retryable(error):
                     self._give_up(wish, error)
                     break
                 if not await self._patience.wait(attempt, error):

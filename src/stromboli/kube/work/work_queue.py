@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
-from stromboli.kube.work.workers import side_by_side
+from stromboli.kube.work.workers import run_workers
 
 K = TypeVar("K")
 
@@ -87,7 +87,7 @@ class WorkQueue(Generic[K]):
     async def run(self) -> None:
         """Until cancelled."""
         try:
-            await side_by_side(self._workers, self._work)
+            await run_workers(self._workers, self._work)
         finally:
             for timer in self._timers.values():
                 timer.cancel()

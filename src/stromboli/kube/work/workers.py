@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 
-async def side_by_side(count: int, worker: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def run_workers(count: int, worker: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """So many of them, until cancelled; when one fails, all end."""
     async with asyncio.TaskGroup() as group:
         for _ in range(count):

@@ -60,7 +60,7 @@ class ControlPlane:
         self.writes.after_removal = self._emptying.after_removal
         budgets = self.registry.named("policy", "v1", "poddisruptionbudgets")
         self.evictions = Evictions(self.store, self.writes, self.deletion, budgets)
-        self._furnish()
+        self._create_initial_objects()
 
     def _strategies(self) -> dict[tuple[str, str], KindStrategy]:
         return {
@@ -89,7 +89,7 @@ class ControlPlane:
             return self._custom
         return self._special.get((resource.group, resource.plural), self._plain)
 
-    def _furnish(self) -> None:
+    def _create_initial_objects(self) -> None:
         """What is there before anybody asks."""
         for name in INITIAL_NAMESPACES:
             self._create("", "namespaces", {"metadata": {"name": name}})

@@ -10,9 +10,9 @@ from stromboli.local.kinds.custom_resources.schemas import unknown_fields
 from stromboli.local.kinds.validation.known_fields import known_part, unknown_metadata
 
 
-def drop_slips(resource: ServedResource, body: Object, before: Object | None, options: WriteOptions) -> None:
+def drop_unknown_fields(resource: ServedResource, body: Object, before: Object | None, options: WriteOptions) -> None:
     """Take away what the kind does not have; `before` is what the body was made from by a patch."""
-    found = _custom_slips(resource, body) if resource.is_custom else _slips(resource, body, before)
+    found = _unknown_custom_fields(resource, body) if resource.is_custom else _unknown_fields(resource, body, before)
     if not found:
         return
     if options.is_applied:
@@ -24,13 +24,13 @@ def drop_slips(resource: ServedResource, body: Object, before: Object | None, op
         options.warnings.extend(told)
 
 
-def _slips(resource: ServedResource, body: Object, before: Object | None) -> list[str]:
+def _unknown_fields(resource: ServedResource, body: Object, before: Object | None) -> list[str]:
     found: list[str] = []
     known_part(resource, body, before, found)
     return found
 
 
-def _custom_slips(resource: ServedResource, body: Object) -> list[str]:
+def _unknown_custom_fields(resource: ServedResource, body: Object) -> list[str]:
     """What the schema does not know is taken away later, when defaults are filled in."""
     of_schema = [] if resource.schema is None else list(unknown_fields(resource.schema, body))
     return [*unknown_metadata(body), *of_schema]

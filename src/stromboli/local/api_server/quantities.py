@@ -18,7 +18,7 @@ _THOUSANDTHS = 1000
 _LARGEST_TEN = 18
 _LONGEST = 40
 _AMOUNT = re.compile(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2})|([numkMGTPE]|[KMGTPE]i)?)")
-_LONGEST_AMOUNT = 64
+_MAX_AMOUNT_LENGTH = 64
 #: Amounts are counted in so many parts of one.
 UNIT = 10**9
 
@@ -95,8 +95,8 @@ def canonical_amounts(amounts: Any) -> Any:
 @lru_cache(maxsize=4096)
 def amount_of(text: str | int | float) -> int:
     """A quantity in billionths, rounded up. Raises ValueError for what is none."""
-    if len(str(text)) > _LONGEST_AMOUNT or (match := _AMOUNT.fullmatch(str(text))) is None:
-        raise ValueError(f"{str(text)[:_LONGEST_AMOUNT]!r} is not a quantity")
+    if len(str(text)) > _MAX_AMOUNT_LENGTH or (match := _AMOUNT.fullmatch(str(text))) is None:
+        raise ValueError(f"{str(text)[:_MAX_AMOUNT_LENGTH]!r} is not a quantity")
     number, exponent, suffix = Decimal(match[1]), match[2], match[3] or ""
     if suffix.endswith("i"):
         number *= 1024 ** ("KMGTPE".index(suffix[0]) + 1)

@@ -22,7 +22,7 @@ from stromboli.local.api_server.errors import (
     not_found,
     version_missing,
 )
-from stromboli.local.api_server.field_validation import drop_slips
+from stromboli.local.api_server.field_validation import drop_unknown_fields
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Collection, Key, Object, Store, StoreEntry
 from stromboli.local.api_server.versions import collection_of, stored_form
@@ -55,7 +55,7 @@ class Writes:
         collection, strategy = collection_of(self._store, resource), self._strategies(resource)
         check_types(resource, body)
         settle_amounts(resource, body)
-        drop_slips(resource, body, None, options)
+        drop_unknown_fields(resource, body, None, options)
         key = self._begin(resource, namespace, body, options)
         strategy.default(resource, body)
         strategy.start_status(resource, body)
@@ -121,7 +121,7 @@ class Writes:
             )
         check_types(resource, body)
         settle_amounts(resource, body)
-        drop_slips(resource, body, entry.body, options)
+        drop_unknown_fields(resource, body, entry.body, options)
         strategy = self._strategies(resource)
         _check_identity(resource, entry, metadata, options)
         _check_version(resource, strategy, entry, metadata)

@@ -4,6 +4,6 @@ Each is a client of the API like any other and runs unchanged against a real ser
 do what a scheduler can see, and nothing else.
 """
 
-from stromboli.local.fakes.controllers import StandIns
+from stromboli.local.fakes.controllers import FakeControllers
 
-__all__ = ["StandIns"]
+__all__ = ["FakeControllers"]

@@ -28,7 +28,7 @@ from stromboli.local.fakes.served_kinds import KindName, served_kinds
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-MOST_GONE = 10_000
+MAX_TOMBSTONES = 10_000
 """How many owners that are known to be gone are remembered."""
 
 _DISCOVER = "which kinds there are"
@@ -77,7 +77,7 @@ class GarbageCollector:
 
     def applied(self, entry: OwnedObject) -> None:
         self._ownership.apply(entry)
-        if entry.owners or entry.waits_for_dependents or entry.lets_dependents_go:
+        if entry.owners or entry.is_foreground_deletion or entry.orphans_dependents:
             self.work.add(entry.metadata.uid)
 
     def removed(self, entry: OwnedObject) -> None:
@@ -92,16 +92,16 @@ class GarbageCollector:
 
     def _note_gone(self, uid: str) -> None:
         self._gone[uid] = None
-        if len(self._gone) > MOST_GONE:
+        if len(self._gone) > MAX_TOMBSTONES:
             del self._gone[next(iter(self._gone))]
 
     async def _look(self, uid: str) -> None:
         entry = self._ownership.get(uid)
         if entry is None:
             return
-        if entry.waits_for_dependents:
+        if entry.is_foreground_deletion:
             await self._end_foreground(entry)
-        elif entry.lets_dependents_go:
+        elif entry.orphans_dependents:
             await self._let_go(entry)
         elif entry.owners and not entry.is_deleting:
             await self._collect(entry)
@@ -123,7 +123,7 @@ class GarbageCollector:
         gone, waiting = set(), set()
         for reference in entry.owners:
             owner = self._ownership.get(reference.uid or "")
-            if owner is not None and owner.waits_for_dependents:
+            if owner is not None and owner.is_foreground_deletion:
                 waiting.add(reference.uid or "")
             elif owner is None and not await self._exists(reference, entry):
                 gone.add(reference.uid or "")

@@ -29,11 +29,11 @@ class OwnedObject:
         return self.metadata.deletion_timestamp is not None
 
     @property
-    def waits_for_dependents(self) -> bool:
+    def is_foreground_deletion(self) -> bool:
         return self.is_deleting and FOREGROUND in (self.metadata.finalizers or ())
 
     @property
-    def lets_dependents_go(self) -> bool:
+    def orphans_dependents(self) -> bool:
         return self.is_deleting and ORPHAN in (self.metadata.finalizers or ())
 
     def is_blocking(self, owner: str) -> bool:

@@ -17,7 +17,7 @@ from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError, internal_error, too_large, unauthorized
 from stromboli.local.api_server.faults import Answer, CutConnection, Delay, Faults, Garble, Hold, LoseAnswer, Oversize
 from stromboli.local.api_server.store import encode
-from stromboli.local.http.anonymous_requests import closed_to_strangers
+from stromboli.local.http.anonymous_requests import reject_anonymous
 from stromboli.local.http.calls import ApiCall, parse_call, split_target
 from stromboli.local.http.documents import DiscoveryDocuments, is_public
 from stromboli.local.http.watch_streams import Streams
@@ -64,7 +64,7 @@ class HttpFront:
         call = parse_call(request.method, path, query)
         if not self._is_known(request) and not is_public(path):
             is_liar = "Authorization" in request.headers
-            raise unauthorized() if is_liar else closed_to_strangers(request.method, path, call)
+            raise unauthorized() if is_liar else reject_anonymous(request.method, path, call)
         if call is None or not call.plural:
             return _response(self._documents.answer(path, request.headers.get("Accept", ""), request.host))
         if not self._faults:

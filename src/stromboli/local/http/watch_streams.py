@@ -13,7 +13,7 @@ from stromboli.local.api_server.store import encode, event_line
 from stromboli.local.api_server.watches import Watch
 from stromboli.local.http.calls import ApiCall
 
-_LONGEST_SECONDS = 1800
+_MAX_WATCH_SECONDS = 1800
 _HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 #: Lines are sent together up to about this many bytes.
 _CHUNK = 256 * 1024
@@ -55,7 +55,7 @@ class Streams:
 
     async def _send_all(self, stream: _Stream) -> None:
         loop = asyncio.get_running_loop()
-        end = loop.time() + (stream.call.number("timeoutSeconds") or _LONGEST_SECONDS)
+        end = loop.time() + (stream.call.number("timeoutSeconds") or _MAX_WATCH_SECONDS)
         await stream.open()
         sent = 0.0
         while (left := end - loop.time()) > 0:

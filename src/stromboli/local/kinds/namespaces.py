@@ -10,7 +10,7 @@ from stromboli.local.api_server.store import Object
 from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import wrong
 
-_IMMORTAL = ("default", "kube-system", "kube-public")
+_UNDELETABLE = ("default", "kube-system", "kube-public")
 #: There from the start.
 INITIAL_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _NAME_LABEL = "kubernetes.io/metadata.name"
@@ -41,7 +41,7 @@ class NamespaceStrategy(KindStrategy):
 
     def delete_begins(self, resource: ServedResource, body: Object) -> None:
         name = body["metadata"]["name"]
-        if name in _IMMORTAL:
+        if name in _UNDELETABLE:
             raise forbidden(resource, name, "this namespace may not be deleted")
         body["status"] = {**(body.get("status") or {}), "phase": "Terminating"}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-MOST_OPERATIONS = 10_000
+MAX_OPERATIONS = 10_000
 
 
 class PatchFailed(Exception):
@@ -38,8 +38,8 @@ def json_patch(target: Any, operations: Any) -> Any:
     """RFC 6902: all operations in order, or none of them."""
     if not isinstance(operations, list):
         raise MalformedPatch("a JSON patch is a list of operations")
-    if len(operations) > MOST_OPERATIONS:
-        raise MalformedPatch(f"the allowed maximum operations in a JSON patch is {MOST_OPERATIONS}")
+    if len(operations) > MAX_OPERATIONS:
+        raise MalformedPatch(f"the allowed maximum operations in a JSON patch is {MAX_OPERATIONS}")
     document = copy.deepcopy(target)
     for operation in operations:
         document = _operate(document, operation)

@@ -20,18 +20,18 @@ from stromboli.core.config.bind_options import REQUEST
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.local.api_server.server import ApiServer
-from stromboli.local.fakes.controllers import StandIns
+from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 
 #: Simulated nodes only say that they have GPUs.
-_MADE_UP_GPUS = {"gpusharing": {"fake": "true"}}
+_FAKE_GPUS = {"gpusharing": {"fake": "true"}}
 
 
 @dataclass(slots=True)
-class Playground:
+class LocalCluster:
     """A running cluster. `client` is for whoever plays with it."""
 
     server: ApiServer
@@ -53,7 +53,7 @@ async def playground(
     pools: Sequence[NodePool] = (),
     options: Options | None = None,
     server: ApiServer | None = None,
-) -> AsyncIterator[Playground]:
+) -> AsyncIterator[LocalCluster]:
     """Start a cluster with these nodes; everything in it is gone when it ends."""
     options = options or Options()
     async with contextlib.AsyncExitStack() as stack:
@@ -61,14 +61,14 @@ async def playground(
         clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(5)]
         await install_crds(clients[0])
         standins, controllers = (
-            StandIns(clients[1]),
+            FakeControllers(clients[1]),
             Controllers(clients[2], options.scheduler_names, options.default_queue),
         )
         scheduler = Scheduler(clients[3], policy, options)
-        running = Playground(server, clients[0], scheduler)
+        running = LocalCluster(server, clients[0], scheduler)
         await stack.enter_async_context(_running(running, [standins.run(), controllers.run()]))
         if scheduler.bind_mode == REQUEST:
-            binder = Binder(clients[4], load_plugins(BUILT_IN, options=_MADE_UP_GPUS))
+            binder = Binder(clients[4], load_plugins(BUILT_IN, options=_FAKE_GPUS))
             await stack.enter_async_context(_binding(running, binder))
         await stack.enter_async_context(_scheduling(running))
         for pool in pools:
@@ -77,7 +77,7 @@ async def playground(
 
 
 @contextlib.asynccontextmanager
-async def _running(running: Playground, parts: Sequence[Awaitable[None]]) -> AsyncIterator[None]:
+async def _running(running: LocalCluster, parts: Sequence[Awaitable[None]]) -> AsyncIterator[None]:
     tasks = [asyncio.ensure_future(part) for part in parts]
     running._tasks += tasks
     try:
@@ -89,7 +89,7 @@ async def _running(running: Playground, parts: Sequence[Awaitable[None]]) -> Asy
 
 
 @contextlib.asynccontextmanager
-async def _binding(running: Playground, binder: Binder) -> AsyncIterator[None]:
+async def _binding(running: LocalCluster, binder: Binder) -> AsyncIterator[None]:
     """There is no other binder, so this one leads."""
     binder.lead()
     task = asyncio.ensure_future(binder.run())
@@ -102,7 +102,7 @@ async def _binding(running: Playground, binder: Binder) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _scheduling(running: Playground) -> AsyncIterator[None]:
+async def _scheduling(running: LocalCluster) -> AsyncIterator[None]:
     """The scheduler ends first, and in good order, while everybody it talks to is still there."""
     task = asyncio.ensure_future(running.scheduler.run())
     running._tasks.append(task)

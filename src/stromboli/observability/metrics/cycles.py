@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from stromboli.core.session.session import Session
 from stromboli.observability.metrics.histograms import MILLISECONDS, SECONDS
 
-_MOMENTS = {"open": "OnSessionOpen", "close": "OnSessionClose"}
-_PASSED_OVER, _TRIED = "passed-over", "tried"
+_PLUGIN_PHASES = {"open": "OnSessionOpen", "close": "OnSessionClose"}
+_SKIPPED, _TRIED = "passed-over", "tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CycleMetrics:
             ("outcome",),
             registry=registry,
         )
-        for outcome in (_PASSED_OVER, _TRIED):
+        for outcome in (_SKIPPED, _TRIED):
             self._domains.labels(outcome)
         self._victims = Gauge("volcano_pod_preemption_victims", "evicted in the last cycle", registry=registry)
         self._preemptions = Gauge(
@@ -67,9 +67,9 @@ class CycleMetrics:
                 self._action_ms.labels(what[1]).observe(seconds * 1000)
             elif what[0] == "plugin":
                 self._plugin.labels(what[1], what[2]).observe(seconds)
-                self._plugin_ms.labels(what[1], _MOMENTS.get(what[2], what[2])).observe(seconds * 1000)
+                self._plugin_ms.labels(what[1], _PLUGIN_PHASES.get(what[2], what[2])).observe(seconds * 1000)
         self._cycles.labels("completed").inc()
-        self._domains.labels(_PASSED_OVER).inc(session.measurements.domains_passed_over)
+        self._domains.labels(_SKIPPED).inc(session.measurements.domains_passed_over)
         self._domains.labels(_TRIED).inc(session.measurements.domains_tried)
         self._victims.set(len(session.decisions.evictions))
         self._preemptions.inc(bool(session.decisions.evictions))

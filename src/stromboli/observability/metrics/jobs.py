@@ -10,7 +10,7 @@ from prometheus_client import Counter as PrometheusCounter
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.session.session import Session
 from stromboli.observability.metrics.histograms import MILLISECONDS, TallyHistogram
-from stromboli.observability.metrics.series import Labels, PassingGauge
+from stromboli.observability.metrics.series import Labels, PrunedGauge
 
 _OF_JOB = ("job_name", "queue", "job_namespace")
 
@@ -30,11 +30,11 @@ class JobMetrics:
             "from the creation of a PodGroup until tasks of it were decided on",
             "queue", MILLISECONDS, registry,
         )  # fmt: skip
-        self._duration = PassingGauge(gauge("e2e_job_scheduling_duration", "milliseconds a job took", *_OF_JOB), most)
-        self._start = PassingGauge(gauge("e2e_job_scheduling_start_time", "created, seconds", *_OF_JOB), most)
-        self._last = PassingGauge(gauge("e2e_job_scheduling_last_time", "last decision, seconds", *_OF_JOB), most)
-        self._unscheduled = PassingGauge(gauge("unschedule_task_count", "tasks of a job that wait", "job_id"), most)
-        self._retries = PassingGauge(gauge("job_retry_counts", "cycles in which a job had to wait", "job_id"), most)
+        self._duration = PrunedGauge(gauge("e2e_job_scheduling_duration", "milliseconds a job took", *_OF_JOB), most)
+        self._start = PrunedGauge(gauge("e2e_job_scheduling_start_time", "created, seconds", *_OF_JOB), most)
+        self._last = PrunedGauge(gauge("e2e_job_scheduling_last_time", "last decision, seconds", *_OF_JOB), most)
+        self._unscheduled = PrunedGauge(gauge("unschedule_task_count", "tasks of a job that wait", "job_id"), most)
+        self._retries = PrunedGauge(gauge("job_retry_counts", "cycles in which a job had to wait", "job_id"), most)
         self._unscheduled_jobs = gauge("unschedule_job_count", "jobs of which tasks wait")
         self._attempts = PrometheusCounter(
             "volcano_schedule_attempts", "pods that a cycle decided on, or could not place",
@@ -47,10 +47,10 @@ class JobMetrics:
 
     def show(self, session: Session) -> int:
         """Tell the jobs of a cycle. The answer is how many series there was no room for."""
-        self._note_decisions(session)
-        return self._show_decided(session) + self._show_waiting(session)
+        self._record_decisions(session)
+        return self._update_decided(session) + self._update_waiting(session)
 
-    def _note_decisions(self, session: Session) -> None:
+    def _record_decisions(self, session: Session) -> None:
         for statement in session.decisions.binds:
             if not statement:
                 continue
@@ -62,7 +62,7 @@ class JobMetrics:
             self._decided[job.key] = (_labels(job), job.spec.created, session.now)
             self._attempts.labels("scheduled").inc(len(statement))
 
-    def _show_decided(self, session: Session) -> int:
+    def _update_decided(self, session: Session) -> int:
         """Jobs that are still there; of too many, those that were decided on last."""
         there = [(key, entry) for key, entry in self._decided.items() if key in session.jobs]
         self._decided = dict(there[-self._most :])
@@ -72,7 +72,7 @@ class JobMetrics:
         self._last.show({labels: last for labels, _, last in entries})
         return len(there) - len(self._decided)
 
-    def _show_waiting(self, session: Session) -> int:
+    def _update_waiting(self, session: Session) -> int:
         waiting = {key: session.jobs[key].pending_count for key in session.snapshot.waiting}
         waiting = {key: count for key, count in waiting.items() if count}
         self._attempts.labels("unschedulable").inc(sum(waiting.values()))

@@ -10,7 +10,7 @@ from stromboli.core.config.plugin import PluginFailure, QueueFacts
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.resources.resources import CPU, MEMORY, UNLIMITED
 from stromboli.core.session.session import Session
-from stromboli.observability.metrics.series import Labels, PassingGauge
+from stromboli.observability.metrics.series import Labels, PrunedGauge
 
 #: What is told of a queue in amounts.
 _AMOUNTS = {
@@ -31,8 +31,8 @@ Amounts = Iterable[tuple[int, int]]
 
 class QueueMetrics:
     def __init__(self, registry: CollectorRegistry, most: int) -> None:
-        def passing(name: str, documentation: str, *labels: str) -> PassingGauge:
-            return PassingGauge(Gauge(f"volcano_queue_{name}", documentation, labels, registry=registry), most)
+        def passing(name: str, documentation: str, *labels: str) -> PrunedGauge:
+            return PrunedGauge(Gauge(f"volcano_queue_{name}", documentation, labels, registry=registry), most)
 
         self._cpu = {kind: passing(f"{kind}_milli_cpu", text, "queue_name") for kind, text in _AMOUNTS.items()}
         self._memory = {kind: passing(f"{kind}_memory_bytes", text, "queue_name") for kind, text in _AMOUNTS.items()}
@@ -44,13 +44,13 @@ class QueueMetrics:
     def show(self, session: Session) -> int:
         """Tell the queues of a cycle. The answer is how many series there was no room for."""
         facts = {name: _facts(session, queue) for name, queue in session.queues.items()}
-        left_out = self._show_single(session, facts)
+        left_out = self._update_scalars(session, facts)
         for kind in _AMOUNTS:
             amounts = {name: _amounts(session, name, kind, facts[name]) for name in session.queues}
-            left_out += self._show_amounts(session.axis.names, kind, amounts)
+            left_out += self._update_amounts(session.axis.names, kind, amounts)
         return left_out
 
-    def _show_single(self, session: Session, facts: Mapping[str, QueueFacts | None]) -> int:
+    def _update_scalars(self, session: Session, facts: Mapping[str, QueueFacts | None]) -> int:
         values: dict[str, dict[Labels, float]] = {
             "share": {(name,): known.share for name, known in facts.items() if known is not None},
             "weight": {(name,): queue.weight for name, queue in session.queues.items()},
@@ -58,7 +58,7 @@ class QueueMetrics:
         }
         return sum(self._single[kind].show(series) for kind, series in values.items())
 
-    def _show_amounts(self, names: Sequence[str], kind: str, amounts: Mapping[str, Amounts]) -> int:
+    def _update_amounts(self, names: Sequence[str], kind: str, amounts: Mapping[str, Amounts]) -> int:
         by_kind: tuple[dict[Labels, float], ...] = ({}, {}, {})
         for queue, entries in amounts.items():
             for dimension, amount in entries:

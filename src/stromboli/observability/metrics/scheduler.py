@@ -23,23 +23,23 @@ from stromboli.observability.metrics.queues import QueueMetrics
 from stromboli.observability.metrics.shards import ShardMetrics
 from stromboli.observability.metrics.waiting import WaitingMetrics
 
-__all__ = ["CycleSeconds", "Metrics"]
+__all__ = ["CycleSeconds", "SchedulerMetrics"]
 
 #: The most series of one name about queues or jobs.
-MOST_SERIES = 1000
+MAX_SERIES_PER_METRIC = 1000
 
 
-class Metrics:
+class SchedulerMetrics:
     """All metrics of a scheduler. Safe to read from another thread."""
 
-    def __init__(self, *, most_series: int = MOST_SERIES) -> None:
+    def __init__(self, *, max_series: int = MAX_SERIES_PER_METRIC) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
         self._cycle = CycleMetrics(self.registry)
-        self._queues = QueueMetrics(self.registry, most_series)
-        self._jobs = JobMetrics(self.registry, most_series)
-        self._waiting = WaitingMetrics(self.registry, most_series)
+        self._queues = QueueMetrics(self.registry, max_series)
+        self._jobs = JobMetrics(self.registry, max_series)
+        self._waiting = WaitingMetrics(self.registry, max_series)
         self.shard = ShardMetrics(self.registry)
         self._series_left_out = self._gauge("metric_series_left_out", "series of queues and jobs without room")
         self._bind_seconds = TallyHistogram(
@@ -74,14 +74,14 @@ class Metrics:
         self._leader = self._gauge("leader", "whether this process leads: 1 or 0")
         self._reloads = self._counter("configuration_reloads", "reloads of the configuration", "result")
         self._refused = self._gauge("configuration_refused", "whether the file cannot be used as it is: 1 or 0")
-        self._lost_events = self._counter("events_dropped", "events that were not written")
+        self._dropped_events = self._counter("events_dropped", "events that were not written")
         self._gauge("build", "the version that runs, always 1", "version").labels(__version__).set(1)
-        self._begin_at_nothing()
+        self._initialize_labels()
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"stromboli_{name}", documentation, labels, registry=self.registry)
 
-    def _begin_at_nothing(self) -> None:
+    def _initialize_labels(self) -> None:
         """Alerts watch counters grow: one that appears only with its first case hides that case from them."""
         for counter, values in (
             (self._binds, ("bound", "refused", "unknown", "dropped")),
@@ -132,7 +132,7 @@ class Metrics:
         self._evictions.labels(result).inc()
 
     def events_dropped(self, number: int) -> None:
-        self._lost_events.inc(number)
+        self._dropped_events.inc(number)
 
     # -- the cache and its sources ------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Metrics:
     def set_leader(self, leads: bool) -> None:
         self._leader.set(leads)
 
-    def reloaded(self, result: str) -> None:
+    def configuration_loaded(self, result: str) -> None:
         """The configuration was read again: `accepted` or `refused`."""
         self._reloads.labels(result).inc()
         self._refused.set(result == "refused")

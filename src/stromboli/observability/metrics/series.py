@@ -14,10 +14,10 @@ from prometheus_client import Gauge
 
 Labels = tuple[str, ...]
 
-_LONGEST_LABEL = 256
+_MAX_LABEL = 256
 
 
-class PassingGauge:
+class PrunedGauge:
     """A gauge with one series per subject that exists now."""
 
     def __init__(self, gauge: Gauge, most: int) -> None:
@@ -39,4 +39,4 @@ class PassingGauge:
 
 def _short(labels: Labels) -> Labels:
     """Names of objects are shorter than this; what is not a name is cut."""
-    return tuple(label[:_LONGEST_LABEL] for label in labels)
+    return tuple(label[:_MAX_LABEL] for label in labels)

@@ -10,13 +10,13 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code
 from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
-from stromboli.observability.metrics.series import Labels, PassingGauge
+from stromboli.observability.metrics.series import Labels, PrunedGauge
 
 
 class WaitingMetrics:
     def __init__(self, registry: CollectorRegistry, most: int) -> None:
-        def passing(name: str, documentation: str, *labels: str) -> PassingGauge:
-            return PassingGauge(Gauge(f"stromboli_{name}", documentation, labels, registry=registry), most)
+        def passing(name: str, documentation: str, *labels: str) -> PrunedGauge:
+            return PrunedGauge(Gauge(f"stromboli_{name}", documentation, labels, registry=registry), most)
 
         self._jobs = passing("waiting_jobs", "jobs that wait, by queue and code of the reason", "queue", "reason")
         self._longest = passing("longest_wait_seconds", "how long the job that waits longest has waited", "queue")

@@ -6,10 +6,10 @@ They are guesses: each is proposed only after it has been tried.
 from collections.abc import Iterator
 
 from stromboli.planner.candidates.admission import (
-    another_queue_state,
     larger_capability,
     larger_weight,
     missing_queue,
+    opened_queue,
 )
 from stromboli.planner.candidates.candidate import Candidate
 from stromboli.planner.candidates.capacity import more_nodes, uncordoned_nodes
@@ -33,12 +33,12 @@ from stromboli.planner.candidates.placement import (
 from stromboli.planner.candidates.priority import higher_priority
 from stromboli.planner.candidates.queue_shares import larger_deserved, larger_guarantee
 from stromboli.planner.candidates.requests import smaller_requests
-from stromboli.planner.job_context import Situation
+from stromboli.planner.job_context import JobContext
 
 __all__ = ["Candidate", "candidates_for"]
 
 _FAMILIES = (
-    another_queue_state,
+    opened_queue,
     missing_queue,
     missing_group,
     missing_pods,
@@ -65,6 +65,6 @@ _FAMILIES = (
 )
 
 
-def candidates_for(situation: Situation) -> Iterator[Candidate]:
+def candidates_for(situation: JobContext) -> Iterator[Candidate]:
     for family in _FAMILIES:
         yield from family(situation)

@@ -10,20 +10,20 @@ from stromboli.core.model.resources.resources import PODS
 from stromboli.planner.candidates.amounts import step_of
 from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
 from stromboli.planner.changes import Change
-from stromboli.planner.job_context import Situation
+from stromboli.planner.job_context import JobContext
 
 _SIXTEENTHS = 16
-_LARGEST_WEIGHT_FACTOR = 16
+_MAX_WEIGHT_FACTOR = 16
 
 
-def another_queue_state(situation: Situation) -> Iterator[Candidate]:
+def opened_queue(situation: JobContext) -> Iterator[Candidate]:
     queue, given = situation.queue, situation.queue_object
     if queue is not None and given is not None and not queue.is_open:
         state = edit(given, ("status", "state"), given.status.state, "Open")
         yield single("open-queue", f"open queue {queue.name}, which is {queue.state}", state)
 
 
-def missing_queue(situation: Situation) -> Iterator[Candidate]:
+def missing_queue(situation: JobContext) -> Iterator[Candidate]:
     if situation.queue is None and situation.queue_object is None and not situation.job.spec.fault:
         name = situation.queue_name
         queue = kube.KubeQueue(
@@ -33,7 +33,7 @@ def missing_queue(situation: Situation) -> Iterator[Candidate]:
         yield single("create-queue", f"create queue {name}", creation(queue))
 
 
-def larger_capability(situation: Situation) -> Iterator[Candidate]:
+def larger_capability(situation: JobContext) -> Iterator[Candidate]:
     """Every ceiling that the job would hit, raised by a part or all of what is missing."""
     queue, given = situation.queue, situation.queue_object
     if queue is None or given is None:
@@ -50,7 +50,7 @@ def larger_capability(situation: Situation) -> Iterator[Candidate]:
         yield Candidate("raise-capability", _SIXTEENTHS, partial(_raise_capability, situation, given, missing))
 
 
-def _raise_capability(situation: Situation, given: kube.KubeQueue, missing: dict[int, int], size: int) -> Change:
+def _raise_capability(situation: JobContext, given: kube.KubeQueue, missing: dict[int, int], size: int) -> Change:
     axis, ceiling = situation.axis, dict(situation.queue.capability if situation.queue else ())
     edits, words = [], []
     for dimension, amount in missing.items():
@@ -64,11 +64,11 @@ def _raise_capability(situation: Situation, given: kube.KubeQueue, missing: dict
     return Change("raise-capability", sentence, tuple(edits))
 
 
-def larger_weight(situation: Situation) -> Iterator[Candidate]:
+def larger_weight(situation: JobContext) -> Iterator[Candidate]:
     given = situation.queue_object
-    if situation.queue is not None and given is not None and situation.goes_by_weight:
+    if situation.queue is not None and given is not None and situation.is_by_weight:
         weight = situation.queue.weight
-        yield Candidate("raise-weight", weight * (_LARGEST_WEIGHT_FACTOR - 1), partial(_raise_weight, given, weight))
+        yield Candidate("raise-weight", weight * (_MAX_WEIGHT_FACTOR - 1), partial(_raise_weight, given, weight))
 
 
 def _raise_weight(given: kube.KubeQueue, weight: int, size: int) -> Change:

@@ -33,5 +33,5 @@ def creation(entry: kube.KubeObject) -> Edit:
     return Edit(type(entry).kind_name, entry.key, (), None, entry)
 
 
-def pods_in_words(pods: Sequence[kube.Pod]) -> str:
+def describe_pods(pods: Sequence[kube.Pod]) -> str:
     return f"pod {pods[0].key}" if len(pods) == 1 else f"{len(pods)} pods"

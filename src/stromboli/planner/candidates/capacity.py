@@ -11,18 +11,18 @@ from stromboli import kube
 from stromboli.core.model.resources.resources import PODS, Request
 from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
 from stromboli.planner.changes import Change, Edit
-from stromboli.planner.job_context import Situation
+from stromboli.planner.job_context import JobContext
 
-_MOST_CORDONED = 5
-_MOST_NEW_NODES = 128
-_MOST_PATTERNS = 3
+_MAX_CORDONED = 5
+_MAX_NEW_NODES = 128
+_MAX_TEMPLATES = 3
 _CORDON_TAINT = "node.kubernetes.io/unschedulable"
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-def uncordoned_nodes(situation: Situation) -> Iterator[Candidate]:
+def uncordoned_nodes(situation: JobContext) -> Iterator[Candidate]:
     cordoned = [node for node in situation.nodes if node.spec.unschedulable]
-    for node in cordoned[:_MOST_CORDONED]:
+    for node in cordoned[:_MAX_CORDONED]:
         edits: list[Edit] = [edit(node, ("spec", "unschedulable"), True, None)]
         taints = [taint for taint in node.spec.taints or () if taint.key != _CORDON_TAINT]
         if len(taints) < len(node.spec.taints or ()):
@@ -30,15 +30,15 @@ def uncordoned_nodes(situation: Situation) -> Iterator[Candidate]:
         yield single("uncordon-node", f"uncordon node {node.key}", *edits)
 
 
-def more_nodes(situation: Situation) -> Iterator[Candidate]:
+def more_nodes(situation: JobContext) -> Iterator[Candidate]:
     """Nodes like the one that would hold most of the job's pods if it were empty."""
-    limit = min(situation.pods_needed, _MOST_NEW_NODES)
+    limit = min(situation.pods_needed, _MAX_NEW_NODES)
     if limit > 0:
-        for pattern in _patterns(situation)[:_MOST_PATTERNS]:
+        for pattern in _patterns(situation)[:_MAX_TEMPLATES]:
             yield Candidate("add-nodes", limit, partial(_add_nodes, situation, pattern))
 
 
-def _patterns(situation: Situation) -> list[kube.KubeNode]:
+def _patterns(situation: JobContext) -> list[kube.KubeNode]:
     """One node of every shape that could hold a waiting pod, the roomiest first."""
     request = situation.waiting[0].task.task_class.request
     shapes: dict[bytes, tuple[int, kube.KubeNode]] = {}
@@ -49,7 +49,7 @@ def _patterns(situation: Situation) -> list[kube.KubeNode]:
     return [node for _, node in sorted(shapes.values(), key=lambda entry: (-entry[0], entry[1].key))]
 
 
-def _copies(situation: Situation, node: kube.KubeNode, request: Request) -> int:
+def _copies(situation: JobContext, node: kube.KubeNode, request: Request) -> int:
     """How many such pods an empty node holds."""
     try:
         offered = situation.axis.parse(node.status.allocatable)
@@ -64,7 +64,7 @@ def _shape(node: kube.KubeNode) -> bytes:
     return msgspec.json.encode((labels, node.spec.taints, node.status.allocatable), order="deterministic")
 
 
-def _add_nodes(situation: Situation, pattern: kube.KubeNode, size: int) -> Change:
+def _add_nodes(situation: JobContext, pattern: kube.KubeNode, size: int) -> Change:
     taken = {node.key for node in situation.nodes}
     names = (name for number in range(1, size + len(taken) + 1) if (name := f"{pattern.key}-new-{number}") not in taken)
     edits = tuple(creation(_like(pattern, next(names))) for _ in range(size))

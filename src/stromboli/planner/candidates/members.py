@@ -11,16 +11,16 @@ import msgspec
 from stromboli import kube
 from stromboli.cluster.objects.pods.classes import role_of
 from stromboli.core.model.jobs.job import valid_in
-from stromboli.planner.candidates.candidate import Candidate, creation, edit, pods_in_words, single
+from stromboli.planner.candidates.candidate import Candidate, creation, describe_pods, edit, single
 from stromboli.planner.candidates.minimum_resources import lower_minimum_resources
 from stromboli.planner.changes import Change, Path, together
-from stromboli.planner.job_context import Situation
+from stromboli.planner.job_context import JobContext
 
 _NUMBERED = re.compile(r"(.*?)-?(\d*)", re.DOTALL)
-_MOST_PODS_TO_CREATE = 1000
+_MAX_PODS_TO_CREATE = 1000
 
 
-def missing_group(situation: Situation) -> Iterator[Candidate]:
+def missing_group(situation: JobContext) -> Iterator[Candidate]:
     """Pods that name a group which nobody wrote."""
     spec, pods = situation.job.spec, situation.waiting
     if situation.group is None and pods and spec.fault and situation.job.key == f"{spec.namespace}/{spec.name}":
@@ -30,23 +30,23 @@ def missing_group(situation: Situation) -> Iterator[Candidate]:
         yield single("create-group", f"create PodGroup {spec.key} with minMember {len(pods)}", creation(group))
 
 
-def missing_pods(situation: Situation) -> Iterator[Candidate]:
+def missing_pods(situation: JobContext) -> Iterator[Candidate]:
     """As many more pods as the minimum wants, like those that exist."""
     clones = [*_for_roles(situation)] or [*_for_minimum(situation)]
-    if 0 < len(clones) <= _MOST_PODS_TO_CREATE:
+    if 0 < len(clones) <= _MAX_PODS_TO_CREATE:
         number = "the missing pod" if len(clones) == 1 else f"the {len(clones)} missing pods"
         sentence = f"create {number} of job {situation.job.key}"
         yield single("create-pods", sentence, *map(creation, clones))
 
 
-def _for_minimum(situation: Situation) -> Iterator[kube.Pod]:
+def _for_minimum(situation: JobContext) -> Iterator[kube.Pod]:
     job = situation.job
     if situation.waiting:
         pattern = situation.waiting[-1].pod
         yield from _clones(pattern, job.min_available - job.valid_count, situation.pods)
 
 
-def _for_roles(situation: Situation) -> Iterator[kube.Pod]:
+def _for_roles(situation: JobContext) -> Iterator[kube.Pod]:
     job = situation.job
     for role in job.roles_short(valid_in):
         members = [pod for pod in situation.pods if role_of(pod) == role]
@@ -71,7 +71,7 @@ def _clones(pattern: kube.Pod, number: int, pods: Sequence[kube.Pod]) -> Iterato
             yield kube.Pod("v1", "Pod", metadata, spec)
 
 
-def smaller_minimum(situation: Situation) -> Iterator[Candidate]:
+def smaller_minimum(situation: JobContext) -> Iterator[Candidate]:
     """Fewer members that must start together and, if that alone is no help, also less promised to them."""
     group = situation.group
     minimum = (group and group.spec.min_member) or 0
@@ -84,20 +84,20 @@ def smaller_minimum(situation: Situation) -> Iterator[Candidate]:
 
 
 def _lower_with_resources(
-    situation: Situation, group: kube.PodGroup, alone: Candidate, minimum: int, size: int
+    situation: JobContext, group: kube.PodGroup, alone: Candidate, minimum: int, size: int
 ) -> Change:
     resources = {d: amount * (minimum - size) // minimum for d, amount in situation.job.min_resources or ()}
     return together([alone.make(size), lower_minimum_resources(situation, group, resources)], kind=alone.kind)
 
 
-def smaller_role_minimums(situation: Situation) -> Iterator[Candidate]:
+def smaller_role_minimums(situation: JobContext) -> Iterator[Candidate]:
     group = situation.group
     for role, minimum in ((group and group.spec.min_task_member) or {}).items():
         if group is not None and minimum > 0:
             yield _lowered(group, "lower-min-task-member", ("spec", "minTaskMember", role), minimum, floor=0)
 
 
-def smaller_sub_group_minimums(situation: Situation) -> Iterator[Candidate]:
+def smaller_sub_group_minimums(situation: JobContext) -> Iterator[Candidate]:
     group = situation.group
     for place, policy in enumerate((group and group.spec.sub_group_policy) or ()):
         if group is not None and policy.min_sub_groups:
@@ -115,10 +115,10 @@ def _lower(group: kube.PodGroup, kind: str, path: Path, value: int, size: int) -
     return Change(kind, f"lower {field} of PodGroup {group.key} from {value} to {value - size}", (lowered,))
 
 
-def without_gates(situation: Situation) -> Iterator[Candidate]:
+def without_gates(situation: JobContext) -> Iterator[Candidate]:
     gated = [pod for pod in situation.pods if pod.spec.scheduling_gates and not pod.spec.node_name]
     if gated:
         names = sorted({gate.name or "" for pod in gated for gate in pod.spec.scheduling_gates or ()})
         which = f"scheduling gate {names[0]}" if len(names) == 1 else "scheduling gates"
         edits = [edit(pod, ("spec", "schedulingGates"), pod.spec.scheduling_gates, None) for pod in gated]
-        yield single("remove-gates", f"remove the {which} from {pods_in_words(gated)}", *edits)
+        yield single("remove-gates", f"remove the {which} from {describe_pods(gated)}", *edits)

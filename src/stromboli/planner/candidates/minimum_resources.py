@@ -10,12 +10,12 @@ from stromboli.core.model.resources.resources import PODS, add_request
 from stromboli.planner.candidates.amounts import step_of
 from stromboli.planner.candidates.candidate import Candidate, edit
 from stromboli.planner.changes import Change
-from stromboli.planner.job_context import Situation
+from stromboli.planner.job_context import JobContext
 
 _SIXTEENTHS = 16
 
 
-def overstated_minimum_resources(situation: Situation) -> Iterator[Candidate]:
+def overstated_minimum_resources(situation: JobContext) -> Iterator[Candidate]:
     """A group that wants more promised than the pods that must start ask for."""
     group, minimum = situation.group, dict(situation.job.min_resources or ())
     if group is None or not minimum or not situation.waiting:
@@ -29,7 +29,7 @@ def overstated_minimum_resources(situation: Situation) -> Iterator[Candidate]:
         yield Candidate(change.kind, 1, lambda _: change)
 
 
-def smaller_minimum_resources(situation: Situation) -> Iterator[Candidate]:
+def smaller_minimum_resources(situation: JobContext) -> Iterator[Candidate]:
     """Less promised than the pods ask for: the job is let in sooner, and may then wait for room."""
     group, minimum = situation.group, dict(situation.job.min_resources or ())
     if group is not None and any(minimum.values()):
@@ -38,7 +38,7 @@ def smaller_minimum_resources(situation: Situation) -> Iterator[Candidate]:
         )  # fmt: skip
 
 
-def _lower_by_sixteenths(situation: Situation, group: kube.PodGroup, minimum: dict[int, int], size: int) -> Change:
+def _lower_by_sixteenths(situation: JobContext, group: kube.PodGroup, minimum: dict[int, int], size: int) -> Change:
     lowered = {}
     for dimension, amount in minimum.items():
         step = step_of(situation.axis.names[dimension], amount)
@@ -46,7 +46,7 @@ def _lower_by_sixteenths(situation: Situation, group: kube.PodGroup, minimum: di
     return lower_minimum_resources(situation, group, lowered)
 
 
-def lower_minimum_resources(situation: Situation, group: kube.PodGroup, lowered: Mapping[int, int]) -> Change:
+def lower_minimum_resources(situation: JobContext, group: kube.PodGroup, lowered: Mapping[int, int]) -> Change:
     axis, given = situation.axis, group.spec.min_resources or {}
     edits, words = [], []
     for dimension, amount in lowered.items():

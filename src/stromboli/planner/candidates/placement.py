@@ -11,24 +11,24 @@ from stromboli import kube
 from stromboli.core.model.nodes.table import Taint
 from stromboli.core.model.nodes.taints import REPELLING_EFFECTS, tolerates
 from stromboli.kube.objects.constraints import REQUIRED
-from stromboli.planner.candidates.candidate import Candidate, edit, pods_in_words, single
+from stromboli.planner.candidates.candidate import Candidate, describe_pods, edit, single
 from stromboli.planner.changes import Edit, Path
-from stromboli.planner.job_context import Member, Situation
+from stromboli.planner.job_context import JobContext, Member
 
-_MOST_TAINTS = 6
+_MAX_TAINTS = 6
 _NODE_AFFINITY: Path = ("spec", "affinity", "nodeAffinity", REQUIRED)
 
 
-def more_tolerations(situation: Situation) -> Iterator[Candidate]:
+def more_tolerations(situation: JobContext) -> Iterator[Candidate]:
     """A toleration for one taint, the commonest first."""
     taints = Counter(
         taint for node in situation.node_facts for taint in node.taints if taint.effect in REPELLING_EFFECTS
     )
-    for taint, _ in sorted(taints.items(), key=lambda entry: (-entry[1], str(entry[0])))[:_MOST_TAINTS]:
+    for taint, _ in sorted(taints.items(), key=lambda entry: (-entry[1], str(entry[0])))[:_MAX_TAINTS]:
         repelled = [m for m in situation.waiting if not tolerates(m.task.task_class.tolerations, taint)]
         if repelled:
             pods = [member.pod for member in repelled]
-            sentence = f"add a toleration for taint {taint} to {pods_in_words(pods)}"
+            sentence = f"add a toleration for taint {taint} to {describe_pods(pods)}"
             yield single("add-toleration", sentence, *(_tolerating(pod, taint) for pod in pods))
 
 
@@ -39,7 +39,7 @@ def _tolerating(pod: kube.Pod, taint: Taint) -> Edit:
     return edit(pod, ("spec", "tolerations"), before, [*(before or ()), toleration])
 
 
-def without_node_selectors(situation: Situation) -> Iterator[Candidate]:
+def without_node_selectors(situation: JobContext) -> Iterator[Candidate]:
     """One label less that nodes must have."""
     labels = dict.fromkeys(
         label for member in situation.waiting for label in (member.pod.spec.node_selector or {}).items()
@@ -47,10 +47,10 @@ def without_node_selectors(situation: Situation) -> Iterator[Candidate]:
     for key, value in labels:
         pods = [m.pod for m in situation.waiting if (m.pod.spec.node_selector or {}).get(key) == value]
         edits = [edit(pod, ("spec", "nodeSelector", key), value, None) for pod in pods]
-        yield single("drop-node-selector", f"drop node selector {key}={value} from {pods_in_words(pods)}", *edits)
+        yield single("drop-node-selector", f"drop node selector {key}={value} from {describe_pods(pods)}", *edits)
 
 
-def without_node_affinity(situation: Situation) -> Iterator[Candidate]:
+def without_node_affinity(situation: JobContext) -> Iterator[Candidate]:
     """One label less that the required node affinity speaks of."""
     labels = dict.fromkeys(
         key for member in situation.waiting for term in _terms(member.pod) for key in _labels_of(term)
@@ -58,7 +58,7 @@ def without_node_affinity(situation: Situation) -> Iterator[Candidate]:
     for key in labels:
         pods = [m.pod for m in situation.waiting if any(key in _labels_of(term) for term in _terms(m.pod))]
         edits = [edit(pod, _NODE_AFFINITY, _required_nodes(pod), _without(pod, key)) for pod in pods]
-        sentence = f"drop the required node affinity for {key} from {pods_in_words(pods)}"
+        sentence = f"drop the required node affinity for {key} from {describe_pods(pods)}"
         yield single("drop-node-affinity", sentence, *edits)
 
 
@@ -87,14 +87,14 @@ def _without(pod: kube.Pod, key: str) -> kube.NodeSelector | None:
     return kube.NodeSelector(terms)
 
 
-def without_pod_affinity(situation: Situation) -> Iterator[Candidate]:
+def without_pod_affinity(situation: JobContext) -> Iterator[Candidate]:
     """No pods that these must be near, or stay away from."""
     yield from _dropped(situation, "podAffinity", "pod affinity", lambda affinity: affinity.pod_affinity)
     yield from _dropped(situation, "podAntiAffinity", "pod anti-affinity", lambda affinity: affinity.pod_anti_affinity)
 
 
 def _dropped(
-    situation: Situation, field: str, words: str, part: Callable[[kube.Affinity], kube.KubePodAffinity | None]
+    situation: JobContext, field: str, words: str, part: Callable[[kube.Affinity], kube.KubePodAffinity | None]
 ) -> Iterator[Candidate]:
     edits = []
     for member in situation.waiting:
@@ -106,7 +106,7 @@ def _dropped(
         yield single(f"drop-{words.replace(' ', '-')}", f"drop the required {words} from {owners}", *edits)
 
 
-def without_spreading(situation: Situation) -> Iterator[Candidate]:
+def without_spreading(situation: JobContext) -> Iterator[Candidate]:
     """Even spreading as a wish instead of a must."""
     strict = [member for member in situation.waiting if _strict(member)]
     edits = [
@@ -114,11 +114,11 @@ def without_spreading(situation: Situation) -> Iterator[Candidate]:
         for m in strict
     ]
     if edits:
-        pods = pods_in_words([member.pod for member in strict])
+        pods = describe_pods([member.pod for member in strict])
         yield single("relax-spreading", f"let {pods} spread unevenly (whenUnsatisfiable: ScheduleAnyway)", *edits)
 
 
-def without_hard_topology(situation: Situation) -> Iterator[Candidate]:
+def without_hard_topology(situation: JobContext) -> Iterator[Candidate]:
     """Nodes that lie close together as a wish instead of a must."""
     group, topology = situation.group, situation.job.spec.topology
     if group is None or group.spec.network_topology is None or topology is None or not topology.hard:

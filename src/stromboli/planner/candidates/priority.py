@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from stromboli.planner.candidates.candidate import Candidate, edit
 from stromboli.planner.changes import Change
-from stromboli.planner.job_context import Situation
+from stromboli.planner.job_context import JobContext
 
 
-def higher_priority(situation: Situation) -> Iterator[Candidate]:
+def higher_priority(situation: JobContext) -> Iterator[Candidate]:
     """A priority class above the job's own, the lowest of them first."""
     group = situation.group
     higher = sorted(

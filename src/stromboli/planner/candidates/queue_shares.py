@@ -12,13 +12,13 @@ from stromboli.kube.objects.volcano import Guarantee
 from stromboli.planner.candidates.amounts import step_of
 from stromboli.planner.candidates.candidate import Candidate, edit
 from stromboli.planner.changes import Change, Edit
-from stromboli.planner.job_context import Situation
+from stromboli.planner.job_context import JobContext
 
 _SIXTEENTHS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Promise:
+class _QueueAmount:
     """What a queue is promised, by dimension, and how to write other amounts into its object."""
 
     kind: str
@@ -27,21 +27,21 @@ class _Promise:
     edits: Callable[[Mapping[str, str]], tuple[Edit, ...]]
 
 
-def larger_deserved(situation: Situation) -> Iterator[Candidate]:
+def larger_deserved(situation: JobContext) -> Iterator[Candidate]:
     """What the queue deserves, raised so far that the job is within it."""
     given, facts = situation.queue_object, situation.queue_facts
     if given is not None and facts is not None and not facts.by_weight:
         has = {dimension: amount for dimension, amount in enumerate(facts.deserved) if amount}
-        promise = _Promise("raise-deserved", f"what queue {given.key} deserves", has, partial(_deserved, given))
+        promise = _QueueAmount("raise-deserved", f"what queue {given.key} deserves", has, partial(_deserved, given))
         yield from _raised(situation, promise)
 
 
-def larger_guarantee(situation: Situation) -> Iterator[Candidate]:
+def larger_guarantee(situation: JobContext) -> Iterator[Candidate]:
     """What is kept free for the queue, raised so far that the job is within it."""
     given, facts, queue = situation.queue_object, situation.queue_facts, situation.queue
     if given is not None and queue is not None and facts is not None and not facts.by_weight:
         words, edits = f"the guarantee of queue {given.key}", partial(_guaranteed, given)
-        yield from _raised(situation, _Promise("raise-guarantee", words, dict(queue.guarantee), edits))
+        yield from _raised(situation, _QueueAmount("raise-guarantee", words, dict(queue.guarantee), edits))
 
 
 def _deserved(given: kube.KubeQueue, amounts: Mapping[str, str]) -> tuple[Edit, ...]:
@@ -57,7 +57,7 @@ def _guaranteed(given: kube.KubeQueue, amounts: Mapping[str, str]) -> tuple[Edit
     return tuple(edit(given, (*path, name), before.get(name), text) for name, text in amounts.items())
 
 
-def _raised(situation: Situation, promise: _Promise) -> Iterator[Candidate]:
+def _raised(situation: JobContext, promise: _QueueAmount) -> Iterator[Candidate]:
     """The promise in sixteenths of what is missing."""
     needed, minimum = situation.needed(), dict(situation.job.min_resources or ())
     missing = {
@@ -70,7 +70,7 @@ def _raised(situation: Situation, promise: _Promise) -> Iterator[Candidate]:
         yield Candidate(promise.kind, _SIXTEENTHS, partial(_raise, situation, promise, missing))
 
 
-def _raise(situation: Situation, promise: _Promise, missing: Mapping[int, int], size: int) -> Change:
+def _raise(situation: JobContext, promise: _QueueAmount, missing: Mapping[int, int], size: int) -> Change:
     axis, amounts, words = situation.axis, dict[str, str](), []
     for dimension, amount in missing.items():
         name, old = axis.names[dimension], promise.has.get(dimension, 0)

@@ -10,19 +10,19 @@ from stromboli import kube
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.core.model.resources.resources import PODS, counts_in_milli
 from stromboli.planner.candidates.amounts import below
-from stromboli.planner.candidates.candidate import Candidate, edit, pods_in_words
+from stromboli.planner.candidates.candidate import Candidate, describe_pods, edit
 from stromboli.planner.changes import Change, Edit, Path
-from stromboli.planner.job_context import Member, Situation
+from stromboli.planner.job_context import JobContext, Member
 
-_MOST_CLASSES = 3
+_MAX_CLASSES = 3
 
 
-def smaller_requests(situation: Situation) -> Iterator[Candidate]:
+def smaller_requests(situation: JobContext) -> Iterator[Candidate]:
     """One resource less per pod, class by class: for those that wait and, if that is no help, for all that do not
     run yet.
     """
     waiting, unplaced = _by_class(situation.waiting), _by_class(situation.unplaced)
-    for number, members in list(waiting.items())[:_MOST_CLASSES]:
+    for number, members in list(waiting.items())[:_MAX_CLASSES]:
         for dimension, _ in members[0].task.task_class.request:
             if dimension != PODS:
                 yield from _smaller(situation, members, dimension)
@@ -37,7 +37,7 @@ def _by_class(members: Iterable[Member]) -> dict[int, list[Member]]:
     return classes
 
 
-def _smaller(situation: Situation, members: Sequence[Member], dimension: int) -> Iterator[Candidate]:
+def _smaller(situation: JobContext, members: Sequence[Member], dimension: int) -> Iterator[Candidate]:
     """Size 1 is the largest round amount below what the first pod asks for."""
     name = situation.axis.names[dimension]
     largest = _largest_request(members[0].pod, name)
@@ -48,17 +48,17 @@ def _smaller(situation: Situation, members: Sequence[Member], dimension: int) ->
 
 
 def _ask_for_less(
-    situation: Situation, pods: Sequence[kube.Pod], dimension: int, amount: int, step: int, size: int
+    situation: JobContext, pods: Sequence[kube.Pod], dimension: int, amount: int, step: int, size: int
 ) -> Change:
     axis, target = situation.axis, (-(-amount // step) - size) * step
     edits = [_lowered(situation, pod, dimension, amount - target) for pod in pods]
-    edits.append(_promised_less(situation, dimension, amount - target))
+    edits.append(_lowered_min_resources(situation, dimension, amount - target))
     name, old, new = axis.names[dimension], axis.format(dimension, amount), axis.format(dimension, target)
-    sentence = f"ask for {name} {new} instead of {old} in {pods_in_words(pods)}"
+    sentence = f"ask for {name} {new} instead of {old} in {describe_pods(pods)}"
     return Change("lower-request", sentence, tuple(entry for entry in edits if entry))
 
 
-def _lowered(situation: Situation, pod: kube.Pod, dimension: int, difference: int) -> Edit | None:
+def _lowered(situation: JobContext, pod: kube.Pod, dimension: int, difference: int) -> Edit | None:
     """The pod asks for so much less: in the request for the whole pod, or in the container that asks for most."""
     name = situation.axis.names[dimension]
     largest = _largest_request(pod, name)
@@ -95,7 +95,7 @@ def _request(place: Path, resources: kube.ResourceRequirements | None, name: str
     return None if given is None else _Request(place, parse_quantity(given, milli=counts_in_milli(name)), written)
 
 
-def _promised_less(situation: Situation, dimension: int, difference: int) -> Edit | None:
+def _lowered_min_resources(situation: JobContext, dimension: int, difference: int) -> Edit | None:
     """What the group wants promised shrinks with what its pods ask for."""
     group, axis = situation.group, situation.axis
     minimum = dict(situation.job.min_resources or ())

@@ -10,12 +10,12 @@ from stromboli.cluster.state.cluster import Cluster
 SHORTEST, LONGEST = 5.0, 300.0
 
 
-class Avoidance:
+class AvoidedNodes:
     """`ring` is told when a pod may be sent somewhere again."""
 
     def __init__(self, cluster: Cluster, ring: Callable[[], None]) -> None:
         self._cluster = cluster
-        self._ring = ring
+        self._notify_trigger = ring
         #: How often a node has refused a pod, by the uid of the pod and the name of the node.
         self._refusals: dict[tuple[str, str], int] = {}
 
@@ -24,11 +24,11 @@ class Avoidance:
         refusals = self._refusals[uid, node] = self._refusals.get((uid, node), 0) + 1
         self._cluster.avoid(uid, node)
         pause = min(SHORTEST * 2 ** min(refusals - 1, 10), LONGEST)
-        asyncio.get_running_loop().call_later(pause, self._may_again, uid, node)
+        asyncio.get_running_loop().call_later(pause, self._stop_avoiding, uid, node)
 
-    def _may_again(self, uid: str, node: str) -> None:
+    def _stop_avoiding(self, uid: str, node: str) -> None:
         self._cluster.stop_avoiding(uid, node)
-        self._ring()
+        self._notify_trigger()
 
     def forget_gone(self) -> None:
         """Forget the refusals of pods that are gone, or have their node."""

@@ -20,7 +20,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.bind_options import BindOptions
 from stromboli.core.model.devices.gpu_fractions import GPU, RECEIVED, WHOLE, received_in
 from stromboli.kube.objects.bind_requests import (
-    MOST_MEMBERS,
+    MAX_MEMBERS,
     POD_GROUP_LABEL,
     POD_NAME_LABEL,
     REGULAR,
@@ -37,14 +37,14 @@ from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS, NATIVE_POD
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
 
 #: The most that the members of one object may take, in bytes: the server takes objects of 1.5 MiB, with their status.
-MOST_BYTES = 800_000
+MAX_BYTES = 800_000
 #: The longest beginning of a name; behind it comes what tells requests apart.
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
-class RequestMaker:
+class BindRequestBuilder:
     """`scheduler` is who decides; `epoch` tells the term of the leader, `options` how long a binder may try."""
 
     def __init__(
@@ -87,7 +87,7 @@ class RequestMaker:
             pod_group_uid=group.metadata.uid if group else "",
             scheduler=self._scheduler,
             epoch=epoch,
-            deadline_seconds=options.deadline_seconds + _time_for_volumes(pods),
+            deadline_seconds=options.deadline_seconds + _volume_timeout(pods),
             backoff_limit=options.backoff_limit,
             min_member=needed,
             decision=commit.name,
@@ -138,10 +138,10 @@ class RequestMaker:
         member.resource_claim_allocations = [
             ClaimAllocation(write.name, dict(write.allocation)) for write in order.claims if write.allocation
         ]
-        self._tell_gpus(member, order)
+        self._set_gpus(member, order)
         return member
 
-    def _tell_gpus(self, member: BoundPod, order: BindOrder) -> None:
+    def _set_gpus(self, member: BoundPod, order: BindOrder) -> None:
         """Shares of GPUs, or whole ones, as the plugin that gave them out says."""
         member.received_resource_type = order.annotations.get(RECEIVED, "")
         received = received_in(order.annotations)
@@ -157,7 +157,7 @@ class RequestMaker:
         return request.get(dimension, 0) // WHOLE if dimension is not None else 0
 
 
-def _time_for_volumes(pods: Sequence[BoundPod]) -> int:
+def _volume_timeout(pods: Sequence[BoundPod]) -> int:
     """How long it may take until the volumes of all are ready, in seconds."""
     return max((pod.volume_seconds for pod in pods if pod.volumes), default=0)
 
@@ -170,9 +170,9 @@ def _shared(pods: Sequence[BoundPod]) -> dict[str, str]:
 
 def _base(name: str) -> str:
     """How the name of a request begins: a name that is too long, or none for an object, is cut and told apart."""
-    if len(name) <= _LONGEST_NAME and _NAME.fullmatch(name):
+    if len(name) <= _MAX_NAME_LENGTH and _NAME.fullmatch(name):
         return name
-    readable = re.sub(r"[^a-z0-9]+", "-", name.lower())[: _LONGEST_NAME - 9].strip("-")
+    readable = re.sub(r"[^a-z0-9]+", "-", name.lower())[: _MAX_NAME_LENGTH - 9].strip("-")
     return f"{readable or 'request'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
@@ -181,7 +181,7 @@ def _parts(members: Sequence[BoundPod]) -> Iterator[list[BoundPod]]:
     size = 0
     for member in members:
         weight = len(msgspec.json.encode(member))
-        if part and (len(part) >= MOST_MEMBERS or size + weight > MOST_BYTES):
+        if part and (len(part) >= MAX_MEMBERS or size + weight > MAX_BYTES):
             yield part
             part, size = [], 0
         part.append(member)

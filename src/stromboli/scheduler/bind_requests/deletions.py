@@ -11,17 +11,17 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
-from stromboli.kube.work.workers import side_by_side
+from stromboli.kube.work.workers import run_workers
 
 log = logging.getLogger("stromboli.requests")
 
-_PAUSE = Patience(shortest=0.2, longest=30.0)
-_LONGEST_GROWTH = 8
+_PAUSE = RetryPolicy(shortest=0.2, longest=30.0)
+_MAX_GROWTH = 8
 
 
 class RequestDeletions:
@@ -30,13 +30,13 @@ class RequestDeletions:
     def __init__(
         self,
         client: Client,
-        is_in_charge: Callable[[], bool],
+        is_leader: Callable[[], bool],
         *,
         refused: Callable[[BindRequest], None] = lambda request: None,
         workers: int = 8,
     ) -> None:
         self._client = client
-        self._is_in_charge = is_in_charge
+        self._is_leader = is_leader
         self._refused = refused
         self._workers = workers
         self._lines: deque[tuple[BindRequest, bool]] = deque()
@@ -60,7 +60,7 @@ class RequestDeletions:
 
     async def run(self) -> None:
         """Delete until cancelled."""
-        await side_by_side(self._workers, self._worker)
+        await run_workers(self._workers, self._worker)
 
     async def _worker(self) -> None:
         while True:
@@ -77,7 +77,7 @@ class RequestDeletions:
         """Until it is gone, has changed, or is no longer ours to delete; errors pass, and are told once."""
         metadata, attempt = request.metadata, 0
         version = (metadata.resource_version or "") if unchanged else ""
-        while self._is_in_charge():
+        while self._is_leader():
             try:
                 await self._client.delete(
                     BIND_REQUESTS, metadata.name, namespace=metadata.namespace, uid=metadata.uid,
@@ -91,7 +91,7 @@ class RequestDeletions:
                     return
                 if not attempt:
                     log.warning("BindRequest %s cannot be deleted, which is tried again: %s", request.key, error)
-                await asyncio.sleep(_PAUSE.pause(min(attempt, _LONGEST_GROWTH), error))
+                await asyncio.sleep(_PAUSE.pause(min(attempt, _MAX_GROWTH), error))
                 attempt += 1
             else:
                 return

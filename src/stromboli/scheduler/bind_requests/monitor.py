@@ -24,12 +24,12 @@ from stromboli.binding.orders import DONE, BindOrder, Commit, Outcome, Result
 from stromboli.cluster.objects.bind_requests import is_over
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.objects.bind_requests import FAILED, PENDING, SUCCEEDED, UNWOUND, BindRequest, BoundPod
-from stromboli.observability.metrics.scheduler import Metrics
-from stromboli.scheduler.bind_requests.avoided_nodes import Avoidance
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
+from stromboli.scheduler.bind_requests.avoided_nodes import AvoidedNodes
 from stromboli.scheduler.bind_requests.deletions import RequestDeletions
 from stromboli.scheduler.bind_requests.late_bindings import LateBindings
-from stromboli.scheduler.bind_tracker import Outcomes
-from stromboli.scheduler.reporting.reporter import Reporting
+from stromboli.scheduler.bind_tracker import BindTracker
+from stromboli.scheduler.reporting.reporter import StatusReporter
 
 #: How much longer than the binder a scheduler waits for the end of a request, in seconds.
 MARGIN = 30.0
@@ -43,7 +43,7 @@ log = logging.getLogger("stromboli.requests")
 
 
 @dataclass(slots=True)
-class _Watched:
+class _TrackedRequest:
     """A request of ours, and since when it is known."""
 
     request: BindRequest
@@ -54,15 +54,15 @@ class _Watched:
     is_late: bool = False
 
 
-class RequestKeeper:
+class RequestMonitor:
     def __init__(
         self,
         cluster: Cluster,
-        outcomes: Outcomes,
-        reporting: Reporting,
+        outcomes: BindTracker,
+        reporting: StatusReporter,
         deletions: RequestDeletions,
-        avoidance: Avoidance,
-        metrics: Metrics,
+        avoidance: AvoidedNodes,
+        metrics: SchedulerMetrics,
         *,
         scheduler: str,
         clock: Callable[[], float],
@@ -71,16 +71,16 @@ class RequestKeeper:
         self._outcomes = outcomes
         self._reporting = reporting
         self._deletions = deletions
-        self._avoidance = avoidance
+        self._avoided_nodes = avoidance
         self._metrics = metrics
         self._scheduler = scheduler
         self._clock = clock
-        self._late = LateBindings(cluster, outcomes.arrived_late, clock)
+        self._late = LateBindings(cluster, outcomes.bound_late, clock)
         #: By uid of the request.
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, _TrackedRequest] = {}
         #: Those to look at, and those that are gone.
         self._changed: dict[str, None] = {}
-        self._gone: list[_Watched] = []
+        self._gone: list[_TrackedRequest] = []
         self._last_look = float("-inf")
         self._nodes_seen = -1
 
@@ -105,13 +105,13 @@ class RequestKeeper:
         uid = request.metadata.uid
         if is_gone:
             watched = self._watched.pop(uid, None)
-            if watched is not None and self._outcomes.is_in_charge():
+            if watched is not None and self._outcomes.is_leader():
                 self._gone.append(watched)
             self._changed.pop(uid, None)
             return
         known = self._watched.get(uid)
         if known is None:
-            self._watched[uid] = _Watched(request, self._clock())
+            self._watched[uid] = _TrackedRequest(request, self._clock())
         else:
             known.request = request
         self._changed[uid] = None
@@ -129,20 +129,20 @@ class RequestKeeper:
         gone, self._gone = self._gone, []
         changed, self._changed = self._changed, {}
         for lost in gone:
-            self._safely(self._look_at_gone, lost)
+            self._isolate_errors(self._process_deleted, lost)
         for uid in [*changed, *self._due()]:
             if (watched := self._watched.get(uid)) is not None:
-                self._safely(self._look_at, watched)
+                self._isolate_errors(self._look_at, watched)
         self._late.look()
 
-    def _safely(self, act: Callable[[_Watched], None], watched: _Watched) -> None:
+    def _isolate_errors(self, act: Callable[[_TrackedRequest], None], watched: _TrackedRequest) -> None:
         """One request that makes no sense hurts nobody else."""
         try:
             act(watched)
         except Exception:
             log.exception("BindRequest %s cannot be looked after", watched.request.key)
 
-    def _look_at_gone(self, watched: _Watched) -> None:
+    def _process_deleted(self, watched: _TrackedRequest) -> None:
         if not watched.is_settled:
             self._settle(watched, watched.reason or DELETED)
 
@@ -158,10 +158,10 @@ class RequestKeeper:
         open_ones = (watched for watched in self._watched.values() if not is_over(watched.request))
         return [each.request.metadata.uid for each in open_ones if is_changed or self._is_late(each)]
 
-    def _is_late(self, watched: _Watched) -> bool:
+    def _is_late(self, watched: _TrackedRequest) -> bool:
         return self._clock() - watched.since > watched.request.spec.deadline_seconds + MARGIN
 
-    def _look_at(self, watched: _Watched) -> None:
+    def _look_at(self, watched: _TrackedRequest) -> None:
         request = watched.request
         if request.status.phase == FAILED or (request.status.phase == SUCCEEDED and self._is_confirmed(request)):
             if not watched.is_settled:
@@ -170,12 +170,12 @@ class RequestKeeper:
         elif request.status.phase == SUCCEEDED:
             self._changed[request.metadata.uid] = None
         elif request.status.phase in ("", PENDING):
-            self._look_at_waiting(watched)
+            self._process_pending(watched)
         elif self._is_late(watched) and not watched.is_late:
             watched.is_late = True
-            self._tell_group(request, "the binder has come to no end in time", has_begun=True)
+            self._report_on_group(request, "the binder has come to no end in time", has_begun=True)
 
-    def _look_at_waiting(self, watched: _Watched) -> None:
+    def _process_pending(self, watched: _TrackedRequest) -> None:
         """Nobody has begun; whether anybody still should."""
         request = watched.request
         reason = "" if watched.reason else self._obstacle(request) or (NO_BINDER if self._is_late(watched) else "")
@@ -187,9 +187,9 @@ class RequestKeeper:
             part.reason = reason
             self._deletions.want(part.request, unchanged=True)
         if reason == NO_BINDER:
-            self._tell_group(request, NO_BINDER, has_begun=False)
+            self._report_on_group(request, NO_BINDER, has_begun=False)
 
-    def _parts_with(self, watched: _Watched) -> list[_Watched]:
+    def _parts_with(self, watched: _TrackedRequest) -> list[_TrackedRequest]:
         """All parts of a decision: without one of them nothing will become of the others."""
         spec = watched.request.spec
         if spec.parts <= 1:
@@ -217,7 +217,7 @@ class RequestKeeper:
 
     # -- ends ---------------------------------------------------------------------------------------------------
 
-    def _settle(self, watched: _Watched, reason: str) -> None:
+    def _settle(self, watched: _TrackedRequest, reason: str) -> None:
         """Tell what became of every member, as if we had bound it ourselves."""
         watched.is_settled, request = True, watched.request
         orders = tuple(_order_of(request, member) for member in request.spec.pods)
@@ -226,7 +226,7 @@ class RequestKeeper:
         refused = {each.pod_uid for each in request.status.pods if each.phase == FAILED}
         for order in orders:
             if order.uid in refused:
-                self._avoidance.refused(order.uid, order.node)
+                self._avoided_nodes.refused(order.uid, order.node)
             self._outcomes.settled(commit, order, results[order.uid])
         self._outcomes.finished(commit, results)
         self._late.expect(commit, [order for order in orders if results[order.uid].outcome is not Outcome.DONE])
@@ -250,7 +250,7 @@ class RequestKeeper:
         jobs = (records[each.pod_uid].job for each in request.spec.pods if each.pod_uid in records)
         return next(jobs, f"{request.metadata.namespace}/{request.spec.pod_group}")
 
-    def _tell_group(self, request: BindRequest, problem: str, *, has_begun: bool) -> None:
+    def _report_on_group(self, request: BindRequest, problem: str, *, has_begun: bool) -> None:
         message = f"BindRequest {request.key}: {problem}"
         self._reporting.report_stuck_bind(self._job_of(request), message, has_begun=has_begun)
 

@@ -9,14 +9,14 @@ from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.core.config.bind_options import BindOptions
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
-from stromboli.observability.metrics.scheduler import Metrics
-from stromboli.scheduler.bind_requests.avoided_nodes import Avoidance
-from stromboli.scheduler.bind_requests.builder import RequestMaker
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
+from stromboli.scheduler.bind_requests.avoided_nodes import AvoidedNodes
+from stromboli.scheduler.bind_requests.builder import BindRequestBuilder
 from stromboli.scheduler.bind_requests.deletions import RequestDeletions
-from stromboli.scheduler.bind_requests.monitor import RequestKeeper
-from stromboli.scheduler.bind_requests.writers import RequestWorkers
-from stromboli.scheduler.bind_tracker import Outcomes
-from stromboli.scheduler.reporting.reporter import Reporting
+from stromboli.scheduler.bind_requests.monitor import RequestMonitor
+from stromboli.scheduler.bind_requests.writers import BindRequestWriters
+from stromboli.scheduler.bind_tracker import BindTracker
+from stromboli.scheduler.reporting.reporter import StatusReporter
 
 
 class Requests:
@@ -26,12 +26,12 @@ class Requests:
         self,
         client: Client,
         mirror: Mirror,
-        outcomes: Outcomes,
-        reporting: Reporting,
-        metrics: Metrics,
+        outcomes: BindTracker,
+        reporting: StatusReporter,
+        metrics: SchedulerMetrics,
         *,
         scheduler: str,
-        is_in_charge: Callable[[], bool],
+        is_leader: Callable[[], bool],
         clock: Callable[[], float],
         ring: Callable[[], None],
     ) -> None:
@@ -39,22 +39,22 @@ class Requests:
         self._mirror = mirror
         self._metrics = metrics
         self._scheduler = scheduler
-        self._avoidance = Avoidance(mirror.cluster, ring)
-        self._deletions = RequestDeletions(client, is_in_charge, refused=self._look_again)
-        self.keeper = RequestKeeper(
-            mirror.cluster, outcomes, reporting, self._deletions, self._avoidance, metrics,
+        self._avoided_nodes = AvoidedNodes(mirror.cluster, ring)
+        self._deletions = RequestDeletions(client, is_leader, refused=self._look_again)
+        self.keeper = RequestMonitor(
+            mirror.cluster, outcomes, reporting, self._deletions, self._avoided_nodes, metrics,
             scheduler=scheduler, clock=clock,
         )  # fmt: skip
-        self._ring = ring
+        self._notify_trigger = ring
 
     def writers(
         self, ledger: Ledger, *, epoch: Callable[[], int], options: Callable[[], BindOptions], workers: int
-    ) -> RequestWorkers:
+    ) -> BindRequestWriters:
         """Those who write down what was decided."""
-        maker = RequestMaker(self._mirror.cluster, self._scheduler, epoch=epoch, options=options)
-        return RequestWorkers(
+        maker = BindRequestBuilder(self._mirror.cluster, self._scheduler, epoch=epoch, options=options)
+        return BindRequestWriters(
             self._client, self._mirror, ledger, maker,
-            workers=workers, written=self._metrics.requests_written, left_over=self._deletions.want,
+            workers=workers, written=self._metrics.requests_written, orphaned=self._deletions.want,
         )  # fmt: skip
 
     async def run(self) -> None:
@@ -73,8 +73,8 @@ class Requests:
         self._metrics.set_open_requests(self.keeper.open)
 
     def forget_gone(self) -> None:
-        self._avoidance.forget_gone()
+        self._avoided_nodes.forget_gone()
 
     def _look_again(self, request: BindRequest) -> None:
         self.keeper.look_again(request)
-        self._ring()
+        self._notify_trigger()

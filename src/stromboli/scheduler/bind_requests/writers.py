@@ -16,18 +16,18 @@ from stromboli.binding.concurrency import Pace
 from stromboli.binding.direct.workers import Ledger
 from stromboli.binding.draining import drained
 from stromboli.binding.orders import BindOrder, Commit, Outcome, Result
-from stromboli.binding.retry import Patience, is_worth_repeating
+from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
-from stromboli.kube.work.workers import side_by_side
-from stromboli.scheduler.bind_requests.builder import RequestMaker
+from stromboli.kube.work.workers import run_workers
+from stromboli.scheduler.bind_requests.builder import BindRequestBuilder
 
 #: So many names that others have are passed over for one request.
-MOST_NAMES = 100
-_PAUSE = Patience(shortest=0.1, longest=5.0)
+MAX_NAMES = 100
+_PAUSE = RetryPolicy(shortest=0.1, longest=5.0)
 
 
 class _Attempt(enum.Enum):
@@ -38,7 +38,7 @@ class _Attempt(enum.Enum):
     DROPPED = "dropped"
 
 
-class RequestWorkers:
+class BindRequestWriters:
     """`workers` requests are written at a time. `left_over` is told of parts of decisions that were given up."""
 
     #: Nothing is prepared here: that is for the binder.
@@ -49,11 +49,11 @@ class RequestWorkers:
         client: Client,
         mirror: Mirror,
         ledger: Ledger,
-        maker: RequestMaker,
+        maker: BindRequestBuilder,
         *,
         workers: int = 32,
         written: Callable[[int], None] = lambda requests: None,
-        left_over: Callable[[BindRequest], None] = lambda request: None,
+        orphaned: Callable[[BindRequest], None] = lambda request: None,
     ) -> None:
         self._client = client
         self._mirror = mirror
@@ -61,7 +61,7 @@ class RequestWorkers:
         self._maker = maker
         self._workers = max(workers, 1)
         self._written = written
-        self._left_over = left_over
+        self._left_over = orphaned
         self.pace = Pace(self._workers)
         self._lines: deque[Commit] = deque()
         self._work = asyncio.Event()
@@ -81,7 +81,7 @@ class RequestWorkers:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        await side_by_side(self._workers, self._worker)
+        await run_workers(self._workers, self._worker)
 
     async def drain(self, timeout: float) -> int:
         """Finish what has begun and drop the rest, within the time; answers how many members are not settled."""
@@ -96,18 +96,18 @@ class RequestWorkers:
                 await self._work.wait()
             commit = self._lines.popleft()
             try:
-                await self._hand_over(commit)
+                await self._process(commit)
             finally:
                 self._unsettled -= len(commit.members)
 
-    async def _hand_over(self, commit: Commit) -> None:
+    async def _process(self, commit: Commit) -> None:
         results: dict[str, Result] = {}
-        if self._stopping or not self._ledger.is_in_charge():
+        if self._stopping or not self._ledger.is_leader():
             results = dict.fromkeys((order.uid for order in commit.members), _DROPPED)
         else:
             results = self._judge(commit)
             if members := [order for order in commit.members if order.uid not in results]:
-                results |= await self._write_down(commit, members)
+                results |= await self._write_requests(commit, members)
         for order in commit.members:
             if order.uid in results:
                 self._ledger.settled(commit, order, results[order.uid])
@@ -116,14 +116,14 @@ class RequestWorkers:
 
     def _judge(self, commit: Commit) -> dict[str, Result]:
         """The members that have become impossible; all of them, when too few are left for the gang."""
-        obstacles = {order.uid: self._ledger.obstacle(order) for order in commit.members}
-        problems = {uid: text for uid, text in obstacles.items() if text}
+        precondition_errors = {order.uid: self._ledger.obstacle(order) for order in commit.members}
+        problems = {uid: text for uid, text in precondition_errors.items() if text}
         if problems and len(commit.members) - len(problems) < commit.needed:
             reason = f"another member of the gang cannot be bound: {next(iter(problems.values()))}"
             problems = {order.uid: problems.get(order.uid, reason) for order in commit.members}
         return {uid: Result(Outcome.IMPOSSIBLE, text) for uid, text in problems.items()}
 
-    async def _write_down(self, commit: Commit, members: Sequence[BindOrder]) -> dict[str, Result]:
+    async def _write_requests(self, commit: Commit, members: Sequence[BindOrder]) -> dict[str, Result]:
         """Answers nothing when it is done: the rooms are then those of the requests."""
         written: list[BindRequest] = []
         problem = _DROPPED
@@ -134,24 +134,24 @@ class RequestWorkers:
                     break
                 written.append(found)
             else:
-                self._leave_to(members, written)
+                self._transfer(members, written)
                 return {}
         except RequestFailed as error:
-            problem = Result(Outcome.IMPOSSIBLE, _words_for(error))
+            problem = Result(Outcome.IMPOSSIBLE, _message_for(error))
         except Exception as error:
             problem = Result(Outcome.IMPOSSIBLE, f"{type(error).__name__}: {error}")
         for request in written:
             self._left_over(request)
         return dict.fromkeys((order.uid for order in members), problem)
 
-    def _leave_to(self, members: Sequence[BindOrder], requests: Sequence[BindRequest]) -> None:
+    def _transfer(self, members: Sequence[BindOrder], requests: Sequence[BindRequest]) -> None:
         for order in members:
             self._mirror.cluster.forget(order.uid)
         self._written(len(requests))
 
     async def _write(self, request: BindRequest) -> BindRequest | None:
         """The request as it stands on the server; None when we may not write any more. Raises RequestFailed."""
-        for _ in range(MOST_NAMES):
+        for _ in range(MAX_NAMES):
             attempt, found = await self._attempt(request)
             if attempt is _Attempt.DROPPED:
                 return None
@@ -159,7 +159,7 @@ class RequestWorkers:
                 self._mirror.apply(found)
                 return found
             request = self._maker.renamed(request)
-        raise ApiError(409, "AlreadyExists", f"BindRequest {request.key}: {MOST_NAMES} names are taken by others")
+        raise ApiError(409, "AlreadyExists", f"BindRequest {request.key}: {MAX_NAMES} names are taken by others")
 
     async def _attempt(self, request: BindRequest) -> tuple[_Attempt, BindRequest | None]:
         """Until the server has said something that leaves no doubt, however often it has to be asked."""
@@ -174,9 +174,9 @@ class RequestWorkers:
                     if found is not None:
                         is_ours = found.spec == request.spec
                         return (_Attempt.WRITTEN, found) if is_ours else (_Attempt.TAKEN, None)
-                elif not is_worth_repeating(error):
+                elif not is_retryable(error):
                     raise
-                if self._stopping or not self._ledger.is_in_charge():
+                if self._stopping or not self._ledger.is_leader():
                     return _Attempt.DROPPED, None
                 await asyncio.sleep(_PAUSE.pause(min(attempt, 8), error))
                 attempt += 1
@@ -186,7 +186,7 @@ class RequestWorkers:
         try:
             return await self._client.get(BIND_REQUESTS, request.metadata.name, namespace=request.metadata.namespace)
         except RequestFailed as error:
-            if is_worth_repeating(error) or (isinstance(error, ApiError) and error.is_missing):
+            if is_retryable(error) or (isinstance(error, ApiError) and error.is_missing):
                 return None
             raise
 
@@ -194,7 +194,7 @@ class RequestWorkers:
 _DROPPED = Result(Outcome.DROPPED, "the scheduler is stopping")
 
 
-def _words_for(error: RequestFailed) -> str:
+def _message_for(error: RequestFailed) -> str:
     if isinstance(error, ApiError) and error.is_missing:
         return f"the bind request could not be written: {error}; install the kind {BIND_REQUESTS.name}"
     return f"the bind request could not be written: {error}"

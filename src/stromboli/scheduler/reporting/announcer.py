@@ -12,41 +12,41 @@ from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.event import ObjectReference
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.volcano import GROUP
-from stromboli.scheduler.reporting.patches import PodWaits
+from stromboli.scheduler.reporting.patches import PendingPodStatus
 
 _GROUP_VERSION = f"{GROUP}/v1beta1"
 
 
-class Announcer:
+class EventAnnouncer:
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
-    def group_is_ready(self, group: kube.PodGroup) -> None:
+    def pod_group_scheduled(self, group: kube.PodGroup) -> None:
         self._recorder.record(reference(group), type="Normal", reason="Scheduled", note="pod group is ready")
 
-    def group_waits(self, group: kube.PodGroup, message: str) -> None:
+    def pod_group_unschedulable(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="Unschedulable", note=message)
 
-    def group_is_half_bound(self, group: kube.PodGroup, message: str) -> None:
-        self._recorder.record(reference(group), type="Warning", reason="HalfBound", note=message)
+    def pod_group_half_bound(self, group: kube.PodGroup, message: str) -> None:
+        self._recorder.record(reference(group), type="Warning", reason="HalfBoundGang", note=message)
 
-    def group_lost_its_domain(self, group: kube.PodGroup, message: str) -> None:
+    def domain_lost(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="DomainLost", note=message)
 
-    def nobody_binds(self, group: kube.PodGroup, message: str) -> None:
+    def no_binder(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="NoBinder", note=message)
 
-    def binding_is_late(self, group: kube.PodGroup, message: str) -> None:
+    def binding_late(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="BindingLate", note=message)
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
-    def pod_waits(self, pod: kube.Pod, waits: PodWaits) -> None:
+    def pod_unschedulable(self, pod: kube.Pod, waits: PendingPodStatus) -> None:
         self._recorder.record(reference(pod), type="Warning", reason="FailedScheduling", note=waits.message)
 
-    def pod_is_bound(self, pod: kube.Pod, node: str) -> None:
+    def pod_bound(self, pod: kube.Pod, node: str) -> None:
         note = f"Successfully assigned {pod.key} to {node}"
         self._recorder.record(reference(pod), type="Normal", reason="Scheduled", note=note, action="Binding")
 
@@ -59,39 +59,41 @@ class Announcer:
     # -- evictions ----------------------------------------------------------------------------------------------
 
     def evicts(
-        self, pod: kube.Pod, order: EvictOrder, group: kube.PodGroup | None, claimant: kube.PodGroup | None
+        self, pod: kube.Pod, order: EvictOrder, group: kube.PodGroup | None, preemptor: kube.PodGroup | None
     ) -> None:
         """Tell the victim, its group, and the group in whose favour it goes."""
-        favour = f" in favour of {order.claimant}" if order.claimant else ""
+        favour = f" in favour of {order.preemptor}" if order.preemptor else ""
         note = f"Pod is evicted, because of {order.reason}{favour}"
-        related = reference(claimant) if claimant else None
+        related = reference(preemptor) if preemptor else None
         self._recorder.record(
-            reference(pod), type="Warning", reason="Evict", note=note, action="Evicting", related=related
+            reference(pod), type="Warning", reason="Evict", note=note, action="EvictingAction", related=related
         )
         if group is not None:
             told = f"{order.reason}: pod {order.key} is evicted{favour}"
             self._recorder.record(reference(group), type="Normal", reason="Evict", note=told, related=related)
-        if claimant is not None:
+        if preemptor is not None:
             told = f"{order.reason}: pod {order.key} is evicted to make room"
-            self._recorder.record(reference(claimant), type="Normal", reason="Evict", note=told, related=reference(pod))
+            self._recorder.record(
+                reference(preemptor), type="Normal", reason="Evict", note=told, related=reference(pod)
+            )
 
-    def gets_room(self, pod: kube.Pod, node: str, victims: Sequence[EvictOrder]) -> None:
+    def nominated(self, pod: kube.Pod, node: str, victims: Sequence[EvictOrder]) -> None:
         """Tell a pod for which others go from a node."""
         who = ", ".join(order.key for order in victims)
         many = f"pod {who} is" if len(victims) == 1 else f"{len(victims)} pods ({who}) are"
         note = f"{victims[0].reason}: {many} evicted to make room on {node}"
-        self._recorder.record(reference(pod), type="Normal", reason="Evict", note=note, action="Evicting")
+        self._recorder.record(reference(pod), type="Normal", reason="Evict", note=note, action="EvictingAction")
 
-    def eviction_failed(self, pod: kube.Pod, order: EvictOrder, problem: str, claimant: kube.PodGroup | None) -> None:
+    def eviction_failed(self, pod: kube.Pod, order: EvictOrder, problem: str, preemptor: kube.PodGroup | None) -> None:
         note = f"Pod stays, although it was to be evicted because of {order.reason}: {problem}"
         self._recorder.record(reference(pod), type="Warning", reason="EvictFailed", note=note)
-        if claimant is not None:
+        if preemptor is not None:
             told = f"{order.reason}: pod {order.key} cannot be evicted: {problem}"
-            self._recorder.record(reference(claimant), type="Warning", reason="EvictFailed", note=told)
+            self._recorder.record(reference(preemptor), type="Warning", reason="EvictFailed", note=told)
 
     # -- objects that cannot be used ----------------------------------------------------------------------------
 
-    def unusable(self, quarantined: Quarantined) -> None:
+    def object_invalid(self, quarantined: Quarantined) -> None:
         namespace, _, name = quarantined.key.rpartition("/")
         regarding = ObjectReference(
             api_version=quarantined.api_version,

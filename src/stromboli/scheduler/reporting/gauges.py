@@ -7,14 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from stromboli import kube
-from stromboli.observability.metrics.scheduler import Metrics
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
 
 if TYPE_CHECKING:
     from stromboli.scheduler.loop import Scheduler
 
 
-class Gauges:
-    def __init__(self, metrics: Metrics) -> None:
+class GaugeUpdater:
+    def __init__(self, metrics: SchedulerMetrics) -> None:
         self._metrics = metrics
         self._seen: Counter[tuple[str, str]] = Counter()
 

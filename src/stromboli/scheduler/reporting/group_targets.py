@@ -17,7 +17,7 @@ from stromboli.scheduler.reporting.patches import condition_patch, group_patch, 
 
 
 @dataclass(frozen=True, slots=True)
-class GroupPlace:
+class GroupTarget:
     """A group on the server. `status` makes the patch of what a cycle says about it, `condition` of what happened,
     `staleness` of whether it has lost members that it needs.
     """
@@ -36,10 +36,10 @@ class GroupPlace:
         return self.entry.key
 
 
-def place_of(group: kube.PodGroup) -> GroupPlace:
+def place_of(group: kube.PodGroup) -> GroupTarget:
     if not isinstance(group, NativeGroup):
-        return GroupPlace(POD_GROUPS, group, group_patch, condition_patch, staleness_patch)
+        return GroupTarget(POD_GROUPS, group, group_patch, condition_patch, staleness_patch)
     is_early = group.origin.api_version == EARLY_NATIVE_POD_GROUPS.api_version
     resource = EARLY_NATIVE_POD_GROUPS if is_early else NATIVE_POD_GROUPS
     patches = scheduled_patch, disruption_patch, native_staleness_patch
-    return GroupPlace(resource, group.origin, *patches, PatchKind.STRATEGIC, "status")
+    return GroupTarget(resource, group.origin, *patches, PatchKind.STRATEGIC, "status")

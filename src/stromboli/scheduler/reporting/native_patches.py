@@ -63,7 +63,7 @@ def native_staleness_patch(group: native.NativePodGroup, message: str, now: str)
     if bool(message) == (before is not None and before.status == "True"):
         return None
     status = "True" if message else "False"
-    return _patch(group, _condition(group, STALE, status, *patches.staleness_told(message), now))
+    return _patch(group, _condition(group, STALE, status, *patches.staleness_reason(message), now))
 
 
 def _condition(

@@ -16,11 +16,11 @@ import msgspec
 from stromboli import kube
 from stromboli.binding.orders import EvictOrder
 from stromboli.cluster.objects.pod_groups.pod_groups import STALE, stale_since
-from stromboli.cluster.objects.pod_groups.previous_domains import record_changes
+from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_changes
 from stromboli.kube.events.series import shortened
 
 #: The longest message that is written: people read it in a terminal.
-LONGEST_MESSAGE = 1024
+MAX_MESSAGE_BYTES = 1024
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
 #: On the group of a victim, and on the group in whose favour it went.
@@ -56,7 +56,7 @@ class GroupStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class PodWaits:
+class PendingPodStatus:
     """Why a pod has no node yet, and the node it may have soon."""
 
     reason: str
@@ -78,7 +78,7 @@ def group_patch(group: kube.PodGroup, wanted: GroupStatus, now: str) -> dict[str
     if told is not None:
         changes["conditions"] = msgspec.to_builtins(told)
     metadata: dict[str, Any] = {"resourceVersion": group.metadata.resource_version}
-    if record := record_changes(group, wanted.record):
+    if record := placement_record_changes(group, wanted.record):
         metadata["annotations"] = record
     elif not changes:
         return None
@@ -100,7 +100,7 @@ def staleness_patch(group: kube.PodGroup, message: str, now: str) -> dict[str, A
     """
     if bool(message) == bool(stale_since(group)):
         return None
-    reason, words = staleness_told(message)
+    reason, words = staleness_reason(message)
     fresh = kube.PodGroupCondition(
         type=STALE,
         status="True" if message else "False",
@@ -113,7 +113,7 @@ def staleness_patch(group: kube.PodGroup, message: str, now: str) -> dict[str, A
     return {"metadata": {"resourceVersion": group.metadata.resource_version}, "status": changes}
 
 
-def staleness_told(message: str) -> tuple[str, str]:
+def staleness_reason(message: str) -> tuple[str, str]:
     """The reason and the message of the condition."""
     if message:
         return "BelowMinimum", message
@@ -126,9 +126,9 @@ def eviction_condition(kind: str, victims: Sequence[EvictOrder]) -> GroupConditi
     names = ", ".join(order.key for order in victims)
     pods = f"{len(victims)} pods ({names})" if len(victims) > 1 else f"pod {names}"
     if kind == EVICTED:
-        favour = f" in favour of {first.claimant}" if first.claimant else ""
-        return GroupCondition(kind, reason_word(first.reason), f"{pods} evicted: {first.reason}{favour}", "")
-    return GroupCondition(kind, reason_word(first.reason), f"{pods} evicted to make room: {first.reason}", "")
+        favour = f" in favour of {first.preemptor}" if first.preemptor else ""
+        return GroupCondition(kind, camel_case_reason(first.reason), f"{pods} evicted: {first.reason}{favour}", "")
+    return GroupCondition(kind, camel_case_reason(first.reason), f"{pods} evicted to make room: {first.reason}", "")
 
 
 def victim_patch(pod: kube.Pod, order: EvictOrder, now: str) -> dict[str, Any] | None:
@@ -137,18 +137,18 @@ def victim_patch(pod: kube.Pod, order: EvictOrder, now: str) -> dict[str, Any] |
         return None
     if any(condition.type == POD_EVICTED for condition in pod.status.conditions or ()):
         return None
-    favour = f" in favour of {order.claimant}" if order.claimant else ""
+    favour = f" in favour of {order.preemptor}" if order.preemptor else ""
     condition = {
         "type": POD_EVICTED,
         "status": "True",
-        "reason": reason_word(order.reason),
+        "reason": camel_case_reason(order.reason),
         "message": shortened(f"{order.reason}{favour}"),
         "lastTransitionTime": now,
     }
     return {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
 
 
-def reason_word(reason: str) -> str:
+def camel_case_reason(reason: str) -> str:
     """A reason as one word, as conditions want it: `preempt` as it is, a sentence in CamelCase."""
     words = reason.split()
     return reason if len(words) == 1 else "".join(word.capitalize() for word in words if word.isalnum())
@@ -184,7 +184,7 @@ def _says(condition: kube.PodGroupCondition) -> tuple[str | None, ...]:
     return condition.status, condition.reason, condition.message or None
 
 
-def pod_patch(pod: kube.Pod, wanted: PodWaits, now: str) -> dict[str, Any] | None:
+def pod_patch(pod: kube.Pod, wanted: PendingPodStatus, now: str) -> dict[str, Any] | None:
     """The strategic merge patch of a pod's status that makes it say why it waits; None when it does already."""
     before = next((c for c in pod.status.conditions or () if c.type == "PodScheduled"), None)
     message = shortened(wanted.message)

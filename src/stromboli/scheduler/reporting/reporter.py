@@ -14,7 +14,7 @@ from functools import partial
 from stromboli import kube
 from stromboli.binding.orders import EvictOrder
 from stromboli.cluster.objects.pod_groups.pod_groups import STALE, stale_since
-from stromboli.cluster.objects.pod_groups.previous_domains import homes_of, record_of
+from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_of, previous_domains_of
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code
@@ -22,12 +22,12 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
 from stromboli.core.session.status import JobStatus
 from stromboli.core.session.waiting_reasons import pod_condition
-from stromboli.core.topology.previous_domains import homes_now, loss_told
+from stromboli.core.topology.previous_domains import current_domains, previous_domain_warnings
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.events.series import shortened
 from stromboli.kube.objects.catalogue import PODS, QUEUES
 from stromboli.kube.work.status_writer import StatusWriter, Wish
-from stromboli.scheduler.reporting.announcer import Announcer
+from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.group_targets import place_of
 from stromboli.scheduler.reporting.patches import (
     BIND_STUCK,
@@ -36,13 +36,13 @@ from stromboli.scheduler.reporting.patches import (
     SCHEDULED,
     GroupCondition,
     GroupStatus,
-    PodWaits,
+    PendingPodStatus,
     eviction_condition,
     pod_patch,
     queue_patch,
     victim_patch,
 )
-from stromboli.scheduler.reporting.warning_log import Complaints
+from stromboli.scheduler.reporting.warning_log import WarningLog
 
 #: Reasons for which a group waits while its pods are being created.
 _ARRIVING = (
@@ -58,7 +58,7 @@ _TOLD = 0.0
 
 
 @dataclass(slots=True)
-class _Told:
+class _Reported:
     """What was told about a job: what people act on, and when it may be told in other words."""
 
     mark: tuple[object, ...]
@@ -68,12 +68,12 @@ class _Told:
     is_announced: bool = False
 
 
-class Reporting:
+class StatusReporter:
     def __init__(
         self,
         cluster: Cluster,
         writer: StatusWriter,
-        announcer: Announcer,
+        announcer: EventAnnouncer,
         *,
         refresh: float,
         clock: Callable[[], float],
@@ -83,14 +83,14 @@ class Reporting:
         self._announcer = announcer
         self._refresh = refresh
         self._clock = clock
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _Reported] = {}
         #: Jobs whose status could not be written, and when to try again.
-        self._unwritten: dict[str, float] = {}
+        self._failed_writes: dict[str, float] = {}
         #: Jobs whose pods name a group that does not exist, and when that is worth saying: it may just be made.
         self._orphans: dict[str, float] = {}
         #: By name, queues and their sums as they were last looked at.
         self._queues: dict[str, tuple[kube.KubeQueue | None, list[int]]] = {}
-        self._complaints = Complaints(clock)
+        self._complaints = WarningLog(clock)
 
     def report(self, session: Session) -> None:
         """Wish for everything that this cycle has to say."""
@@ -99,20 +99,20 @@ class Reporting:
                 self._orphans.pop(key, None)
                 self._report_job(session, session.jobs[key], status)
             else:
-                self._report_orphans(session, session.jobs[key])
+                self._report_podless_group(session, session.jobs[key])
         for key, message in session.stale.items():
             self._report_staleness(key, message)
         self._report_queues()
         self._complaints.tell(session.warnings)
 
-    def remind(self) -> bool:
+    def requeue_due(self) -> bool:
         """Have those jobs told about again whose status could not be written a while ago, and those whose group is
         still missing; whether there are any.
         """
         now = self._clock()
-        due = [key for key, again in self._unwritten.items() if now >= again]
+        due = [key for key, again in self._failed_writes.items() if now >= again]
         for key in due:
-            del self._unwritten[key]
+            del self._failed_writes[key]
             self._told.pop(key, None)
         lonely = [key for key, again in self._orphans.items() if again and now >= again]
         self._orphans.update(dict.fromkeys(lonely, _TOLD))
@@ -133,28 +133,28 @@ class Reporting:
 
     def _report_job(self, session: Session, job: Job, status: JobStatus) -> None:
         now = self._clock()
-        homes = homes_now(session, job)
-        record = record_of(homes, job.key)
-        mark = (*_mark(job, status), tuple(record.values()), self._without_record(job.key, homes))
+        homes = current_domains(session, job)
+        record = placement_record_of(homes, job.key)
+        mark = (*_mark(job, status), tuple(record.values()), self._outdated_record_version(job.key, homes))
         told = self._told.get(job.key)
         if told is not None and told.mark == mark and now < told.again:
             return
         wanted = _wanted(status, record)
         message = wanted.condition.message if wanted.condition else ""
-        fresh = _Told(mark, now + self._refresh, message)
+        fresh = _Reported(mark, now + self._refresh, message)
         if told is None or (told.mark, told.message) != (mark, message):
-            self._wish_group(job, wanted)
+            self._want_group_status(job, wanted)
             self._announce_losses(session, job)
         else:
             fresh.is_announced = told.is_announced
         stays = told is not None and told.mark == mark
-        if not fresh.is_announced and (stays or not _may_be_arriving(wanted)):
+        if not fresh.is_announced and (stays or not _may_be_creating_pods(wanted)):
             self._announce(job.key, wanted)
             fresh.is_announced = True
         self._report_pods(session, job)
         self._told[job.key] = fresh
 
-    def _wish_group(self, job: Job, wanted: GroupStatus) -> None:
+    def _want_group_status(self, job: Job, wanted: GroupStatus) -> None:
         key = job.key
         place = place_of(self._cluster.groups[key])
         if place.status(place.entry, wanted, _now()) is None:
@@ -169,8 +169,8 @@ class Reporting:
                 lambda entry: place.status(entry, wanted, _now()),
                 kind=place.kind,
                 subresource=place.subresource,
-                done=lambda written: self._cluster.settle_phase(key),
-                failed=lambda: self._unwritten.setdefault(key, self._clock() + self._refresh),
+                done=lambda written: self._cluster.release_phase(key),
+                failed=lambda: self._failed_writes.setdefault(key, self._clock() + self._refresh),
                 urgent=not self._is_being_bound(job),
             )
         )
@@ -187,25 +187,25 @@ class Reporting:
         before = {c.type: c for c in group.status.conditions or () if c.status == "True"}.get(condition.type)
         if condition.type == SCHEDULED:
             if before is None:
-                self._announcer.group_is_ready(group)
+                self._announcer.pod_group_scheduled(group)
         elif before is None or before.message != shortened(condition.message):
-            self._announcer.group_waits(group, condition.message)
+            self._announcer.pod_group_unschedulable(group, condition.message)
 
-    def _without_record(self, key: str, homes: Mapping[str, str]) -> str | None:
+    def _outdated_record_version(self, key: str, homes: Mapping[str, str]) -> str | None:
         """The version of a group that says something else about where it is; None when it says this."""
         group = self._cluster.groups[key]
-        return None if homes_of(group) == homes else group.metadata.resource_version
+        return None if previous_domains_of(group) == homes else group.metadata.resource_version
 
     def _announce_losses(self, session: Session, job: Job) -> None:
-        for message in loss_told(session, job):
-            self._announcer.group_lost_its_domain(self._cluster.groups[job.key], message)
+        for message in previous_domain_warnings(session, job):
+            self._announcer.domain_lost(self._cluster.groups[job.key], message)
 
     def report_evictions(self, orders: Sequence[EvictOrder]) -> None:
         """Say on the groups of the victims, and on those in whose favour they go, who goes and why."""
         told: dict[tuple[str, str], list[EvictOrder]] = {}
         for order in orders:
             told.setdefault((order.job, EVICTED), []).append(order)
-            told.setdefault((order.claimant, CLAIMED), []).append(order)
+            told.setdefault((order.preemptor, CLAIMED), []).append(order)
         for (key, kind), victims in told.items():
             if key in self._cluster.groups:
                 condition = eviction_condition(kind, victims)
@@ -219,9 +219,9 @@ class Reporting:
         group = self._cluster.groups.get(key)
         if group is None:
             return
-        reason, tell = "NoBinder", self._announcer.nobody_binds
+        reason, tell = "NoBinder", self._announcer.no_binder
         if has_begun:
-            reason, tell = "BindingLate", self._announcer.binding_is_late
+            reason, tell = "BindingLate", self._announcer.binding_late
         place = place_of(group)
         make = partial(place.condition, wanted=GroupCondition(BIND_STUCK, reason, message, ""), now=_now())
         self._writer.want(
@@ -229,9 +229,9 @@ class Reporting:
         )
         tell(group, message)
 
-    def report_leaving(self, order: EvictOrder) -> None:
+    def report_victim(self, order: EvictOrder) -> None:
         """Say on a victim that is on its way out why it goes, and for whom."""
-        make = partial(_patch_of_victim, order)
+        make = partial(_victim_patch, order)
         self._writer.want(Wish(PODS, order.key, make, topic=EVICTED, kind=PatchKind.STRATEGIC, subresource="status"))
 
     def _report_staleness(self, key: str, message: str) -> None:
@@ -245,7 +245,7 @@ class Reporting:
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
-    def _report_orphans(self, session: Session, job: Job) -> None:
+    def _report_podless_group(self, session: Session, job: Job) -> None:
         """Say on pods that their group does not exist, once they have waited for it a while."""
         now = self._clock()
         if now >= self._orphans.setdefault(job.key, now + self._refresh):
@@ -258,23 +258,23 @@ class Reporting:
             pod = self._cluster.find_pod(task.uid)
             if told is None or pod is None or task.uid in self._cluster.assumed:
                 continue
-            waits = PodWaits(*told, nominated=_place_held(session, task))
+            waits = PendingPodStatus(*told, nominated=_nominated_node(session, task))
             if pod_patch(pod, waits, "") is None:
                 self._writer.withdraw(PODS, pod.key)
             else:
-                self._wish_pod(pod, waits)
+                self._want_pod_status(pod, waits)
 
-    def _wish_pod(self, pod: kube.Pod, waits: PodWaits) -> None:
+    def _want_pod_status(self, pod: kube.Pod, waits: PendingPodStatus) -> None:
         self._writer.want(
             Wish(
                 PODS,
                 pod.key,
-                partial(_patch_of_waiting_pod, pod.metadata.uid, waits),
+                partial(_pending_pod_patch, pod.metadata.uid, waits),
                 kind=PatchKind.STRATEGIC,
                 subresource="status",
             )
         )
-        self._announcer.pod_waits(pod, waits)
+        self._announcer.pod_unschedulable(pod, waits)
 
     def withdraw(self, pod: str) -> None:
         """A pod is being bound: what it was to be told about waiting is old."""
@@ -282,13 +282,13 @@ class Reporting:
 
     def report_failed_bind(self, pod: kube.Pod, problem: str) -> None:
         """A pod could not be bound to the node that was chosen for it."""
-        self._wish_pod(pod, PodWaits("SchedulerError", problem))
+        self._want_pod_status(pod, PendingPodStatus("SchedulerError", problem))
 
     # -- queues -------------------------------------------------------------------------------------------------
 
     def _report_queues(self) -> None:
         """What the jobs of every queue hold, binds that are under way included."""
-        for name, sums in self._cluster.derived().sums.books.items():
+        for name, sums in self._cluster.cluster_state().sums.books.items():
             queue = self._cluster.structure.find_queue(name)
             looked_at = (queue, sums.allocated[:])
             if self._queues.get(name) == looked_at:
@@ -311,12 +311,12 @@ def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:
     return job.spec.uid, status.phase, results, told, (job.pending_count, job.pipelined_count, job.ready_count)
 
 
-def _may_be_arriving(wanted: GroupStatus) -> bool:
+def _may_be_creating_pods(wanted: GroupStatus) -> bool:
     """Whether pods are missing that are perhaps just being created: no reason to warn anybody yet."""
     return wanted.condition is not None and wanted.condition.reason in _ARRIVING
 
 
-def _place_held(session: Session, task: Task) -> str:
+def _nominated_node(session: Session, task: Task) -> str:
     """The node on which a room is held for the task until others are gone from it."""
     return session.ledger.node_name(task) if session.ledger.status_of(task) is TaskStatus.PIPELINED else ""
 
@@ -329,14 +329,14 @@ def _wanted(status: JobStatus, record: Mapping[str, str]) -> GroupStatus:
     return GroupStatus(status.phase, status.running, status.succeeded, status.failed, condition, record)
 
 
-def _patch_of_waiting_pod(uid: str, waits: PodWaits, pod: kube.Pod) -> dict[str, object] | None:
+def _pending_pod_patch(uid: str, waits: PendingPodStatus, pod: kube.Pod) -> dict[str, object] | None:
     """Nothing is said about a pod that has a node by now, or that is another one."""
     if pod.metadata.uid != uid or pod.spec.node_name:
         return None
     return pod_patch(pod, waits, _now())
 
 
-def _patch_of_victim(order: EvictOrder, pod: kube.Pod) -> dict[str, object] | None:
+def _victim_patch(order: EvictOrder, pod: kube.Pod) -> dict[str, object] | None:
     return victim_patch(pod, order, _now())
 
 

@@ -15,7 +15,7 @@ log = logging.getLogger("stromboli.scheduler")
 OVER_AFTER = 600.0
 
 
-class Complaints:
+class WarningLog:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         #: When each was heard of last.

@@ -22,9 +22,9 @@ from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.shards import NodeShard
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.scheduler.sharding.claims import Record, ShardClaims, Write
-from stromboli.scheduler.sharding.deleted_shards import Farewells
-from stromboli.scheduler.sharding.liveness import ShardLives, lease_of, nodes_to_look_after
-from stromboli.scheduler.sharding.reclaimer import Caretaker
+from stromboli.scheduler.sharding.deleted_shards import DeletedShards
+from stromboli.scheduler.sharding.liveness import ShardLiveness, lease_of, orphaned_nodes_for
+from stromboli.scheduler.sharding.reclaimer import ShardReclaimer
 from stromboli.scheduler.sharding.settings import ShardSettings
 
 #: Without news, everything is looked at again this often, in seconds.
@@ -35,7 +35,7 @@ _FEW_NODES = 8
 log = logging.getLogger("stromboli.shards")
 
 
-class ShardKeeper:
+class ShardCoordinator:
     """Runs beside the cycles of a scheduler, on the same loop. `changed` is told when other nodes are ours."""
 
     def __init__(
@@ -46,8 +46,8 @@ class ShardKeeper:
         scheduler_names: Collection[str],
         *,
         changed: Callable[[], None],
-        knows_nodes: Callable[[], bool],
-        is_in_charge: Callable[[], bool],
+        nodes_are_synced: Callable[[], bool],
+        is_leader: Callable[[], bool],
         epoch: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
@@ -60,26 +60,26 @@ class ShardKeeper:
         self._settings = settings
         self._names = scheduler_names
         self._changed = changed
-        self._knows_nodes = knows_nodes
-        self._is_in_charge = is_in_charge
+        self._knows_nodes = nodes_are_synced
+        self._is_leader = is_leader
         self._epoch = epoch
         self._clock = clock
-        self._lives = ShardLives(settings.takeover)
-        self._farewells = Farewells(settings.farewell)
-        self._caretaker = Caretaker(client, settings, is_in_charge=is_in_charge, clock=clock)
+        self._lives = ShardLiveness(settings.takeover)
+        self._deleted_shards = DeletedShards(settings.farewell)
+        self._reclaimer = ShardReclaimer(client, settings, is_leader=is_leader, clock=clock)
         self._news = asyncio.Event()
         self._term: int | None = None
         self._asked_at = float("-inf")
         #: Whether no other shard is a scheduler of one of our names, as it was when that was last judged.
-        self._is_alone = False
+        self._has_unique_name = False
         #: Whether that was judged after others could see our record: who comes later sees us.
         self._is_seen = False
         self._has_listed = False
         #: Whether we have known once in this term which nodes are ours.
-        self._has_begun = False
-        self._has_no_other_nodes = settings.choice.mode is ShardMode.HARD
+        self._has_started = False
+        self._is_hard = settings.choice.mode is ShardMode.HARD
         #: Who else has one of our names, in words.
-        self._namesakes = ""
+        self._name_conflict = ""
         self._told = ""
         self._cluster.shards.grant(())
 
@@ -92,9 +92,9 @@ class ShardKeeper:
     def remove(self, shard: NodeShard) -> None:
         self._mirror.remove(shard)
         if shard.key == self.name:
-            self._has_begun = self._is_seen = False
+            self._has_started = self._is_seen = False
         elif not self._lives.is_gone(shard.key, now := self._clock()):
-            self.claims.heard(self._farewells.begin(shard.key, now), _record(shard))
+            self.claims.heard(self._deleted_shards.begin(shard.key, now), _record(shard))
             log.info("a NodeShard was deleted; its nodes are left alone for a while", extra={"shard": shard.key})
         self._see(shard.key, None)
 
@@ -108,7 +108,7 @@ class ShardKeeper:
         self._term = None
 
     def _see(self, name: str, record: Record | None) -> None:
-        if self._sees_one_moment:
+        if self._is_consistent:
             self.claims.saw(name, record)
         else:
             self.claims.heard(name, record)
@@ -117,24 +117,24 @@ class ShardKeeper:
         self._news.set()
 
     @property
-    def _sees_one_moment(self) -> bool:
-        return self.reflector.synced.is_set() and not self.reflector.is_settling
+    def _is_consistent(self) -> bool:
+        return self.reflector.synced.is_set() and not self.reflector.is_replacing
 
     @property
     def may_decide(self) -> bool:
         """Whether it is known which nodes and jobs are ours: else jobs would be told that they have no nodes, or be
         placed outside although there is room inside. A shard that does not exist is told as such.
         """
-        return self._is_alone and (self._has_begun or (self.claims.is_missing and self._has_no_other_nodes))
+        return self._has_unique_name and (self._has_started or (self.claims.is_missing and self._is_hard))
 
     @property
     def problem(self) -> str:
         """Why nothing is decided, in words; empty when something is, or jobs are told."""
         makes_it_itself = self._settings.choice.selector is not None
         is_missing = self.claims.is_missing and self.reflector.synced.is_set() and not makes_it_itself
-        if is_missing and not self._has_no_other_nodes and not self._namesakes:
+        if is_missing and not self._is_hard and not self._name_conflict:
             return f"NodeShard {self.name} does not exist, so nobody knows which nodes come first; make it"
-        return self._namesakes
+        return self._name_conflict
 
     def _grant(self) -> None:
         """Tell the cache which nodes are ours."""
@@ -156,17 +156,17 @@ class ShardKeeper:
                 self._news.clear()
                 await self._turn()
         finally:
-            self._caretaker.stop()
+            self._reclaimer.stop()
 
     async def _turn(self) -> None:
-        if not (self._is_in_charge() and self._knows_nodes() and self._sees_one_moment):
+        if not (self._is_leader() and self._knows_nodes() and self._is_consistent):
             return
         if self._term != self._epoch():
             self._begin_term()
         self._look()
         try:
             await self._follow_leases()
-            await self._make_shard()
+            await self._create_shard()
             self.claims.want(self._wanted())
             self._grant()
             await self._write()
@@ -176,19 +176,19 @@ class ShardKeeper:
         else:
             self._tell(self.problem)
         self._grant()
-        if not self._has_begun and self._is_seen and self.claims.is_current and not self.claims.unlisted:
-            self._has_begun = True
+        if not self._has_started and self._is_seen and self.claims.is_current and not self.claims.unlisted:
+            self._has_started = True
             self._changed()
-        self._clear_the_dead()
+        self._clear_dead_shards()
 
     def _begin_term(self) -> None:
         self._term, self._asked_at = self._epoch(), float("-inf")
-        self._is_alone = self._is_seen = self._has_begun = False
+        self._has_unique_name = self._is_seen = self._has_started = False
         self.claims.begin_term()
 
     def _look(self) -> None:
         """What was listed is whole by now, and some who are gone do not count any more."""
-        for shard in self._farewells.over(self._clock()):
+        for shard in self._deleted_shards.over(self._clock()):
             self.claims.saw(shard, None)
         if self._has_listed:
             self._has_listed = False
@@ -201,18 +201,18 @@ class ShardKeeper:
 
     def _wanted(self) -> set[str]:
         """The nodes that exist and should be ours, those of dead shards that fall to us included."""
-        if not self._is_alone:
+        if not self._has_unique_name:
             return set()
         book, nodes = self._cluster.shards, self._cluster.structure.nodes
         wanted = {name for name, entry in nodes.items() if book.wants(name, entry.facts.labels)}
         dead = self._lives.dead(self._clock())
         if dead:
-            wanted |= nodes_to_look_after(self.name, book.objects(), self._lives.living(), dead) & nodes.keys()
+            wanted |= orphaned_nodes_for(self.name, book.objects(), self._lives.living(), dead) & nodes.keys()
         return wanted
 
-    async def _make_shard(self) -> None:
+    async def _create_shard(self) -> None:
         """A shard by labels needs a NodeShard only to write into; where nobody has made it, we do."""
-        if self._settings.choice.selector is None or not self.claims.is_missing or not self._is_alone:
+        if self._settings.choice.selector is None or not self.claims.is_missing or not self._has_unique_name:
             return
         try:
             await self._client.create(NODE_SHARDS, {"metadata": {"name": self.name}, "spec": {}})
@@ -262,7 +262,7 @@ class ShardKeeper:
     async def _follow_leases(self) -> None:
         """Look at the leases of the other shards now and then, and before anything is decided in a term."""
         if self.claims.is_current and not self._is_seen:
-            self._is_alone, self._asked_at = False, float("-inf")
+            self._has_unique_name, self._asked_at = False, float("-inf")
         now = self._clock()
         if now - self._asked_at < self._settings.retry_period:
             return
@@ -278,31 +278,31 @@ class ShardKeeper:
             else:
                 self._lives.saw(shard, lease, self._clock())
         self._asked_at = now
-        self._judge_names()
+        self._check_names()
 
-    def _judge_names(self) -> None:
+    def _check_names(self) -> None:
         """Two shards must not decide about the same jobs. Who comes second waits; who decides already goes on.
 
         Nobody sees a scheduler that has no record yet. So names are compared again when our record is there for all to
         see: whose record is older than ours is seen by us then, and whose is younger sees us.
         """
         self._is_seen = self._is_seen or self.claims.is_current
-        if self._is_alone:
+        if self._has_unique_name:
             return
         sharing = self._lives.sharing(self._names)
-        self._is_alone = not sharing
+        self._has_unique_name = not sharing
         told = [f"that of NodeShard {shard} is {' and '.join(names)}, too" for shard, names in sharing.items()]
         remedy = "give the scheduler of each shard a --scheduler-name of its own"
-        self._namesakes = f"another scheduler has the same name: {', '.join(told)}; {remedy}" if told else ""
+        self._name_conflict = f"another scheduler has the same name: {', '.join(told)}; {remedy}" if told else ""
 
-    def _clear_the_dead(self) -> None:
+    def _clear_dead_shards(self) -> None:
         """Take the nodes of a dead shard out of its record, if we want some of them."""
-        if self._caretaker.is_busy:
+        if self._reclaimer.is_busy:
             return
         dead = self._lives.dead(self._clock())
         for shard in self._cluster.shards.objects():
             if shard.key in dead and self.claims.awaited.intersection(shard.status.nodes_in_use or ()):
-                self._caretaker.begin(shard.key, *self._lives.last_seen(shard.key))
+                self._reclaimer.begin(shard.key, *self._lives.last_seen(shard.key))
                 return
 
 

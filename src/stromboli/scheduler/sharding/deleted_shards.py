@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Farewells:
+class DeletedShards:
     """Which shards are gone, and until when they count, in seconds of our clock."""
 
     def __init__(self, lasts: float) -> None:

@@ -16,7 +16,7 @@ from stromboli.kube.objects.shards import NodeShard
 
 LEASE_PREFIX = "stromboli-shard-"
 #: How the name of somebody begins who holds the lease of a dead shard for a moment, to clear its record.
-CARETAKER = "caretaker-"
+RECLAIMER_PREFIX = "caretaker-"
 #: On a lease, the names of the schedulers that its holder is.
 SCHEDULER_NAMES = "stromboli.dev/scheduler-names"
 _LASTS = 15.0
@@ -28,7 +28,7 @@ def lease_of(shard: str) -> str:
 
 
 @dataclass(slots=True)
-class _Life:
+class _ShardLease:
     lease: Lease
     #: When it was first seen as it is, by our clock.
     renewed: float
@@ -36,17 +36,17 @@ class _Life:
     is_held: bool
     names: frozenset[str]
     #: Since when nobody renews it; None while somebody does.
-    over_since: float | None = None
+    expired_since: float | None = None
 
 
-class ShardLives:
+class ShardLiveness:
     """What is known of the leases of other shards. `patience` is how long nobody must renew one, in seconds, until its
     shard counts as dead; 0 for ever.
     """
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
-        self._lives: dict[str, _Life] = {}
+        self._lives: dict[str, _ShardLease] = {}
 
     def saw(self, shard: str, lease: Lease | None, now: float) -> None:
         if lease is None:
@@ -54,8 +54,8 @@ class ShardLives:
             return
         known, version = self._lives.get(shard), lease.metadata.resource_version
         if known is None or known.lease.metadata.resource_version != version:
-            life = self._lives[shard] = _life_of(lease, now)
-            life.over_since = known.over_since if known is not None and not life.is_held else None
+            life = self._lives[shard] = _lease_state(lease, now)
+            life.expired_since = known.expired_since if known is not None and not life.is_held else None
         self._judge(self._lives[shard], now)
 
     def last_seen(self, shard: str) -> tuple[Lease, float]:
@@ -68,11 +68,11 @@ class ShardLives:
         self._lives = {shard: life for shard, life in self._lives.items() if shard in shards}
 
     @staticmethod
-    def _judge(life: _Life, now: float) -> None:
+    def _judge(life: _ShardLease, now: float) -> None:
         if life.is_held and now < life.renewed + life.lasts:
-            life.over_since = None
-        elif life.over_since is None:
-            life.over_since = now
+            life.expired_since = None
+        elif life.expired_since is None:
+            life.expired_since = now
 
     def is_gone(self, shard: str, now: float) -> bool:
         """Whether its scheduler has given its lease back or is dead: then nothing of it is under way any more."""
@@ -80,14 +80,14 @@ class ShardLives:
         return life is not None and (not life.is_held or shard in self.dead(now))
 
     def living(self) -> set[str]:
-        return {shard for shard, life in self._lives.items() if life.over_since is None}
+        return {shard for shard, life in self._lives.items() if life.expired_since is None}
 
     def dead(self, now: float) -> set[str]:
         """Those whose nodes are for others to look after."""
         return {
             shard
             for shard, life in self._lives.items()
-            if self._patience and life.over_since is not None and now - life.over_since >= self._patience
+            if self._patience and life.expired_since is not None and now - life.expired_since >= self._patience
         }
 
     def sharing(self, names: Collection[str]) -> dict[str, list[str]]:
@@ -96,14 +96,14 @@ class ShardLives:
         return {shard: found for shard, found in shared.items() if found}
 
 
-def _life_of(lease: Lease, now: float) -> _Life:
+def _lease_state(lease: Lease, now: float) -> _ShardLease:
     holder, annotations = lease.spec.holder_identity or "", lease.metadata.annotations or {}
     names = frozenset(filter(None, annotations.get(SCHEDULER_NAMES, "").split(",")))
-    is_held = bool(holder) and not holder.startswith(CARETAKER)
-    return _Life(lease, now, lease.spec.lease_duration_seconds or _LASTS, is_held, names)
+    is_held = bool(holder) and not holder.startswith(RECLAIMER_PREFIX)
+    return _ShardLease(lease, now, lease.spec.lease_duration_seconds or _LASTS, is_held, names)
 
 
-def nodes_to_look_after(
+def orphaned_nodes_for(
     own: str, shards: Iterable[NodeShard], living: Collection[str], dead: Collection[str]
 ) -> set[str]:
     """The nodes of dead shards that fall to ours. Every node falls to one of those that live, always to the same one as
@@ -112,14 +112,14 @@ def nodes_to_look_after(
     orphans, asked_for = set[str](), set[str]()
     for shard in shards:
         if shard.key in dead:
-            orphans |= _asks_for(shard)
+            orphans |= _claimed_nodes(shard)
         elif shard.key != own:
-            asked_for |= _asks_for(shard)
+            asked_for |= _claimed_nodes(shard)
     heirs = sorted({own, *living})
     return {node for node in orphans - asked_for if max(heirs, key=lambda heir: _weight(heir, node)) == own}
 
 
-def _asks_for(shard: NodeShard) -> set[str]:
+def _claimed_nodes(shard: NodeShard) -> set[str]:
     status = shard.status
     kept = set(status.nodes_in_use or ()) - set(status.nodes_to_remove or ())
     return {*(shard.spec.nodes_desired or ()), *kept, *(status.nodes_to_add or ())}
@@ -131,4 +131,4 @@ def _weight(heir: str, node: str) -> bytes:
 
 def cleared(shard: NodeShard) -> Mapping[str, int | list[str]]:
     """What the record of a dead shard has to say: it uses nothing, and waits for what it had."""
-    return {"nodeCount": 0, "nodesInUse": [], "nodesToRemove": [], "nodesToAdd": sorted(_asks_for(shard))}
+    return {"nodeCount": 0, "nodesInUse": [], "nodesToRemove": [], "nodesToAdd": sorted(_claimed_nodes(shard))}

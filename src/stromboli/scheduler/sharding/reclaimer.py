@@ -16,13 +16,13 @@ from stromboli.kube.election.elector import LeaderElector
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import NODE_SHARDS
 from stromboli.kube.objects.lease import Lease
-from stromboli.scheduler.sharding.liveness import CARETAKER, cleared, lease_of
+from stromboli.scheduler.sharding.liveness import RECLAIMER_PREFIX, cleared, lease_of
 from stromboli.scheduler.sharding.settings import ShardSettings
 
 log = logging.getLogger("stromboli.shards")
 
 
-class Caretaker:
+class ShardReclaimer:
     """Clears one record at a time."""
 
     def __init__(
@@ -30,12 +30,12 @@ class Caretaker:
         client: Client,
         settings: ShardSettings,
         *,
-        is_in_charge: Callable[[], bool],
+        is_leader: Callable[[], bool],
         clock: Callable[[], float],
     ) -> None:
         self._client = client
         self._settings = settings
-        self._is_in_charge = is_in_charge
+        self._is_leader = is_leader
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
 
@@ -58,7 +58,7 @@ class Caretaker:
             async with asyncio.timeout(3 * self._settings.lease_duration):
                 await elector.acquire()
             found = await self._client.get(NODE_SHARDS, shard)
-            if elector.is_leading and self._is_in_charge():
+            if elector.is_leading and self._is_leader():
                 version = {"resourceVersion": found.metadata.resource_version}
                 body = {"metadata": version, "status": {**cleared(found), "lastUpdateTime": timestamps.now()}}
                 await self._client.patch(NODE_SHARDS, shard, body, subresource="status")
@@ -71,7 +71,7 @@ class Caretaker:
     def _elector(self, shard: str) -> LeaderElector:
         settings = self._settings
         return LeaderElector(
-            self._client, name=lease_of(shard), namespace=settings.namespace, identity=CARETAKER + settings.identity,
+            self._client, name=lease_of(shard), namespace=settings.namespace, identity=RECLAIMER_PREFIX + settings.identity,
             lease_duration=settings.lease_duration, renew_deadline=settings.renew_deadline,
             retry_period=settings.retry_period, clock=self._clock,
         )  # fmt: skip

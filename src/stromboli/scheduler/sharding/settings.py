@@ -9,7 +9,7 @@ from stromboli.core.model.nodes.shards import ShardChoice, ShardMode
 from stromboli.kube.watch.reflector import IDLE_SECONDS
 
 
-class UnusableShard(ValueError):
+class ShardSettingsError(ValueError):
     """A shard that this scheduler cannot have; the message says why and what to do."""
 
 
@@ -35,7 +35,7 @@ class ShardSettings:
         a binder can, as every decision comes to it.
         """
         if self.choice.mode is ShardMode.SOFT and bind_mode != REQUEST:
-            raise UnusableShard(
+            raise ShardSettingsError(
                 "--scheduler-sharding-mode soft places pods on nodes of other shards, which needs somebody who checks "
                 "every decision again: use it with --bind-mode request and a `stromboli binder`, or use hard"
             )

@@ -18,7 +18,7 @@ from stromboli.local.api_server.faults import (
     RequestAction,
 )
 from stromboli.local.api_server.server import ApiServer
-from tests.testing.held_requests import HeldUp
+from tests.testing.held_requests import HeldRequests
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import Manifest, gang, manifest
 from tests.testing.world import SOON, World, cpus, living
@@ -72,7 +72,7 @@ async def test_a_bind_that_is_answered_too_late_is_done_once() -> None:
 
 async def test_a_pod_that_another_scheduler_bound_meanwhile_is_where_that_one_put_it() -> None:
     async with living(cpus(2, 2), bare=True, starts=False) as world:
-        bind = HeldUp(world)
+        bind = HeldRequests(world)
         await world.create(gang(1, 2, name="gang"))
         await world.start()
         await bind.begins()
@@ -93,7 +93,7 @@ async def test_a_pod_that_is_being_deleted_is_not_bound_any_more() -> None:
     member = gang(1, 1, name="gang")
     member[1]["metadata"]["finalizers"] = ["example.com/wait"]
     async with living(cpus(1), bare=True, starts=False) as world:
-        bind = HeldUp(world, times=None)
+        bind = HeldRequests(world, times=None)
         await world.create(member)
         await world.start()
         await bind.begins()
@@ -108,7 +108,7 @@ async def test_a_pod_that_is_being_deleted_is_not_bound_any_more() -> None:
 
 async def test_a_pod_that_is_gone_when_it_is_bound_is_dropped() -> None:
     async with living(cpus(1), bare=True, starts=False) as world:
-        bind = HeldUp(world)
+        bind = HeldRequests(world)
         await world.create(gang(1, 4, name="gang"))
         await world.start()
         await bind.begins()
@@ -155,7 +155,7 @@ async def test_a_status_that_is_refused_for_good_is_no_storm() -> None:
         await world.until_bound("other", 1)
         before, cycles = fault.fired, world.scheduler.cycles.number
         for _ in range(8):
-            world.scheduler._has_news = True
+            world.scheduler._has_changes = True
             await world.cycles(1)
         assert fault.fired - before < 2 * (world.scheduler.cycles.number - cycles)
         assert world.scheduler.writer.failed
@@ -188,7 +188,7 @@ async def test_who_may_not_look_decides_nothing_until_allowed_again(status: int)
         await world.until_bound("before", 1)
         world.faults.add(WATCHES_OF_PODS, Answer(status, "Denied"), times=None)
         world.server.drop_watches()
-        await world.until_true(lambda: not world.scheduler.feed.is_trustworthy, "it is not ready")
+        await world.until_true(lambda: not world.scheduler.feed.is_up_to_date, "it is not ready")
         assert "pods" in (world.scheduler.feed.problem() or "") or str(status) in (world.scheduler.feed.problem() or "")
         number = world.scheduler.cycles.number
         await world.create(gang(1, 1, name="after"))
@@ -241,7 +241,7 @@ async def blind(world: World) -> None:
     world.faults.add(Match(verb="watch"), Answer(503, "ServiceUnavailable"), times=None)
     world.faults.add(Match(verb="list"), Answer(503, "ServiceUnavailable"), times=None)
     world.server.drop_watches()
-    await world.until_true(lambda: not world.scheduler.feed.is_trustworthy)
+    await world.until_true(lambda: not world.scheduler.feed.is_up_to_date)
     world.faults._faults[1:] = []
 
 
@@ -280,7 +280,7 @@ async def test_an_object_older_than_what_is_known_changes_nothing() -> None:
 async def test_a_slow_server_is_asked_many_things_at_a_time() -> None:
     """No bind is answered before all are asked for."""
     async with living(cpus(4), bare=True) as world:
-        binds = HeldUp(world, times=None)
+        binds = HeldRequests(world, times=None)
         await world.create(gang(16, 1, name="gang"))
         await binds.begins(16)
         binds.ends()
@@ -295,7 +295,7 @@ async def test_a_server_that_is_away_for_long_is_awaited_without_a_decision() ->
         await world.until_bound("before", 1)
         await check(world)
         await server.stop()
-        await world.until_true(lambda: not world.scheduler.feed.is_trustworthy)
+        await world.until_true(lambda: not world.scheduler.feed.is_up_to_date)
         number, turns = world.scheduler.cycles.number, count_turns(world)
         await world.until_true(lambda: turns() > 10)
         assert world.scheduler.cycles.number == number
@@ -320,7 +320,7 @@ async def half_bound(world: World) -> None:
     world.faults.add(third, Answer(422, "Invalid", "never"), times=None)
     await world.create(gang(3, 1, name="gang", labels={"app": "gang"}))
     await world.start()
-    await world.until_told("gang", "2 of 3 pods were bound", "HalfBound")
+    await world.until_told("gang", "2 of 3 pods were bound", "HalfBoundGang")
 
 
 BUDGETS = {
@@ -364,7 +364,7 @@ async def test_an_eviction_is_carried_out_although_the_server_is(action: Request
 
 async def test_a_victim_that_goes_by_itself_needs_no_eviction() -> None:
     async with living(cpus(1), starts=False, heal=SOON) as world:
-        evictions = HeldUp(world, EVICTIONS, times=None)
+        evictions = HeldRequests(world, EVICTIONS, times=None)
         await half_bound(world)
         await evictions.begins(2)
         for name in ("gang-task-0", "gang-task-1"):

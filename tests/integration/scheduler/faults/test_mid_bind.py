@@ -10,7 +10,7 @@ from stromboli.binding.orders import BindOrder
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from stromboli.local.api_server.faults import Answer, Match
-from tests.testing.held_requests import HeldUp, seen
+from tests.testing.held_requests import HeldRequests, seen
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import foreign, gang, priority_class, queue
 from tests.testing.world import SOON, World, cpus, living
@@ -62,7 +62,7 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
     """The only worker is busy with another pod while the node changes; the gang needs every node."""
     async with living(cpus(2, 2), bare=True, starts=False, bind_workers=1) as world:
         await world.add_nodes(cpus(1, 1, prefix="small"))
-        bind = HeldUp(world)
+        bind = HeldRequests(world)
         here = {"kubernetes.io/hostname": "small-00"}
         await world.create(gang(1, 1, name="aaa", nodeSelector=here), gang(2, 2, name="gang"))
         await world.start()
@@ -86,7 +86,7 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
 async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it() -> None:
     """One of three is bound; the node of another is deleted; nothing else has room: the one is unwound."""
     async with living(cpus(3, 2), starts=False, bind_workers=1, heal=SOON) as world:
-        bind = HeldUp(world, after=1)
+        bind = HeldRequests(world, after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
         first = (await world.until_bound("gang", 1))[0].spec.node_name
@@ -95,14 +95,14 @@ async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it(
         for name in others:
             await lose_node(world, name)
         bind.ends()
-        await world.until_told("gang", "pods were bound", "HalfBound")
+        await world.until_told("gang", "pods were bound", "HalfBoundGang")
         await world.until_bound("gang", 0)
         await check(world)
 
 
 async def test_a_gang_that_lost_a_node_in_the_middle_is_completed_elsewhere() -> None:
     async with living(cpus(4, 2), starts=False, bind_workers=1) as world:
-        bind = HeldUp(world, after=1)
+        bind = HeldRequests(world, after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
         first = (await world.until_bound("gang", 1))[0].spec.node_name
@@ -120,7 +120,7 @@ def orders_under_way(world: World) -> list[BindOrder]:
 
 async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_others() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        bind = HeldUp(world)
+        bind = HeldRequests(world)
         await world.create(gang(3, 1, name="gang", minimum=2))
         await world.start()
         await bind.begins()
@@ -134,7 +134,7 @@ async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_othe
 async def test_a_pod_of_the_same_name_is_another_pod() -> None:
     """While the first one is being bound it is replaced; the second is scheduled as what it is: new."""
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        bind = HeldUp(world)
+        bind = HeldRequests(world)
         head, member = gang(1, 1, name="gang")
         await world.create(head, member)
         await world.start()
@@ -153,7 +153,7 @@ async def test_a_pod_of_the_same_name_is_another_pod() -> None:
 
 async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
-        bind = HeldUp(world, after=1)
+        bind = HeldRequests(world, after=1)
         await world.create(gang(2, 1, name="gang"))
         await world.start()
         await bind.begins()
@@ -167,7 +167,7 @@ async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -
 @pytest.mark.parametrize(("minimum", "bound"), [(4, 3), (1, 3)], ids=["raised", "lowered"])
 async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, bound: int) -> None:
     async with living(cpus(1, 3), starts=False, bind_workers=1, heal=SOON) as world:
-        bind = HeldUp(world, after=1)
+        bind = HeldRequests(world, after=1)
         await world.create(gang(4, 1, name="gang", minimum=3))
         await world.start()
         await bind.begins()
@@ -184,7 +184,7 @@ async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, b
 async def test_a_queue_that_goes_while_its_job_is_bound_does_not_tear_it(change: str) -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
         await world.create(queue("research"))
-        bind = HeldUp(world, after=1)
+        bind = HeldRequests(world, after=1)
         await world.create(gang(2, 1, name="gang", queue="research"))
         await world.start()
         await bind.begins()
@@ -201,7 +201,7 @@ async def test_a_queue_that_goes_while_its_job_is_bound_does_not_tear_it(change:
 async def test_a_priority_class_that_is_deleted_changes_nothing_that_was_decided() -> None:
     async with living(cpus(1), starts=False, bind_workers=1) as world:
         await world.create(priority_class("urgent", 1000))
-        bind = HeldUp(world, after=1)
+        bind = HeldRequests(world, after=1)
         await world.create(gang(2, 1, name="gang", priority="urgent"))
         await world.start()
         await bind.begins()
@@ -221,7 +221,7 @@ async def test_a_gang_whose_member_is_refused_for_good_is_unwound() -> None:
         fault = world.faults.add(refused, Answer(422, "Invalid", "no such thing"), times=None)
         await world.create(gang(3, 1, name="gang"))
         await world.start()
-        await world.until_told("gang", "2 of 3 pods were bound", "HalfBound")
+        await world.until_told("gang", "2 of 3 pods were bound", "HalfBoundGang")
         await world.until_bound("gang", 0)
         await world.until(lambda: gone(world, "gang-task-0"))
         assert fault.fired < 40, "it is not tried without a pause"

@@ -13,8 +13,8 @@ import pytest
 
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.local.api_server.faults import Answer, Delay, Match
-from stromboli.scheduler.dumps import Dumping
-from tests.testing.held_requests import HeldUp
+from stromboli.scheduler.dumps import DumpWriter
+from tests.testing.held_requests import HeldRequests
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import foreign, gang
 from tests.testing.world import SOON, World, cpus, living
@@ -112,7 +112,7 @@ async def test_a_scheduler_that_is_asked_to_stop_finishes_the_gangs_it_has_begun
 async def test_who_is_not_in_charge_writes_nothing() -> None:
     in_charge = False
     async with living(cpus(1), bare=True, starts=False) as world:
-        await world.start(is_in_charge=lambda: in_charge)
+        await world.start(is_leader=lambda: in_charge)
         await world.until_true(lambda: world.scheduler.feed.is_synced)
         await world.create(gang(2, 1, name="gang"))
         turns = 0
@@ -132,9 +132,9 @@ async def test_who_is_not_in_charge_writes_nothing() -> None:
 async def test_who_is_dismissed_in_the_middle_of_a_gang_binds_no_more_and_the_next_one_does() -> None:
     in_charge = True
     async with living(cpus(1), bare=True, starts=False, bind_workers=1) as world:
-        bind = HeldUp(world, after=1)
+        bind = HeldRequests(world, after=1)
         await world.create(gang(4, 1, name="gang"))
-        await world.start(is_in_charge=lambda: in_charge)
+        await world.start(is_leader=lambda: in_charge)
         await bind.begins()
         in_charge = False
         bind.ends()
@@ -196,7 +196,7 @@ async def test_a_dump_that_cannot_be_written_stops_nothing(broken: str, tmp_path
     if broken == "a file":
         folder.write_text("")
     async with living(cpus(1), bare=True, dump_folder=str(folder)) as world:
-        dumping = Dumping(world.scheduler, world.client)
+        dumping = DumpWriter(world.scheduler, world.client)
         world.scheduler.dump = dumping.dump
         world.scheduler.dump()
         await world.until_true(lambda: not dumping._tasks)

@@ -23,7 +23,7 @@ from stromboli.local.api_server.faults import (
     WatchAction,
 )
 from stromboli.local.api_server.server import ApiServer
-from stromboli.scheduler.cache_health import Untrustworthy
+from stromboli.scheduler.cache_health import CacheUnrecoverable
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang, queue
 from tests.testing.world import World, cpus, living
@@ -39,7 +39,7 @@ async def test_a_watch_that_falls_silent_is_not_trusted() -> None:
         for reflector in world.scheduler.feed.reflectors:
             reflector._idle_seconds = 0.3
         world.server.drop_watches()
-        await world.until_true(lambda: world.scheduler.feed.is_trustworthy)
+        await world.until_true(lambda: world.scheduler.feed.is_up_to_date)
         fault = world.faults.add(PODS_WATCH, HangWatch())
         await world.create(gang(2, 1, name="gang"))
         await world.until_bound("gang", 2)
@@ -85,13 +85,13 @@ async def blind(world: World) -> None:
     """The scheduler hears nothing of pods until the faults are cleared, and history is gone by then."""
     world.faults.add(PODS_WATCH, Answer(503, "ServiceUnavailable"), times=None)
     world.server.drop_watches()
-    await world.until_true(lambda: not world.scheduler.feed.is_trustworthy)
+    await world.until_true(lambda: not world.scheduler.feed.is_up_to_date)
 
 
 async def see_again(world: World) -> None:
     world.server.compact()
     world.faults.clear()
-    await world.until_true(lambda: world.scheduler.feed.is_trustworthy)
+    await world.until_true(lambda: world.scheduler.feed.is_up_to_date)
 
 
 async def test_a_delete_that_was_missed_and_a_new_pod_of_that_name_are_two_pods() -> None:
@@ -161,8 +161,8 @@ async def test_an_object_that_the_cache_cannot_take_in_stops_nobody_else(monkeyp
 
 def corrupt(world: World) -> None:
     """A node of the books has more room than it has."""
-    derived = world.scheduler.cluster.derived()
-    derived.books[derived.layout.idle, 0] += 1000
+    cluster_state = world.scheduler.cluster.cluster_state()
+    cluster_state.books[cluster_state.layout.idle, 0] += 1000
 
 
 async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:
@@ -185,7 +185,7 @@ async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:
 async def test_books_that_are_wrong_again_soon_end_the_scheduler() -> None:
     async with living(cpus(1), bare=True) as world:
         await world.until_true(lambda: world.scheduler.cycles.number)
-        await world.until_true(lambda: len(world.scheduler.cluster.derived().table) == 1)
+        await world.until_true(lambda: len(world.scheduler.cluster.cluster_state().table) == 1)
         corrupt(world)
         await world.until_true(lambda: world.scheduler.confidence.losses == 1)
         corrupt(world)
@@ -193,7 +193,7 @@ async def test_books_that_are_wrong_again_soon_end_the_scheduler() -> None:
             await world.until_true(lambda: False)
         failure = world.failure
         assert isinstance(failure, ExceptionGroup)
-        assert failure.subgroup(Untrustworthy)
+        assert failure.subgroup(CacheUnrecoverable)
         await world.kill()
 
 

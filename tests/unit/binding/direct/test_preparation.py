@@ -28,7 +28,7 @@ class Slow:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    def concerns(self, order: BindOrder) -> bool:
+    def applies_to(self, order: BindOrder) -> bool:
         return order.name.isupper()
 
     async def prepare(self, order: BindOrder) -> None:
@@ -46,7 +46,7 @@ class Slow:
         self._story.append(f"={order.name}")
 
 
-class Telling(Scripted):
+class RecordingClient(Scripted):
     """Writes into the same story who is bound."""
 
     def __init__(self, story: list[str], **answers: list[object]) -> None:
@@ -91,7 +91,7 @@ PREPARATIONS = {
 @pytest.mark.parametrize(("given", "failing", "bound"), PREPARATIONS.values(), ids=PREPARATIONS)
 async def test_a_gang_is_bound_whole_or_not_at_all(given: Commit, failing: str, bound: str) -> None:
     story: list[str] = []
-    books, client = Books(), Telling(story)
+    books, client = Books(), RecordingClient(story)
     async with working(client, books, Slow(story, failing)) as crew:
         crew.submit(given)
         await until(lambda: books.commits)
@@ -107,7 +107,7 @@ async def test_nobody_is_bound_before_everybody_is_ready() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story)
     step.gate.clear()
-    async with working(Telling(story), books, step) as crew:
+    async with working(RecordingClient(story), books, step) as crew:
         crew.submit(commit("AbC"))
         await until(lambda: len(story) == 2)
         assert (crew.waiting, crew.preparing) == (3, 3)
@@ -121,7 +121,7 @@ async def test_who_waits_for_volumes_is_in_nobodys_way() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story)
     step.gate.clear()
-    async with working(Telling(story), books, step, workers=1) as crew:
+    async with working(RecordingClient(story), books, step, workers=1) as crew:
         crew.submit(commit("AB"))
         crew.submit(commit("cd"))
         await until(lambda: len(books.commits) == 1)
@@ -134,7 +134,7 @@ async def test_one_failure_ends_the_wait_of_the_others() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story, failing="B")
     step.gate.clear()
-    async with working(Telling(story), books, step) as crew:
+    async with working(RecordingClient(story), books, step) as crew:
         crew.submit(commit("ABC"))
         await until(lambda: books.commits)
     assert books.results["B"].problem == "there is no volume"
@@ -156,7 +156,7 @@ async def test_what_was_prepared_is_taken_back_when_the_pod_is_not_bound(
 ) -> None:
     story: list[str] = []
     books = Books()
-    async with working(Telling(story, bind=binds), books, Slow(story)) as crew:
+    async with working(RecordingClient(story, bind=binds), books, Slow(story)) as crew:
         crew.submit(commit("A"))
         await until(lambda: books.commits)
     assert books.results["A"].outcome is outcome
@@ -167,10 +167,10 @@ async def test_what_comes_in_the_way_while_it_is_prepared_counts() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story)
     step.gate.clear()
-    async with working(Telling(story), books, step) as crew:
+    async with working(RecordingClient(story), books, step) as crew:
         crew.submit(commit("AB"))
         await until(lambda: len(story) == 2)
-        books.obstacles["B"] = "node node-a was cordoned"
+        books.precondition_errors["B"] = "node node-a was cordoned"
         step.gate.set()
         await until(lambda: books.commits)
     assert sorted(story[2:]) == ["-A", "-B"]
@@ -181,7 +181,7 @@ async def test_whoever_stops_drops_what_is_not_ready_and_leaves_it_to_the_next()
     story: list[str] = []
     books, step = Books(), Slow(story)
     step.gate.clear()
-    async with working(Telling(story), books, step) as crew:
+    async with working(RecordingClient(story), books, step) as crew:
         crew.submit(commit("AB"))
         await until(lambda: len(story) == 2)
         assert await crew.drain(30.0) == 0
@@ -192,7 +192,7 @@ async def test_whoever_stops_drops_what_is_not_ready_and_leaves_it_to_the_next()
 async def test_what_cannot_be_taken_back_is_told() -> None:
     story: list[str] = []
     books = Books()
-    async with working(Telling(story), books, Slow(story, failing="A", sticky="A")) as crew:
+    async with working(RecordingClient(story), books, Slow(story, failing="A", sticky="A")) as crew:
         crew.submit(commit("A"))
         await until(lambda: books.commits)
     assert books.results["A"].problem == "there is no volume; slow could not be undone: it sticks"

@@ -50,8 +50,10 @@ JUDGEMENTS = {
 
 @pytest.mark.parametrize("batch", [1, 2, 8])
 @pytest.mark.parametrize(("given", "obstacles", "expected"), JUDGEMENTS.values(), ids=JUDGEMENTS)
-async def test_obstacles_before_the_first_bind(given: Commit, obstacles: str, expected: str, batch: int) -> None:
-    books, client = Books(**dict.fromkeys(obstacles, "the node is gone")), Scripted()
+async def test_obstacles_before_the_first_bind(
+    given: Commit, precondition_errors: str, expected: str, batch: int
+) -> None:
+    books, client = Books(**dict.fromkeys(precondition_errors, "the node is gone")), Scripted()
     async with working(binding(client), books, batch=batch) as crew:
         crew.submit(given)
         await until(lambda: books.commits)
@@ -59,8 +61,8 @@ async def test_obstacles_before_the_first_bind(given: Commit, obstacles: str, ex
     assert {name: result.outcome is Outcome.DONE for name, result in books.results.items()} == {
         order.name: order.name in expected for order in given.members
     }
-    if obstacles and not expected and len(given.members) > 1:
-        told = {result.problem for name, result in books.results.items() if name not in obstacles}
+    if precondition_errors and not expected and len(given.members) > 1:
+        told = {result.problem for name, result in books.results.items() if name not in precondition_errors}
         assert told <= {"another member of the gang cannot be bound: the node is gone"}
 
 

@@ -137,4 +137,4 @@ def test_at_admission_a_plugin_needs_nothing_but_the_manifest() -> None:
 def test_what_is_not_overridden_does_nothing() -> None:
     plugin = BinderPlugin()
     assert plugin.validate({}) == []
-    assert plugin.concerns(Bind.__new__(Bind)) is True
+    assert plugin.applies_to(Bind.__new__(Bind)) is True

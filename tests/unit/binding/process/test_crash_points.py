@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import stromboli.binding
-from stromboli.binding.process.crash_point_client import MarkedClient, name_of_write
+from stromboli.binding.process.crash_point_client import CrashPointClient, write_name
 from stromboli.binding.process.crash_points import VARIABLE
 from stromboli.binding.process.process import BinderProcess
 from tests.e2e.binding.test_binder_crashes import KILLED
@@ -88,7 +88,7 @@ def test_only_a_marked_client_is_used_here() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("Client")
     ]
     assert made == []
-    assert BinderProcess.client is MarkedClient
+    assert BinderProcess.client is CrashPointClient
 
 
 PATHS = [
@@ -109,7 +109,7 @@ PATHS = [
 
 @pytest.mark.parametrize(("method", "path", "name"), PATHS, ids=[case[1] for case in PATHS])
 def test_points_are_called_what_the_write_is_called(method: str, path: str, name: str) -> None:
-    assert name_of_write(method, path) == name
+    assert write_name(method, path) == name
 
 
 @pytest.mark.parametrize(("asked", "survives"), [("", 3), ("here", 0), ("here#3", 2), ("elsewhere", 3)])

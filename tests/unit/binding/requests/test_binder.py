@@ -123,13 +123,13 @@ def test_so_many_are_bound_to_one_node_at_a_time(limit: int) -> None:
 # -- plugins that misbehave ----------------------------------------------------------------------------------------
 
 
-class Clumsy(BinderPlugin):
+class FailingPlugin(BinderPlugin):
     """Fails wherever it can."""
 
     name = "clumsy"
     serving = 0
 
-    def concerns(self, bind: Bind) -> bool:
+    def applies_to(self, bind: Bind) -> bool:
         if bind.member.annotations.get("doubtful"):
             raise RuntimeError("cannot say")
         return bool(bind.member.annotations.get("concerned"))
@@ -149,7 +149,7 @@ class Clumsy(BinderPlugin):
         raise RuntimeError("tired")
 
 
-CLUMSY = [
+FAILING_PLUGIN = [
     ("of no concern", {}, "Succeeded", ""),
     ("after the bind nothing changes any more", {"concerned": "yes"}, "Succeeded", ""),
     ("who cannot say is asked", {"doubtful": "yes"}, "Succeeded", ""),
@@ -157,10 +157,12 @@ CLUMSY = [
 ]
 
 
-@pytest.mark.parametrize(("annotations", "phase", "reason"), [c[1:] for c in CLUMSY], ids=[c[0] for c in CLUMSY])
+@pytest.mark.parametrize(
+    ("annotations", "phase", "reason"), [c[1:] for c in FAILING_PLUGIN], ids=[c[0] for c in FAILING_PLUGIN]
+)
 def test_a_plugin_that_fails_hurts_only_what_concerns_it(annotations: dict[str, str], phase: str, reason: str) -> None:
     async def story() -> None:
-        world, plugin = World(), Clumsy()
+        world, plugin = World(), FailingPlugin()
         await world.node("a")
         await world.pod("gang-0")
         await world.request("gang", {"gang-0": "a"}, facts={"gang-0": {"annotations": annotations}}, backoffLimit=2)

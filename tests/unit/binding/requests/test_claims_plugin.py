@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.steps.claims.plugin import DynamicResources
+from stromboli.binding.steps.claims.plugin import DynamicResourcesPlugin
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION
-from tests.testing.manifests.resource_claims import claiming, wanting
+from tests.testing.manifests.resource_claims import claim_spec, claiming
 from tests.testing.virtual_time import run_virtually
 from tests.unit.binding.requests.binder_world import World
 from tests.unit.binding.steps.test_claim_step import on
@@ -25,7 +25,9 @@ async def prepared(nodes: str = "aa", *, shared: bool = False, cpu: int = 1, **f
     pods = {f"gang-{place}": node for place, node in enumerate(nodes)}
     claims = {pod: "all" if shared else f"of-{pod}" for pod in pods}
     for name in sorted({*claims.values()}):
-        await world.client.create(RESOURCE_CLAIMS, {"metadata": {"name": name}, "spec": wanting()}, namespace="default")
+        await world.client.create(
+            RESOURCE_CLAIMS, {"metadata": {"name": name}, "spec": claim_spec()}, namespace="default"
+        )
     for pod in pods:
         await world.pod(pod, cpu, resourceClaims=claiming(claims[pod]))
     members = {
@@ -49,7 +51,7 @@ async def stories(world: World) -> dict[str, tuple[str, list[str], bool]]:
 
 async def carried_out(world: World) -> tuple[str, str]:
     """The phase of the request, and where the members are."""
-    world.start([DynamicResources()])
+    world.start([DynamicResourcesPlugin()])
     await world.until_settled()
     return (await world.found("gang")).status.phase, await world.places("gang")
 
@@ -119,7 +121,7 @@ def test_a_binder_dies_while_it_takes_back_and_the_next_one_goes_on(write: str, 
 
 
 async def died(world: World, point: str, times: int) -> None:
-    running = world.start([DynamicResources()], dies_at=(point, times))
+    running = world.start([DynamicResourcesPlugin()], dies_at=(point, times))
 
     async def is_dead() -> bool:
         return running.is_dead

@@ -9,7 +9,7 @@ import pytest
 from stromboli import kube
 from stromboli.binding.requests.decisions import Decision
 from stromboli.binding.requests.progress import BOUND_BY
-from stromboli.binding.requests.status import Outrun, RequestStatuses
+from stromboli.binding.requests.status import RequestStatuses, StatusConflict
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, CONFIG_MAPS, NODES
 from tests.testing.virtual_time import run_virtually
@@ -108,7 +108,7 @@ async def two_parts(world: World, phase: str) -> None:
     await world.client.patch(NODES, "b", {"spec": {"unschedulable": True}})
 
 
-VANISHED = [("Binding", "Succeeded", "a-"), ("Unwinding", "Failed", ".-")]
+VANISHED = [("Binding", "Succeeded", "a-"), ("GangRollback", "Failed", ".-")]
 
 
 @pytest.mark.parametrize(("phase", "end", "places"), VANISHED, ids=[case[0] for case in VANISHED])
@@ -184,7 +184,7 @@ def test_a_request_that_the_server_does_not_know_any_more_is_gone_also_when_no_w
         gone: list[BindRequest] = []
         statuses = RequestStatuses(world.client, saw=lambda found: None, epoch=lambda: 1, gone=gone.append)
         decision = Decision("default/gang", 0.0, parts={1: request})
-        with pytest.raises(Outrun):
+        with pytest.raises(StatusConflict):
             await statuses.write(decision, "Binding", {}, attempts=0, reason="")
         assert gone == [request]
 
@@ -198,14 +198,14 @@ def test_a_pod_that_was_given_up_and_has_a_node_after_all_says_so() -> None:
         await world.client.patch(NODES, "b", {"spec": {"unschedulable": True}})
         world.start()
         await world.until_settled()
-        assert said_of(await world.pods(), "gang-1") == ["False"]
+        assert messages_of(await world.pods(), "gang-1") == ["False"]
         await world.client.bind("default", "gang-1", world.uids["gang-1"], "b", annotations={BOUND_BY: "gang"})
         await world.until_settled()
-        assert said_of(await world.pods(), "gang-1") == ["True"]
+        assert messages_of(await world.pods(), "gang-1") == ["True"]
         await world.close()
 
     run_virtually(story())
 
 
-def said_of(pods: dict[str, kube.Pod], name: str) -> list[str]:
+def messages_of(pods: dict[str, kube.Pod], name: str) -> list[str]:
     return [each.status or "" for each in pods[name].status.conditions or () if each.type == "PodBound"]

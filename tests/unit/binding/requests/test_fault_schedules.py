@@ -33,7 +33,7 @@ WRITES = (
 )  # fmt: skip
 POINTS = [f"{moment} {write}" for write in WRITES for moment in ("before", "after")]
 
-Trouble = Callable[["Day"], Awaitable[None]]
+ReservationFault = Callable[["Day"], Awaitable[None]]
 
 
 class Day:
@@ -105,7 +105,7 @@ class Day:
         await asyncio.sleep(10.0)  # what was on its way has arrived
         await self.world.until_settled()
 
-    async def leftovers(self) -> list[str]:
+    async def orphans(self) -> list[str]:
         """Tickets of pods that nobody bound, and pods that were bound without theirs."""
         pods, world = await self.world.pods(), self.world
         held = {each.metadata.name.removeprefix("ticket-") for each in (await world.client.list(CONFIG_MAPS)).items}
@@ -121,9 +121,9 @@ class Day:
 # -- troubles ------------------------------------------------------------------------------------------------------
 
 
-async def dies_at_a_point(day: Day) -> None:
+async def crashes_at_a_point(day: Day) -> None:
     """The binder dies before or after one of its writes, and another one comes."""
-    point = POINTS[day.seed // len(TROUBLES) % len(POINTS)]
+    point = POINTS[day.seed // len(FAULTS) % len(POINTS)]
     day.begin(dies_at=(point, day.chance.randint(1, 3)))
     await day.decide("one", 3)
     await day.moment()
@@ -131,7 +131,7 @@ async def dies_at_a_point(day: Day) -> None:
     await day.moment()
 
 
-async def dies_again_and_again(day: Day) -> None:
+async def crashes_repeatedly(day: Day) -> None:
     for _ in range(4):
         day.begin(dies_at=(day.chance.choice(POINTS), day.chance.randint(1, 4)))
         await day.decide("one", 1, books=dict.fromkeys(day.chance.choice(NODES), 2))
@@ -139,7 +139,7 @@ async def dies_again_and_again(day: Day) -> None:
         day.world.binders[-1].kill()
 
 
-async def two_lead(day: Day) -> None:
+async def two_binders_lead(day: Day) -> None:
     """Two binders at once, neither of which knows that it should not."""
     day.begin()
     day.begin()
@@ -147,7 +147,7 @@ async def two_lead(day: Day) -> None:
     await day.moment(10.0)
 
 
-async def nodes_go(day: Day) -> None:
+async def nodes_are_deleted(day: Day) -> None:
     day.begin()
     await day.decide("one", 3)
     await day.world.remove_node(day.chance.choice(NODES))
@@ -156,7 +156,7 @@ async def nodes_go(day: Day) -> None:
     await day.moment()
 
 
-async def pods_go(day: Day) -> None:
+async def pods_are_deleted(day: Day) -> None:
     """Some come back by the same name."""
     day.begin()
     for _ in range(3):
@@ -169,7 +169,7 @@ async def pods_go(day: Day) -> None:
         await day.moment(1.0)
 
 
-async def others_bind(day: Day) -> None:
+async def other_schedulers_bind(day: Day) -> None:
     day.begin()
     for _ in range(3):
         await day.decide("one", 1)
@@ -177,7 +177,7 @@ async def others_bind(day: Day) -> None:
     await day.moment()
 
 
-async def two_decide(day: Day) -> None:
+async def two_schedulers_decide(day: Day) -> None:
     """Two schedulers give away the same rooms."""
     day.begin(dies_at=(day.chance.choice(POINTS), day.chance.randint(1, 5)))
     await asyncio.gather(day.decide("one", 4), day.decide("two", 4))
@@ -188,7 +188,7 @@ async def two_decide(day: Day) -> None:
     await day.moment()
 
 
-async def the_past_decides(day: Day) -> None:
+async def former_leader_decides(day: Day) -> None:
     """A leader that was followed by another writes requests all the same."""
     day.begin()
     await day.decide("one", 2, epoch=2)
@@ -199,7 +199,7 @@ async def the_past_decides(day: Day) -> None:
     await day.moment()
 
 
-async def requests_go(day: Day) -> None:
+async def requests_are_deleted(day: Day) -> None:
     """Requests are deleted in the middle, and their rooms and pods are given away again."""
     day.begin()
     for _ in range(4):
@@ -211,16 +211,16 @@ async def requests_go(day: Day) -> None:
     await asyncio.sleep(60.0)  # who dies now leaves behind what nobody tells any more
 
 
-TROUBLES: dict[str, Trouble] = {
-    "dies": dies_at_a_point,
-    "dies-often": dies_again_and_again,
-    "two-lead": two_lead,
-    "nodes-go": nodes_go,
-    "pods-go": pods_go,
-    "others-bind": others_bind,
-    "two-decide": two_decide,
-    "the-past": the_past_decides,
-    "requests-go": requests_go,
+FAULTS: dict[str, ReservationFault] = {
+    "dies": crashes_at_a_point,
+    "dies-often": crashes_repeatedly,
+    "two-lead": two_binders_lead,
+    "nodes-go": nodes_are_deleted,
+    "pods-go": pods_are_deleted,
+    "others-bind": other_schedulers_bind,
+    "two-decide": two_schedulers_decide,
+    "the-past": former_leader_decides,
+    "requests-go": requests_are_deleted,
 }
 
 
@@ -231,13 +231,13 @@ async def live_through(seed: int) -> None:
     weather, chance = day.world.weather, day.chance
     weather.refused, weather.lost = chance.choice([0.0, 0.1, 0.3]), chance.choice([0.0, 0.1, 0.3])
     weather.conflicts, weather.slow = chance.choice([0.0, 0.1]), chance.choice([0.0, 0.05, 0.2])
-    await list(TROUBLES.values())[seed % len(TROUBLES)](day)
+    await list(FAULTS.values())[seed % len(FAULTS)](day)
     await day.recover()
-    found = [*await day.world.faults(), *await day.leftovers(), *await day.refused()]
+    found = [*await day.world.faults(), *await day.orphans(), *await day.refused()]
     assert found == [], await day.world.described()
     await day.world.close()
 
 
-@pytest.mark.parametrize("seed", range(SEEDS), ids=lambda seed: f"{list(TROUBLES)[seed % len(TROUBLES)]}-{seed}")
+@pytest.mark.parametrize("seed", range(SEEDS), ids=lambda seed: f"{list(FAULTS)[seed % len(FAULTS)]}-{seed}")
 def test_a_bad_day_ends_well(seed: int) -> None:
     run_virtually(live_through(seed))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.steps.volumes.plugin import Volumes
+from stromboli.binding.steps.volumes.plugin import VolumesPlugin
 from stromboli.kube.objects.catalogue import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
 from stromboli.kube.objects.storage import SELECTED_NODE
 from tests.e2e.scheduling.test_volumes import HOST, Provisioner, local_volume
@@ -98,7 +98,7 @@ def test_pods_are_bound_when_their_volumes_are_ready(
         provisioner = Provisioner(SimpleNamespace(client=world.client, namespace="default"))  # type: ignore[arg-type]
         provisioner.ignored = ignored
         running = asyncio.ensure_future(provisioner.run())
-        world.start([Volumes()])
+        world.start([VolumesPlugin()])
         await world.until_settled(1200.0)
         found = await world.found("gang")
         assert (found.status.phase, await world.places("gang")) == (phase, places), await world.described()

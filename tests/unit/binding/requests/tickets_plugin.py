@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stromboli.binding.plugins.plugin import Bind, BinderPlugin, Impossible, StepFailed
+from stromboli.binding.plugins.plugin import Bind, BinderPlugin, PermanentFailure, StepFailed
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import CONFIG_MAPS
 
@@ -20,7 +20,7 @@ class Tickets(BinderPlugin):
         self.told: list[str] = []
         self._refusals: dict[str, int] = {}
 
-    def concerns(self, bind: Bind) -> bool:
+    def applies_to(self, bind: Bind) -> bool:
         return TICKET in bind.member.annotations
 
     async def pre_bind(self, bind: Bind) -> None:
@@ -37,7 +37,7 @@ class Tickets(BinderPlugin):
             CONFIG_MAPS, body["metadata"]["name"], stamp, namespace=bind.pod.metadata.namespace
         )
         if what == "never":
-            raise Impossible("no ticket is valid there")
+            raise PermanentFailure("no ticket is valid there")
         if what == "slow":
             await self._wait(bind, float(amount))
         refused = self._refusals.get(bind.pod.metadata.uid, 0)

@@ -43,7 +43,7 @@ def recreated(name: str) -> Act:
     return act
 
 
-def holder_gone() -> Act:
+def reservation_pod_deleted() -> Act:
     async def act(world: GpuWorld) -> None:
         for each in (await world.holders()).values():
             await world.client.delete(PODS, each.metadata.name, namespace=DEFAULT_NAMESPACE, grace_period=0)
@@ -109,7 +109,7 @@ CASES = [
     Case("a holder that is left from before", (), "", {}, "", before=(
         lambda world: world.client.create(PODS, {"metadata": {"name": "gpu-left", "annotations": {GROUPS: "x"}}, "spec":
         {"nodeName": "a", "containers": [{"name": "hold", "image": "example/hold"}]}}, namespace=DEFAULT_NAMESPACE),)),
-    Case("the GPU is held again for those who use it", (pod("one", "a", "x"), settled(), holder_gone()), "a/x",
+    Case("the GPU is held again for those who use it", (pod("one", "a", "x"), settled(), reservation_pod_deleted()), "a/x",
          {"one": "GPU-a0"}),
     Case("a tenant that says so keeps no GPU", (pod("one", "a", "x"), settled(), lambda world: world.waiting("sly"),
          claimed("sly", **{GROUPS: "x"}), gone("one")), "", {}),
@@ -148,7 +148,7 @@ def test_a_gpu_that_was_lost_is_told_on_the_pods_that_use_it() -> None:
             world.begin()
             await world.sharing("one", "a", "x")
             await world.until_settled()
-            await holder_gone()(world)
+            await reservation_pod_deleted()(world)
             await world.until_held("a/x")
             for running in world.alive:
                 await asyncio.sleep(10.0)

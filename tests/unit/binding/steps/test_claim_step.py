@@ -21,7 +21,7 @@ from stromboli.kube.objects.catalogue import NODES, RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION, ResourceClaim
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.local.api_server.server import ApiServer
-from tests.testing.manifests.resource_claims import DRIVER, wanting
+from tests.testing.manifests.resource_claims import DRIVER, claim_spec
 
 DEVICE = {"request": "r", "driver": DRIVER, "pool": "a", "device": "gpu-0"}
 
@@ -50,7 +50,7 @@ class Ground:
     step: ClaimStep
 
     async def create(self, name: str = "mine", **status: Any) -> None:
-        body = {"metadata": {"name": name}, "spec": wanting()}
+        body = {"metadata": {"name": name}, "spec": claim_spec()}
         made = await self.client.create(RESOURCE_CLAIMS, body, namespace="default")
         if status:
             await self.write(name, status)

@@ -10,13 +10,13 @@ import pytest
 from stromboli.binding.reservations.reservation_pods import (
     ContainerState,
     ContainerStatus,
-    HolderOptions,
     Place,
     PodStatus,
+    ReservationPodOptions,
     Terminated,
     device_of,
-    holder_manifest,
-    holder_name,
+    reservation_pod_manifest,
+    reservation_pod_name,
 )
 from stromboli.binding.reservations.reservation_pods import Pod as Holder
 from stromboli.binding.steps.gpu_sharing.config_maps import Told, container_place, portion_text
@@ -34,7 +34,7 @@ def manifest_by(**arguments: object) -> dict[str, Any]:
     """The pod that holds a GPU, as arguments of the scheduler's plugin have it."""
     given = {f"gpusharing.{key}": value for key, value in arguments.items()}
     options = GpuSharing(Arguments(GpuSharing.arguments, given)).binding_options
-    return holder_manifest(Place("a", "x"), sharing_options(options).holders)
+    return reservation_pod_manifest(Place("a", "x"), sharing_options(options).holders)
 
 
 def test_a_holder_asks_for_one_gpu_and_for_no_rights() -> None:
@@ -49,7 +49,7 @@ def test_a_holder_asks_for_one_gpu_and_for_no_rights() -> None:
     for container in (*spec["initContainers"], *spec["containers"]):
         assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-        assert container["image"] == HolderOptions().image
+        assert container["image"] == ReservationPodOptions().image
 
 
 ARGUMENTS = [
@@ -95,10 +95,10 @@ NAMES = [
 
 @pytest.mark.parametrize(("place", "beginning"), [each[1:] for each in NAMES], ids=[each[0] for each in NAMES])
 def test_names_of_holders(place: Place, beginning: str) -> None:
-    name = holder_name(place)
+    name = reservation_pod_name(place)
     assert name.startswith(beginning)
     assert len(name) <= 63
-    assert name == holder_name(place) != holder_name(Place(place.node, "y"))
+    assert name == reservation_pod_name(place) != reservation_pod_name(Place(place.node, "y"))
 
 
 def ended(message: str, code: int = 0, name: str = "find") -> PodStatus:

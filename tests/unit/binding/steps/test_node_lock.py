@@ -33,8 +33,8 @@ def order(uid: str, key: str = KEY) -> BindOrder:
     return BindOrder(uid, "default", uid, "a", {NODE_LOCK: key} if key else {})
 
 
-def locking(client: Client, seconds: float = 0.0) -> NodeLock:
-    return NodeLock(client, longest_wait=0.0, wall_clock=lambda: NOW.timestamp() + seconds)
+def lock_step(client: Client, seconds: float = 0.0) -> NodeLock:
+    return NodeLock(client, max_wait=0.0, wall_clock=lambda: NOW.timestamp() + seconds)
 
 
 async def lock_of(client: Client) -> str | None:
@@ -46,17 +46,17 @@ async def lock(client: Client, value: str | None) -> None:
 
 
 async def test_a_node_is_locked_with_the_time(client: Client) -> None:
-    await locking(client).prepare(order("one"))
+    await lock_step(client).prepare(order("one"))
     assert await lock_of(client) == "2026-03-01T12:00:00Z"
 
 
 async def test_who_asks_for_no_lock_passes(client: Client) -> None:
-    await locking(client).prepare(order("one", ""))
+    await lock_step(client).prepare(order("one", ""))
     assert await lock_of(client) is None
 
 
 async def test_the_second_waits_in_vain(client: Client) -> None:
-    step = locking(client)
+    step = lock_step(client)
     await step.prepare(order("one"))
     with pytest.raises(StepFailed, match="node a has been locked for 0 s"):
         await step.prepare(order("two"))
@@ -65,7 +65,7 @@ async def test_the_second_waits_in_vain(client: Client) -> None:
 
 
 async def test_the_second_is_let_in_when_the_first_is_done(client: Client) -> None:
-    step = NodeLock(client, longest_wait=30.0)
+    step = NodeLock(client, max_wait=30.0)
     await step.prepare(order("one"))
     waits = asyncio.ensure_future(step.prepare(order("two")))
     await lock(client, None)
@@ -74,7 +74,7 @@ async def test_the_second_is_let_in_when_the_first_is_done(client: Client) -> No
 
 
 async def test_two_at_the_same_time_do_not_both_get_it(client: Client) -> None:
-    steps = [locking(client) for _ in range(4)]
+    steps = [lock_step(client) for _ in range(4)]
     results = await asyncio.gather(
         *(step.prepare(order(f"pod-{number}")) for number, step in enumerate(steps)), return_exceptions=True
     )
@@ -82,7 +82,7 @@ async def test_two_at_the_same_time_do_not_both_get_it(client: Client) -> None:
 
 
 async def test_what_is_undone_unlocks_the_node(client: Client) -> None:
-    step = locking(client)
+    step = lock_step(client)
     await step.prepare(order("one"))
     await step.undo(order("one"))
     assert await lock_of(client) is None
@@ -90,7 +90,7 @@ async def test_what_is_undone_unlocks_the_node(client: Client) -> None:
 
 
 async def test_a_lock_of_somebody_else_stays(client: Client) -> None:
-    step = locking(client)
+    step = lock_step(client)
     await step.prepare(order("one"))
     await lock(client, "2026-03-01T12:00:07Z")
     await step.undo(order("one"))
@@ -98,7 +98,7 @@ async def test_a_lock_of_somebody_else_stays(client: Client) -> None:
 
 
 async def test_a_node_that_is_gone_needs_no_unlocking(client: Client) -> None:
-    step = locking(client)
+    step = lock_step(client)
     await step.prepare(order("one"))
     await client.delete(NODES, "a")
     await step.undo(order("one"))
@@ -119,16 +119,16 @@ async def test_a_node_that_is_gone_needs_no_unlocking(client: Client) -> None:
 async def test_a_lock_is_void(client: Client, value: str, is_void: bool) -> None:
     await lock(client, value)
     if is_void:
-        await locking(client).prepare(order("one"))
+        await lock_step(client).prepare(order("one"))
         assert await lock_of(client) == "2026-03-01T12:00:00Z"
     else:
         with pytest.raises(StepFailed):
-            await locking(client).prepare(order("one"))
+            await lock_step(client).prepare(order("one"))
 
 
 async def test_old_locks_are_forgotten(client: Client) -> None:
     seconds = [0.0]
-    step = NodeLock(client, longest_wait=0.0, wall_clock=lambda: NOW.timestamp() + seconds[0])
+    step = NodeLock(client, max_wait=0.0, wall_clock=lambda: NOW.timestamp() + seconds[0])
     await step.prepare(order("one"))
     seconds[0] = VOID_AFTER + 1
     await step.prepare(order("two"))

@@ -46,7 +46,7 @@ def a_cluster() -> Cluster:
     for entry in entries:
         cluster.apply(entry)
     cluster.assume("Pod/team/job-3", "b")
-    cluster.expect_leaving("Pod/team/job-0")
+    cluster.assume_evicted("Pod/team/job-0")
     cluster.snapshot()
     return cluster
 
@@ -73,73 +73,73 @@ def test_an_audit_takes_no_news_from_the_next_cycle() -> None:
 
 
 def spoil_used(cluster: Cluster) -> None:
-    derived = cluster.derived()
-    derived.books[derived.layout.used + CPU, derived.table.index["a"]] += 1
+    cluster_state = cluster.cluster_state()
+    cluster_state.books[cluster_state.layout.used + CPU, cluster_state.table.index["a"]] += 1
 
 
 def spoil_releasing(cluster: Cluster) -> None:
-    derived = cluster.derived()
-    derived.books[derived.layout.releasing + CPU, derived.table.index["b"]] = 0
+    cluster_state = cluster.cluster_state()
+    cluster_state.books[cluster_state.layout.releasing + CPU, cluster_state.table.index["b"]] = 0
 
 
 def spoil_offer(cluster: Cluster) -> None:
-    derived = cluster.derived()
-    derived.books[derived.layout.allocatable + CPU, 0] -= 1000
+    cluster_state = cluster.cluster_state()
+    cluster_state.books[cluster_state.layout.allocatable + CPU, 0] -= 1000
 
 
 def spoil_port(cluster: Cluster) -> None:
-    derived = cluster.derived()
-    derived.books[derived.layout.port, derived.table.index["a"]] = 0
+    cluster_state = cluster.cluster_state()
+    cluster_state.books[cluster_state.layout.port, cluster_state.table.index["a"]] = 0
 
 
 def spoil_tally(cluster: Cluster) -> None:
-    next(column for column in cluster.derived().tallies.values() if column.any())[0] += 1
+    next(column for column in cluster.cluster_state().tallies.values() if column.any())[0] += 1
 
 
 def spoil_counter(cluster: Cluster) -> None:
-    cluster.derived().jobs["team/job"].counts[0] += 1
+    cluster.cluster_state().jobs["team/job"].counts[0] += 1
 
 
 def spoil_role(cluster: Cluster) -> None:
-    cluster.derived().jobs["team/job"].role_counts["worker"][0] += 1
+    cluster.cluster_state().jobs["team/job"].role_counts["worker"][0] += 1
 
 
 def spoil_allocated(cluster: Cluster) -> None:
-    cluster.derived().jobs["team/job"].allocated[CPU] -= 1
+    cluster.cluster_state().jobs["team/job"].allocated[CPU] -= 1
 
 
 def spoil_requested(cluster: Cluster) -> None:
-    cluster.derived().jobs["team/job"].requested[CPU] = 0
+    cluster.cluster_state().jobs["team/job"].requested[CPU] = 0
 
 
 def spoil_members(cluster: Cluster) -> None:
-    cluster.derived().jobs["team/job"].tasks.popitem()
+    cluster.cluster_state().jobs["team/job"].tasks.popitem()
 
 
 def spoil_waiting(cluster: Cluster) -> None:
-    cluster.derived().waiting.discard("team/idle")
+    cluster.cluster_state().waiting.discard("team/idle")
 
 
 def spoil_sum(cluster: Cluster) -> None:
-    cluster.derived().sums.books["nuggets"].allocated[CPU] += 500
+    cluster.cluster_state().sums.books["nuggets"].allocated[CPU] += 500
 
 
 def spoil_sum_above(cluster: Cluster) -> None:
-    cluster.derived().sums.books["root"].request[CPU] -= 500
+    cluster.cluster_state().sums.books["root"].request[CPU] -= 500
 
 
 def spoil_number_of_jobs(cluster: Cluster) -> None:
-    cluster.derived().sums.books["gold"].jobs += 1
+    cluster.cluster_state().sums.books["gold"].jobs += 1
 
 
 def spoil_status(cluster: Cluster) -> None:
-    derived = cluster.derived()
-    derived.columns.status[derived.jobs["team/job"].tasks["Pod/team/job-2"].row] = 5
+    cluster_state = cluster.cluster_state()
+    cluster_state.columns.status[cluster_state.jobs["team/job"].tasks["Pod/team/job-2"].row] = 5
 
 
 def spoil_place(cluster: Cluster) -> None:
-    derived = cluster.derived()
-    derived.columns.node_of[derived.jobs["team/job"].tasks["Pod/team/job-0"].row] = 1
+    cluster_state = cluster.cluster_state()
+    cluster_state.columns.node_of[cluster_state.jobs["team/job"].tasks["Pod/team/job-0"].row] = 1
 
 
 SPOILED: dict[str, tuple[Callable[[Cluster], None], str]] = {
@@ -195,7 +195,7 @@ def test_books_that_are_wrong_can_be_made_anew() -> None:
 
 def test_books_that_cannot_be_counted_are_wrong() -> None:
     cluster = a_cluster()
-    cluster.derived().columns.status[:] = 99
+    cluster.cluster_state().columns.status[:] = 99
     assert any("the audit: expected an end" in text for text in everything_sampled(cluster))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.cluster.ingest.relevance import matters
+from stromboli.cluster.ingest.relevance import is_relevant
 from stromboli.cluster.objects.pod_groups.previous_domains import HOME, PLACED
 from stromboli.kube.objects import native
 from stromboli.kube.objects.cluster import KubeNode
@@ -71,6 +71,6 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
 def test_news_matters(kind: type[TopLevel], document: Any, change: Any, expected: bool) -> None:
     before = msgspec.convert(document, kind, strict=False)
     after = msgspec.convert(merged(document, change), kind, strict=False)
-    assert matters(after, before) is expected
-    assert matters(after, None), "what is new matters"
-    assert matters(before, before), "what is gone matters"
+    assert is_relevant(after, before) is expected
+    assert is_relevant(after, None), "what is new matters"
+    assert is_relevant(before, before), "what is gone matters"

@@ -24,7 +24,7 @@ OURS = {"schedulerName": "stromboli"}
 async def watched(server: LittleServer) -> AsyncIterator[Mirror]:
     mirror = Mirror(Cluster())
     async with server, Client(server.connection, timeout=30) as client:
-        reflector = Reflector(client, PODS, mirror, backoff=Backoff(0.001, 0.01), patience_seconds=0.05)
+        reflector = Reflector(client, PODS, mirror, backoff=Backoff(0.001, 0.01), stale_list_seconds=0.05)
         async with running(reflector.run()):
             await until(reflector.synced.is_set)
             yield mirror

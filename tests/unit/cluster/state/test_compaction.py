@@ -8,7 +8,7 @@ from stromboli import kube
 from stromboli.cluster.audit.auditor import Auditor, audit
 from stromboli.cluster.state.cluster import SLACK, Cluster
 from stromboli.controllers.default_queues import standard_queues
-from stromboli.core.model.jobs.eviction_history import Taking
+from stromboli.core.model.jobs.eviction_history import PastEviction
 from tests.testing.random_clusters import objects
 
 CLASSES, TERMS, RESOURCES = range(3)
@@ -60,14 +60,14 @@ def test_what_came_and_went_is_forgotten_when_there_is_much_of_it(what: int, mon
     cluster = a_cluster()
     before = cluster.reading.sizes
     live_through(cluster, what, 5)
-    assert not cluster.is_bloated, "a little of it does no harm"
+    assert not cluster.needs_compaction, "a little of it does no harm"
     live_through(cluster, what, 60)
-    assert cluster.is_bloated
+    assert cluster.needs_compaction
     cluster.forget_classes()
     assert cluster.reading.sizes[what] > before[what], "forgetting classes is not enough"
     cluster.compact()
     assert cluster.reading.sizes == before
-    assert not cluster.is_bloated
+    assert not cluster.needs_compaction
     assert audit(cluster) == []
     assert cluster.reading.axis.names[-1] == "example.com/used"
 
@@ -78,25 +78,25 @@ def test_a_cluster_that_uses_much_is_not_bloated(monkeypatch: pytest.MonkeyPatch
     cluster = a_cluster()
     for place in range(40):
         cluster.apply(pod_on("b", f"guest-{place}", {f"example.com/guest-{place}": "1"}))
-    assert cluster.is_bloated
+    assert cluster.needs_compaction
     cluster.compact()
-    assert not cluster.is_bloated
+    assert not cluster.needs_compaction
 
 
 def test_decisions_survive_a_fresh_start() -> None:
     cluster = a_cluster()
     cluster.assume("Pod/team/gang-0", "a")
-    cluster.let_rest("Pod/team/gang-1")
-    cluster.expect_leaving("Pod/team/stays")
+    cluster.start_backoff("Pod/team/gang-1")
+    cluster.assume_evicted("Pod/team/stays")
     cluster.set_phase("team/gang", "Inqueue", hold=True)
-    cluster.takings.note([Taking("team/gang", "team/stays", "", 0.0)])
-    seen = cluster.doings_of_others
+    cluster.eviction_history.note([PastEviction("team/gang", "team/stays", "", 0.0)])
+    seen = cluster.external_changes
     cluster.compact()
     assert cluster.assumed == {"Pod/team/gang-0": "a"}
     assert (cluster.leaving, cluster.decisions.resting) == ({"Pod/team/stays"}, {"Pod/team/gang-1"})
-    assert (cluster.phase("team/gang"), cluster.decisions.held_phases) == ("Inqueue", {"team/gang"})
-    assert [taking.victim for taking in cluster.snapshot().takings] == ["team/stays"]
-    assert cluster.doings_of_others != seen, "what was decided before is looked at again"
+    assert (cluster.phase("team/gang"), cluster.decisions.pending_phases) == ("Inqueue", {"team/gang"})
+    assert [taking.victim for taking in cluster.snapshot().eviction_history] == ["team/stays"]
+    assert cluster.external_changes != seen, "what was decided before is looked at again"
     assert audit(cluster) == []
 
 

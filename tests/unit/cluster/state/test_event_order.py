@@ -126,7 +126,7 @@ def test_pods_whose_group_is_removed_say_that_it_does_not_exist() -> None:
     cluster.remove(group)
     snapshot = cluster.snapshot()
     assert "does not exist" in job_in(snapshot).spec.fault
-    assert snapshot.queue_books["default"].jobs == 0
+    assert snapshot.queue_usage["default"].jobs == 0
     assert reasons(snapshot) == [job_in(snapshot).spec.fault]
 
 

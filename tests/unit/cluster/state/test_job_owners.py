@@ -36,7 +36,7 @@ def test_what_runs_of_others_is_theirs_and_counts() -> None:
     cluster = cluster_of(running("ab", name="theirs", minimum=3, schedulerName="another"))
     seen = cluster.snapshot()
     assert (seen.waiting, seen.touched, seen.foreign) == ((), (), {"default/theirs"})
-    assert seen.queue_books["default"].allocated[0] == 2000
+    assert seen.queue_usage["default"].allocated[0] == 2000
 
 
 def test_a_job_without_pods_may_be_ours() -> None:

@@ -15,8 +15,8 @@ from stromboli.core.config.combining import (
     first_refusal,
     first_tier_decides,
     intersection_by_tier,
+    notify_all,
     sort_key,
-    tell_all,
     union_by_tier,
     vote_by_tier,
 )
@@ -96,8 +96,8 @@ def test_victims_are_the_same_when_their_identity_is() -> None:
 def test_every_plugin_is_given_all_candidates() -> None:
     seen: list[tuple[str, str]] = []
 
-    def picky(claimant: str, candidates: str) -> str:
-        seen.append((claimant, candidates))
+    def picky(preemptor: str, candidates: str) -> str:
+        seen.append((preemptor, candidates))
         return candidates[:1]
 
     intersection_by_tier([[picky, picky]], "claimant", "ab", str)
@@ -184,5 +184,5 @@ def test_sort_keys_decide_in_file_order_and_the_last_settles_the_rest() -> None:
 
 def test_everybody_is_told_in_order() -> None:
     heard: list[tuple[str, str]] = []
-    tell_all([lambda job: heard.append(("first", job)), lambda job: heard.append(("second", job))], "job")
+    notify_all([lambda job: heard.append(("first", job)), lambda job: heard.append(("second", job))], "job")
     assert heard == [("first", "job"), ("second", "job")]

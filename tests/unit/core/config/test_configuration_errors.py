@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from stromboli.core.config.configuration import DEFAULT_TEXT, ConfigurationError
-from stromboli.core.config.configuration_errors import MOST_PROBLEMS
+from stromboli.core.config.configuration_errors import MAX_PROBLEMS
 from stromboli.core.config.yaml_lines import MAXIMUM_BYTES, MAXIMUM_DEPTH
 from tests.unit.core.config.sample_configuration import complaints, one_plugin, parse
 
@@ -223,8 +223,8 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
 
 def test_a_text_full_of_mistakes_has_a_limit() -> None:
     found = complaints("\n".join(f"actoins{number}: x" for number in range(4000)))
-    assert len(found) == MOST_PROBLEMS + 1
-    assert found[-1].endswith(f"there is more from here on; only {MOST_PROBLEMS} are shown")
+    assert len(found) == MAX_PROBLEMS + 1
+    assert found[-1].endswith(f"there is more from here on; only {MAX_PROBLEMS} are shown")
 
 
 def test_problems_are_values_too() -> None:

@@ -67,7 +67,7 @@ class Tidy(Action):
 class OneByOne(PerNodePredicate, Plugin):
     name = "one-by-one"
 
-    def admits_node(self, task_class: Any, node: NodeView) -> bool:
+    def filter_node(self, task_class: Any, node: NodeView) -> bool:
         return True
 
 

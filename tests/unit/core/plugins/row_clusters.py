@@ -57,7 +57,7 @@ def check_rows(plugin: Plugin, world: World, data: st.DataObject) -> None:
     rows = [scorer for scorer in plugin.node_scorers() if scorer.locality is Locality.ROW]
     for each in world.kinds:
         for scorer in rows:
-            if scorer.concerns(world.classes[each], world.ledger):
+            if scorer.applies_to(world.classes[each], world.ledger):
                 _check_some_rows(scorer, world, each, data)
                 _check_imagined_rows(plugin, scorer, world, each, data)
 

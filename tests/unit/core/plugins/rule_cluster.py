@@ -18,7 +18,7 @@ from stromboli.core.config.arguments import Arguments
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.jobs.job import Job, JobSpec
 from stromboli.core.model.ledger.ledger import Ledger
-from stromboli.core.model.nodes.amounts import Layout
+from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.nodes.table import Mask, Node, NodeTable, Taint
 from stromboli.core.model.resources.resources import BASE_RESOURCES, ResourceAxis, request_of
 from stromboli.core.model.snapshot import Snapshot
@@ -153,10 +153,10 @@ class World:
     @cached_property
     def ledger(self) -> Ledger:
         ports: dict[HostPort, None] = {port: None for each in self.kinds for port in each.fact("ports")}
-        layout = Layout(len(self.axis), tuple(ports))
+        layout = AmountLayout(len(self.axis), tuple(ports))
         return Ledger(self._snapshot(layout))
 
-    def _snapshot(self, layout: Layout) -> Snapshot:
+    def _snapshot(self, layout: AmountLayout) -> Snapshot:
         tallies: dict[int, Any] = {}
         books = layout.empty(len(self.machines))
         for column, each in enumerate(self.machines):
@@ -174,7 +174,7 @@ class World:
         return Snapshot(
             axis=self.axis, nodes=self.nodes, layout=layout, books=books, terms=self.terms, tallies=tallies,
             status=np.zeros(size, dtype=np.int8), node_of=np.full(size, -1, dtype=np.int32), jobs={JOB: job},
-            waiting=(JOB,), queues={}, queue_books={},
+            waiting=(JOB,), queues={}, queue_usage={},
         )  # fmt: skip
 
     # -- asking -------------------------------------------------------------------------------------------------
@@ -194,9 +194,9 @@ class World:
 
     def mask(self, rule: NodeFilter, each: Kind) -> Mask:
         task_class = self.classes[each]
-        if not rule.concerns(task_class, self.ledger):
+        if not rule.applies_to(task_class, self.ledger):
             return np.ones(len(self.nodes), dtype=np.bool_)
-        return rule.admits(task_class, self.ledger.all_rows, self.ledger)
+        return rule.filter(task_class, self.ledger.all_rows, self.ledger)
 
     def refusals(self, rule: NodeFilter, each: Kind) -> dict[str, str]:
         """Reason -> names of the nodes refused for it."""
@@ -206,7 +206,7 @@ class World:
 
     def scores(self, rule: NodeScorer, each: Kind, candidates: str | None = None) -> dict[str, float]:
         task_class = self.classes[each]
-        if not rule.concerns(task_class, self.ledger):
+        if not rule.applies_to(task_class, self.ledger):
             return dict.fromkeys(self.nodes.names, 0.0)
         mask = self.nodes.where(lambda node: candidates is None or node.name in candidates.split())
         scores = rule.scores(task_class, self.ledger.all_rows, self.ledger, mask)

@@ -9,7 +9,7 @@ import pytest
 
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.resources.resources import CPU, UNLIMITED, Request, ResourceAxis
-from stromboli.core.plugins.capacity.queue_limits import Promises, flat_promises, tree_promises
+from stromboli.core.plugins.capacity.queue_limits import QueueLimits, flat_limits, tree_limits
 from stromboli.core.plugins.capacity.queue_tree import QueueTree
 
 TOTAL = 10_000
@@ -131,7 +131,7 @@ TREE = [
 AXIS = ResourceAxis()
 
 
-def found(queues: list[Queue], promises: Promises, wanted: Mapping[str, object]) -> dict[str, tuple[int, ...]]:
+def found(queues: list[Queue], promises: QueueLimits, wanted: Mapping[str, object]) -> dict[str, tuple[int, ...]]:
     rows = {each.name: row for row, each in enumerate(queues)}
     tables = (promises.guarantee, promises.deserved, promises.limit)
     return {name: tuple(int(table[rows[name], CPU]) for table in tables) for name in wanted}
@@ -139,19 +139,19 @@ def found(queues: list[Queue], promises: Promises, wanted: Mapping[str, object])
 
 @pytest.mark.parametrize("row", FLAT, ids=str)
 def test_flat(row: Row) -> None:
-    promises = flat_promises(row.queues, [TOTAL, 0, 0], AXIS)
+    promises = flat_limits(row.queues, [TOTAL, 0, 0], AXIS)
     assert found(list(row.queues), promises, row.expected) == row.expected
 
 
 @pytest.mark.parametrize("row", TREE, ids=str)
 def test_tree(row: Row) -> None:
     tree = QueueTree({each.name: each for each in row.queues})
-    promises = tree_promises(tree, [TOTAL, 0, 0], AXIS)
+    promises = tree_limits(tree, [TOTAL, 0, 0], AXIS)
     assert found(tree.queues, promises, row.expected) == row.expected
 
 
 def test_the_size_of_the_cluster_is_no_ceiling() -> None:
     tree = QueueTree({each.name: each for each in (queue("a"), queue("b", "a", capability=20_000))})
-    promises = tree_promises(tree, [TOTAL, 0, 0], AXIS)
+    promises = tree_limits(tree, [TOTAL, 0, 0], AXIS)
     ceilings = {each.name: int(promises.ceiling[row, CPU]) for row, each in enumerate(tree.queues)}
     assert ceilings == {"root": UNLIMITED, "a": UNLIMITED, "b": 20_000}

@@ -6,9 +6,9 @@ import pytest
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.plugins.deviceshare import DeviceShare
-from stromboli.core.plugins.deviceshare.assignments import assigned, in_writing
+from stromboli.core.plugins.deviceshare.assignments import assigned, written_form
 from stromboli.core.plugins.deviceshare.backend import Policy
-from stromboli.core.plugins.deviceshare.catalog import FILE, STANDARD, known_from
+from stromboli.core.plugins.deviceshare.catalog import FILE, STANDARD, read_catalog
 from stromboli.core.plugins.deviceshare.instances import instance_for, named
 from stromboli.core.plugins.deviceshare.mind_cluster import part_for
 from stromboli.core.plugins.deviceshare.node_devices import Device, Share, Use
@@ -65,7 +65,7 @@ def test_a_pod_gets_the_smallest_instance(taken: list[str], memory: int, instanc
 
 
 @pytest.mark.parametrize(
-    ("cores", "level", "pictures", "is_high_left", "template"),
+    ("cores", "level", "pictures", "is_upper_half_free", "template"),
     [
         (1, "low", "null", True, "vir01"),
         (1, "high", "", True, "vir01"),
@@ -85,9 +85,9 @@ def test_a_pod_gets_the_smallest_instance(taken: list[str], memory: int, instanc
     ],
 )
 def test_the_template_follows_from_cores_and_labels(
-    cores: int, level: str, pictures: str, is_high_left: bool, template: str | None
+    cores: int, level: str, image_units: str, is_upper_half_free: bool, template: str | None
 ) -> None:
-    found = part_for(cores, level, pictures, is_high_left=is_high_left)
+    found = part_for(cores, level, image_units, is_upper_half_free=is_upper_half_free)
     assert (found.name if found else None) == template
 
 
@@ -124,7 +124,7 @@ def test_an_annotation_says(text: str, shares: tuple[tuple[Share, ...], ...]) ->
     "text", ["g0,NVIDIA,100,30:", "g0,NVIDIA,100,0:;;g1,NVIDIA,50,0:", "g1[group2-0],NVIDIA,10240,0:g0,NVIDIA,1,2:"]
 )
 def test_what_is_written_is_what_is_read(text: str) -> None:
-    assert in_writing(assigned(text, DEVICES, "key"), DEVICES, lambda _: "NVIDIA") == text
+    assert written_form(assigned(text, DEVICES, "key"), DEVICES, lambda _: "NVIDIA") == text
 
 
 @pytest.mark.parametrize("text", ["g0", "g0,NVIDIA,-1,0:", "g0,NVIDIA,1:", "g0,NVIDIA,1,2,3:", "g0,NVIDIA,x,0:"])
@@ -150,17 +150,17 @@ def test_an_annotation_that_cannot_be_read(text: str) -> None:
 )  # fmt: skip
 def test_a_configuration_of_devices_that_makes_no_sense(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        known_from({FILE: text})
+        read_catalog({FILE: text})
 
 
 def test_a_configuration_of_devices_without_its_file() -> None:
     with pytest.raises(ValueError, match="data has no device-config"):
-        known_from({})
+        read_catalog({})
 
 
 def test_what_a_configuration_does_not_say_is_as_everybody_knows_it() -> None:
-    assert known_from({FILE: "nvidia: {deviceSplitCount: 4}"}) == STANDARD
-    assert known_from({FILE: "vnpus: {hamiVnpuCore: true}"}).geometries == STANDARD.geometries
+    assert read_catalog({FILE: "nvidia: {deviceSplitCount: 4}"}) == STANDARD
+    assert read_catalog({FILE: "vnpus: {hamiVnpuCore: true}"}).geometries == STANDARD.geometries
 
 
 def opened(*manifests: object) -> tuple[Session, DeviceShare]:
@@ -197,7 +197,7 @@ def test_room_for_a_successor_is_held_beside_what_the_one_that_leaves_has() -> N
     statement.evict(task, "moved")
     said.append(books.fingerprint())
     for row in (1, 0):
-        statement.rehouse(task, row)
+        statement.relocate(task, row)
         uses = [node.uses(later=True)[0].memory for node in books.rows if node is not None]
         assert uses == [60, 0] if row == 0 else [0, 60]
         statement.rollback(1)

@@ -189,7 +189,7 @@ def test_scores(case: Case, weight: int) -> None:
 def test_required_terms_of_others_are_no_preference() -> None:
     hates_web = kind("app=cache", anti_affinity=(near("app=web"),))
     world = World(ZONES, [WEB], [(hates_web, "a")])
-    assert not PodAffinity(1).concerns(world.classes[WEB], world.ledger)
+    assert not PodAffinity(1).applies_to(world.classes[WEB], world.ledger)
 
 
 def test_scorers_with_weight_zero_are_left_out() -> None:
@@ -222,7 +222,7 @@ def test_scorers_over_the_cluster_agree_with_one_node_at_a_time(name: str, world
     candidates = sorted(data.draw(st.sets(st.sampled_from(world.nodes.names), min_size=1)))
     scorer = only(name, 1, world)
     for each in world.kinds:
-        if scorer.concerns(world.classes[each], world.ledger):
+        if scorer.applies_to(world.classes[each], world.ledger):
             scores = world.scores(scorer, each, " ".join(candidates))
             chosen = {node: scores[node] for node in candidates}
             assert chosen == pytest.approx(NAIVE[name](world, each, candidates), abs=1e-9)
@@ -247,7 +247,7 @@ def test_balance_agrees_with_the_textbook_where_the_pod_could_run(world: World) 
     scorer = only("balancedresource", 1, world)
     for each in world.kinds:
         task_class, rows = world.classes[each], world.ledger.all_rows
-        if scorer.concerns(task_class, world.ledger):
+        if scorer.applies_to(task_class, world.ledger):
             scores = scorer.scores(task_class, rows, world.ledger, None)
             for row in range(len(world.nodes)):
                 if all(rows.allocatable(d)[row] > 0 for d, _ in task_class.request):

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pods.cpu_pinning import wanted_processors
-from stromboli.core.model.nodes.cpu_assignment import Allotment, allot, cells_for, count_cells, fewest_cells, take
+from stromboli.cluster.objects.pods.cpu_pinning import requested_cpus
+from stromboli.core.model.nodes.cpu_assignment import (
+    CpuAllocation,
+    assign_cpus,
+    count_numa_nodes,
+    fewest_numa_nodes,
+    numa_nodes_for,
+    take,
+)
 from stromboli.core.model.nodes.numa import Processor, Processors, format_cpus, numbers_of, parse_cpus
 from tests.testing.cases.case import objects
 from tests.testing.manifests.builders import Manifest, pod
@@ -65,12 +72,12 @@ def test_what_is_no_set_is_refused(text: str) -> None:
     ],
 )
 def test_the_fewest_cells_with_the_lowest_numbers(sizes: str, free: str, number: int, expected: list[int]) -> None:
-    assert cells_for(processors(sizes), parse_cpus(free), number) == expected
+    assert numa_nodes_for(processors(sizes), parse_cpus(free), number) == expected
 
 
 @pytest.mark.parametrize(("number", "cells"), [(1, 1), (4, 1), (5, 2), (6, 2), (8, 3), (9, 0)])
 def test_how_many_cells_it_takes_at_least(number: int, cells: int) -> None:
-    assert fewest_cells(processors("4 2 2"), number) == cells
+    assert fewest_numa_nodes(processors("4 2 2"), number) == cells
 
 
 # -- processors ---------------------------------------------------------------------------------------------------
@@ -113,12 +120,12 @@ def test_sockets_then_cores_then_single_processors(free: str, number: int, expec
 )
 def test_what_containers_get(policy: str, free: str, demand: dict[str, int], expected: str) -> None:
     node, wanted = processors(policy=policy), tuple(demand.items())
-    given = allot(node, parse_cpus(free), wanted)
-    cells = count_cells(node, parse_cpus(free), wanted)
-    if isinstance(given, Allotment):
+    given = assign_cpus(node, parse_cpus(free), wanted)
+    cells = count_numa_nodes(node, parse_cpus(free), wanted)
+    if isinstance(given, CpuAllocation):
         assert " ".join(f"{name}={format_cpus(cpus)}" for name, cpus in given.containers) == expected
         whole = all(cpus for _, cpus in given.containers)
-        assert cells == (len(node.cells_of(given.cpus)) if whole else len(node.cells) + 1)
+        assert cells == (len(node.numa_nodes_of(given.cpus)) if whole else len(node.cells) + 1)
     else:
         assert f"not {given}" == expected
         assert cells == 0
@@ -158,4 +165,4 @@ PODS = [
 @pytest.mark.parametrize(("story", "containers", "spec", "expected"), PODS, ids=[story for story, *_ in PODS])
 def test_who_wants_processors(story: str, containers: list[Any], spec: dict[str, Any], expected: str | None) -> None:
     [decoded] = objects([pod(name="x", containers=containers, **spec)])
-    assert wanted_processors(decoded) == expected  # type: ignore[arg-type]
+    assert requested_cpus(decoded) == expected  # type: ignore[arg-type]

@@ -55,7 +55,7 @@ class Case(NamedTuple):
     rule: type[NodeFilter]
     machines: Sequence[Machine]
     asks: Kind
-    admits: str
+    filter: str
     placed: Sequence[tuple[Kind, str]] = ()
 
 
@@ -189,7 +189,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule.__name__}: {case.story}")
 def test_which_nodes_a_rule_leaves(case: Case) -> None:
     world = World(case.machines, [case.asks], case.placed)
-    assert world.admitted(case.rule(), case.asks) == case.admits
+    assert world.admitted(case.rule(), case.asks) == case.filter
 
 
 WORDS = [
@@ -316,7 +316,7 @@ NAIVE: dict[type[NodeFilter], Callable[[World, Kind], list[bool]]] = {
 def test_rules_over_the_cluster_agree_with_one_node_at_a_time(rule: type[NodeFilter], world: World) -> None:
     asked = rule()
     for each in world.kinds:
-        if asked.concerns(world.classes[each], world.ledger):
+        if asked.applies_to(world.classes[each], world.ledger):
             assert world.mask(asked, each).tolist() == NAIVE[rule](world, each)
         else:
             assert all(NAIVE[rule](world, each))
@@ -356,5 +356,5 @@ def test_ports_of_rows_as_they_would_be() -> None:
     world = World(TWO, [SERVER])
     ledger, task_class = world.ledger, world.classes[SERVER]
     rows = ledger.hypothetical(np.array([0, 0, 1]), np.array([0, 1, 0]), task_class)
-    free: Mask = HostPorts().admits(task_class, rows, ledger)
+    free: Mask = HostPorts().filter(task_class, rows, ledger)
     assert free.tolist() == [True, False, True]

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stromboli.core.model.nodes.amounts import Layout, Rows
+from stromboli.core.model.nodes.amounts import AmountLayout, Rows
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.nodes.usage import UsageTable
 from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.rescheduling.balance import Balance, Marks
+from stromboli.core.plugins.rescheduling.balance import Balance, Thresholds
 
 
 def balance(cpu: list[float], memory: list[float], pods: list[int], **marks: Any) -> Balance:
     """Nodes of 10 cpu, 100 bytes and 10 pods, measured in parts."""
-    table, layout = NodeTable([Node(str(number)) for number in range(len(cpu))]), Layout(3)
+    table, layout = NodeTable([Node(str(number)) for number in range(len(cpu))]), AmountLayout(3)
     books = layout.empty(len(cpu))
     for dimension, whole in ((CPU, 10_000), (MEMORY, 100), (PODS, 10)):
         books[layout.allocatable + dimension] = whole
     books[layout.used + PODS] = pods
     everybody = np.ones(len(cpu), dtype=np.bool_)
     usage = UsageTable(np.array(cpu), np.array(memory), np.zeros(len(cpu)))
-    return Balance(Marks.of(marks), usage, Rows(books, layout, table), ~np.isnan(usage.cpu), everybody)
+    return Balance(Thresholds.of(marks), usage, Rows(books, layout, table), ~np.isnan(usage.cpu), everybody)
 
 
 LOW_20, HIGH_50 = {"cpu": 20, "memory": 20, "pods": 20}, {"cpu": 50, "memory": 50, "pods": 50}
@@ -54,14 +54,14 @@ def pods_of(milli: int) -> TaskClass:
 
 def test_as_much_moves_as_others_can_take() -> None:
     found = balance([0.1, 0.9], [0, 0], [0, 0], thresholds={"cpu": 20}, targetThresholds={"cpu": 50, "pods": 30})
-    assert found.has_room_for(pods_of(4000))
-    assert not found.has_room_for(pods_of(4001))
+    assert found.fits_on(pods_of(4000))
+    assert not found.fits_on(pods_of(4001))
     found.move(pods_of(3000), 1)
     assert found.is_busy(1)
     assert found.why(1) == "60% of its cpu (above 50%)"
     found.move(pods_of(1000), 1)
     assert not found.is_busy(1)
-    assert not found.has_room_for(pods_of(1))
+    assert not found.fits_on(pods_of(1))
 
 
 def test_the_busiest_come_first() -> None:

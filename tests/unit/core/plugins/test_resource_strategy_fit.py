@@ -110,7 +110,7 @@ def test_a_row_has_one_score_however_it_is_shown(world: World, chosen: dict[str,
 def test_scores_stay_within_their_weight(world: World, chosen: dict[str, Any]) -> None:
     [scorer] = opened(world, resources=chosen).node_scorers()
     for each in world.kinds:
-        if scorer.concerns(world.classes[each], world.ledger):
+        if scorer.applies_to(world.classes[each], world.ledger):
             scores = scorer.scores(world.classes[each], world.ledger.all_rows, world.ledger, None)
             assert ((scores >= -1e-9) & (scores <= 1000 + 1e-9)).all()
 

@@ -8,7 +8,7 @@ from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.plugins.task_topology.buckets import buckets_of
 from stromboli.core.plugins.task_topology.rules import AFFINITY, ANTI_AFFINITY, TASK_ORDER, Rules, rules_of
-from stromboli.core.plugins.task_topology.task_buckets import Arrangement
+from stromboli.core.plugins.task_topology.task_buckets import TaskBuckets
 from stromboli.core.session.program import Program
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import BUILT_IN, PLAIN, flattened, objects
@@ -122,6 +122,6 @@ def test_scores(stated: Rules, members: str, asked: str, expected: list[float]) 
     ledger = ledger_of([node(name, cpu) for name, cpu in room.items()], crew(members))
     job = ledger.jobs["default/gang"]
     task = next(task for task in job.tasks.values() if task.name == f"gang-{asked}")
-    scores = Arrangement(job, stated, ledger).scores(task, ledger.all_rows)
+    scores = TaskBuckets(job, stated, ledger).scores(task, ledger.all_rows)
     assert scores is not None
     assert scores.tolist() == pytest.approx(expected)

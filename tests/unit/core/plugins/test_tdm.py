@@ -14,7 +14,7 @@ from stromboli.core.plugins.tdm.zones import hours_of
 from stromboli.core.session.program import Program
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import configuration, flattened, objects, plugin
-from tests.testing.cases.probe_actions import ASKING
+from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, node, queue, running
 
 DAY = 24 * 60
@@ -54,7 +54,7 @@ EVENING = 19 * 3600.0
 )
 def test_a_round_of_evictions_waits_for_the_period(period: str, later: float, rounds: int) -> None:
     """A clock that was put back does not keep anybody waiting."""
-    registry = Registry(PLUGINS, ASKING)
+    registry = Registry(PLUGINS, PROBE_ACTIONS)
     arguments = {"tdm.revocable-zone.z": "08:00-18:00", "tdm.evict.period": period}
     program = Program(
         parse_configuration(configuration(plugin("tdm", arguments), actions="evict-victims"), registry), registry

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pod_groups.previous_domains import record_of
-from stromboli.core.topology.previous_domains import homes_now
+from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_of
+from stromboli.core.topology.previous_domains import current_domains
 from tests.testing.cases.case import Case, configuration
 from tests.testing.manifests.builders import gang, gang_of, pod, running
 from tests.testing.manifests.hypernodes import HARD_BLOCK, HARD_RACK, SOFT, TREE, network
@@ -21,7 +21,7 @@ PARTS = [{"name": "p", "subGroupSize": 2, "matchLabelKeys": ["part"], "networkTo
 
 def was(domain: str = "", **parts: str) -> dict[str, str]:
     homes = {KEY: domain, **{f"{KEY}/p-{part}": home for part, home in parts.items()}}
-    return {key: value for key, value in record_of(homes, KEY).items() if value}
+    return {key: value for key, value in placement_record_of(homes, KEY).items() if value}
 
 
 def running_on(places: str, waiting: int = 0, **facts: Any) -> list[Any]:
@@ -78,10 +78,10 @@ STORIES: dict[str, tuple[list[Any], dict[str, str]]] = {
 @pytest.mark.parametrize(("world", "homes"), STORIES.values(), ids=STORIES)
 def test_where_a_job_is(world: list[Any], homes: dict[str, str]) -> None:
     session = Case("", *world, binds="", conf=AWARE).plan().session
-    assert homes_now(session, session.jobs[KEY]) == {f"{KEY}{part}": home for part, home in homes.items()}
+    assert current_domains(session, session.jobs[KEY]) == {f"{KEY}{part}": home for part, home in homes.items()}
 
 
 def test_without_a_plugin_for_domains_the_record_is_left_alone() -> None:
     world = [TWO, gang(2, 2, topology=HARD_RACK, notes=was("rack-9"))]
     session = Case("", *world, binds="", conf=configuration("gang", "predicates")).plan().session
-    assert homes_now(session, session.jobs[KEY]) == {KEY: "rack-9"}
+    assert current_domains(session, session.jobs[KEY]) == {KEY: "rack-9"}

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.kube.client.client import Client
-from stromboli.kube.events.recorder import BURST_PER_OBJECT, MOST_ATTEMPTS, EventRecorder
-from stromboli.kube.events.series import LONGEST_NAME, shortened
+from stromboli.kube.events.recorder import BURST_PER_OBJECT, MAX_ATTEMPTS, EventRecorder
+from stromboli.kube.events.series import MAX_NAME_LENGTH, shortened
 from stromboli.kube.objects.event import ObjectReference
 from tests.testing.kube import responses
 from tests.testing.kube.http_server import LittleServer
@@ -34,7 +34,7 @@ class Desk:
     def __init__(self, server: LittleServer, client: Client) -> None:
         self.server = server
         self.clock = Clock()
-        self.recorder = EventRecorder(client, "stromboli", instance="here", clock=self.clock, most_waiting=50)
+        self.recorder = EventRecorder(client, "stromboli", instance="here", clock=self.clock, max_pending=50)
 
     def record(self, note: str = "it does not fit", name: str = "a", **fields: Any) -> None:
         regarding = ObjectReference("v1", "Pod", "d", name, f"uid-{name}")
@@ -179,7 +179,7 @@ async def test_too_much_at_once_forgets_the_oldest(desk: Desk) -> None:
 
 async def test_trouble_is_tried_again_and_then_given_up(desk: Desk) -> None:
     desk.recorder._backoff.shortest = desk.recorder._backoff.longest = 0.0
-    rule = desk.server.play(responses.answer(503), times=MOST_ATTEMPTS - 1)
+    rule = desk.server.play(responses.answer(503), times=MAX_ATTEMPTS - 1)
     desk.record()
     async with running(desk.recorder.run()):
         await until(lambda: desk.events)
@@ -243,7 +243,7 @@ def test_notes_are_cut_between_characters(note: str) -> None:
 
 @pytest.mark.parametrize("ending", ["-", ".", "-.-"])
 async def test_a_name_that_is_cut_is_still_a_name(desk: Desk, ending: str) -> None:
-    beginning = "a" * (LONGEST_NAME - len(".1234567812345678") - len(ending))
+    beginning = "a" * (MAX_NAME_LENGTH - len(".1234567812345678") - len(ending))
     desk.record(name=beginning + ending + "b" * 30)
     assert await desk.recorder.flush(5)
     [event] = desk.events

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable
 from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.client.rate_limit import TokenBucket
-from stromboli.kube.watch.failures import Setbacks, Stage, StaleList
+from stromboli.kube.watch.failures import Setbacks, Stage, StaleListError
 
 
 def refused(status: int, reason: str = "", message: str = "no", retry_after: float | None = None) -> ApiError:
@@ -63,7 +63,7 @@ CASES = [
     Case("the future", refused(504, "Timeout", "Too large resource version: 9, current: 3"), WATCH, "w!"),
     Case("the far future", refused(504, "Timeout", "Too large resource version: 9, current: 3"), WATCH, "wR!", times=3),
     Case("a slow gateway", refused(504), WATCH, "w!", times=9),
-    Case("a list from the past", StaleList("old"), LIST, "w!"),
+    Case("a list from the past", StaleListError("old"), LIST, "w!"),
 ]
 
 

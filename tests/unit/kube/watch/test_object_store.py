@@ -10,7 +10,7 @@ from stromboli.kube.client.decoding import Unreadable
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.watch.object_store import MOST_GRAVES, Mirror
+from stromboli.kube.watch.object_store import MAX_TOMBSTONES, Mirror
 from tests.testing.kube.sinks import Notebook
 
 
@@ -41,7 +41,7 @@ def tell(mirror: Mirror[Pod], word: str) -> None:
     if kind == "?":
         mirror.refuse(bad(name, int(version), uid))
     elif kind == "!":
-        mirror.remove_refused(bad(name, int(version), uid))
+        mirror.remove_unreadable(bad(name, int(version), uid))
     elif kind == "+":
         mirror.apply(pod(name, version, uid))
     else:
@@ -114,16 +114,16 @@ def test_the_last_that_was_seen_is_told_when_it_is_gone() -> None:
     entry.spec.node_name = "n1"
     mirror.apply(entry)
     mirror.refuse(bad("a", 2))
-    mirror.remove_refused(bad("a", 3))
+    mirror.remove_unreadable(bad("a", 3))
     assert removed[0].spec.node_name == "n1"
     assert entry.metadata.resource_version == "1"
 
 
 def test_the_dead_are_not_remembered_for_ever() -> None:
     mirror = Mirror(PODS, Notebook())
-    for number in range(MOST_GRAVES + 10):
+    for number in range(MAX_TOMBSTONES + 10):
         mirror.remove(Pod(metadata=ObjectMeta(f"p{number}", resource_version=str(number))))
-    assert len(mirror._graves) == MOST_GRAVES
+    assert len(mirror._tombstones) == MAX_TOMBSTONES
 
 
 def test_a_sink_that_cannot_even_hear_of_trouble_hurts_nobody() -> None:

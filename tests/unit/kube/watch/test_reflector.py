@@ -205,7 +205,7 @@ async def test_a_list_from_the_past_is_refused(streams_lists: bool) -> None:
 
 async def test_a_server_that_was_restored_is_believed_in_the_end() -> None:
     """Its versions begin anew, so those that we know say nothing about what is newer."""
-    async with following(LittleServer(), "a", "b", patience_seconds=0.05) as s:
+    async with following(LittleServer(), "a", "b", stale_list_seconds=0.05) as s:
         s.server.delete("b")
         s.server.history.clear()
         s.server.version = 2

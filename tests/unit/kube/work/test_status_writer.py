@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.api_errors import ApiError, Unreachable
@@ -73,7 +73,7 @@ class Desk:
             lambda: self.in_charge,
             lambda what, problem: self.problems.append(problem),
             workers=2,
-            patience=Patience(attempts=3, shortest=0.0, longest=0.0),
+            patience=RetryPolicy(attempts=3, shortest=0.0, longest=0.0),
         )
 
     def wish(self, state: str) -> None:

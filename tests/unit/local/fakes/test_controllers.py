@@ -14,16 +14,16 @@ from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
 from stromboli.local.api_server.faults import Answer, CutConnection, CutWatch, ExpireWatch, LoseAnswer, Match
 from stromboli.local.api_server.server import ApiServer
-from stromboli.local.fakes import StandIns
+from stromboli.local.fakes import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from tests.unit.local.fakes.running import running, until
 
 
 @pytest_asyncio.fixture
-async def cluster(server: ApiServer, client: Client) -> AsyncIterator[StandIns]:
+async def cluster(server: ApiServer, client: Client) -> AsyncIterator[FakeControllers]:
     await install_crds(client)
     async with Client(server.connection) as first, Client(server.connection) as second:
-        standins, controllers = StandIns(first, patience=0.05), Controllers(second, ["volcano"])
+        standins, controllers = FakeControllers(first, patience=0.05), Controllers(second, ["volcano"])
         async with running(standins, controllers):
             await create_nodes(client, node_documents(NodePool(4)))
             yield standins
@@ -67,7 +67,9 @@ async def test_a_pod_comes_runs_and_goes_and_takes_its_group_along(client: Clien
     await until(all_gone)
 
 
-async def test_foul_weather_delays_and_loses_nothing(server: ApiServer, client: Client, cluster: StandIns) -> None:
+async def test_foul_weather_delays_and_loses_nothing(
+    server: ApiServer, client: Client, cluster: FakeControllers
+) -> None:
     """Lost answers, refusals, cut connections, cut and expired watches: every pod gets its group and its end."""
     await until(lambda: nodes_are_ready(client))
     status = Match(method="PATCH", plural="pods", subresource="status")

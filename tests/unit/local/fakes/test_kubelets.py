@@ -15,7 +15,7 @@ from stromboli.local.api_server.faults import CutWatch, LoseAnswer, Match
 from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.kubelet.kubelets import Kubelets
 from stromboli.local.fakes.kubelet.node_health import NOT_READY
-from stromboli.local.fakes.kubelet.node_lifecycle import NodeLife
+from stromboli.local.fakes.kubelet.node_lifecycle import NodeLifecycle
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from tests.unit.local.fakes.running import running, until
 
@@ -26,7 +26,7 @@ NODE = "node-00"
 async def kubelets(client: Client) -> AsyncIterator[Kubelets]:
     await create_nodes(client, node_documents(NodePool(2, resources={"cpu": "2", "memory": "4Gi"})))
     nodes, pods = Informer(client, NODES), Informer(client, PODS)
-    kubelets, life = Kubelets(client, nodes, pods), NodeLife(client, nodes, pods, patience=0.05)
+    kubelets, life = Kubelets(client, nodes, pods), NodeLifecycle(client, nodes, pods, patience=0.05)
     async with running(nodes, pods, kubelets, life):
         yield kubelets
 

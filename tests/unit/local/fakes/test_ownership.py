@@ -37,7 +37,7 @@ def test_dependents_are_those_that_name_an_owner_now(changes: list[tuple[str, se
 
 def test_what_an_owner_that_is_deleted_waits_for() -> None:
     deleting = {"deletion_timestamp": "2027-01-15T08:00:00Z"}
-    assert owned("a", set(), finalizers=[FOREGROUND], **deleting).waits_for_dependents
-    assert owned("a", set(), finalizers=[ORPHAN], **deleting).lets_dependents_go
-    assert not owned("a", set(), finalizers=[FOREGROUND, ORPHAN]).waits_for_dependents
+    assert owned("a", set(), finalizers=[FOREGROUND], **deleting).is_foreground_deletion
+    assert owned("a", set(), finalizers=[ORPHAN], **deleting).orphans_dependents
+    assert not owned("a", set(), finalizers=[FOREGROUND, ORPHAN]).is_foreground_deletion
     assert not owned("a", {"b"}).is_blocking("b")

@@ -12,7 +12,7 @@ from stromboli.core.config.bind_options import BindOptions
 from stromboli.core.model.volumes.volumes import VolumeChoice, VolumeOrder
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.scheduler.bind_requests import builder
-from stromboli.scheduler.bind_requests.builder import RequestMaker
+from stromboli.scheduler.bind_requests.builder import BindRequestBuilder
 from tests.testing.cases.case import objects
 from tests.testing.manifests.builders import group
 
@@ -23,7 +23,7 @@ def made(*orders: BindOrder, name: str = "ring", epoch: int = 3, minimum: int = 
     cluster = Cluster()
     for entry in objects([group(name, 1)]):
         cluster.apply(entry)
-    maker = RequestMaker(cluster, "stromboli", epoch=lambda: epoch, options=BindOptions)
+    maker = BindRequestBuilder(cluster, "stromboli", epoch=lambda: epoch, options=BindOptions)
     return maker.requests_of(Commit(f"default/{name}", orders, minimum, name="decision"), orders)
 
 
@@ -61,7 +61,7 @@ def test_what_is_no_value_of_a_label_is_left_out(name: str, has_label: bool) -> 
 
 def test_parts_hold_no_more_than_an_object_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """Members with much to carry are fewer to a part; together they need what the gang needs."""
-    monkeypatch.setattr(builder, "MOST_BYTES", 1000)
+    monkeypatch.setattr(builder, "MAX_BYTES", 1000)
     parts = made(*orders(10, annotations={"example.com/luggage": "x" * 200}), minimum=7)
     assert [each.spec.part for each in parts] == list(range(1, len(parts) + 1))
     assert {each.spec.parts for each in parts} == {len(parts)}
@@ -83,7 +83,7 @@ def test_volumes_add_their_time_to_the_deadline(facts: dict[str, object], second
 
 
 def test_the_same_decision_is_written_under_the_next_name_when_one_is_taken() -> None:
-    maker = RequestMaker(Cluster(), "stromboli", epoch=lambda: 0, options=BindOptions)
+    maker = BindRequestBuilder(Cluster(), "stromboli", epoch=lambda: 0, options=BindOptions)
     members = orders(1)
     (request,) = maker.requests_of(Commit("default/none", tuple(members), 1, name="d"), members)
     again = maker.renamed(request)

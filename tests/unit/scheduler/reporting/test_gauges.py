@@ -9,7 +9,7 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.objects.catalogue import POD_GROUPS
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.reporting.gauges import Gauges
+from stromboli.scheduler.reporting.gauges import GaugeUpdater
 from tests.testing.world import policy_of
 
 NAME = POD_GROUPS.name
@@ -21,7 +21,7 @@ async def test_a_resource_that_is_followed_in_two_versions_is_counted_once() -> 
         known = next(each for each in scheduler.feed.reflectors if each.resource.name == NAME)
         other = Reflector(client, replace(POD_GROUPS, version="v1"), scheduler.mirror)
         scheduler.feed.reflectors.append(other)
-        gauges = Gauges(scheduler.metrics)
+        gauges = GaugeUpdater(scheduler.metrics)
         known.errors = 3
         gauges.show(scheduler)
         known.errors, other.errors = 4, 1

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME, SUB_GROUP_HOMES, homes_in, record_of
+from stromboli.cluster.objects.pod_groups.previous_domains import (
+    HOME,
+    SUB_GROUP_HYPERNODES,
+    placement_record_of,
+    previous_domains_in,
+)
 from stromboli.kube.objects.meta import KubeCondition, ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup, PodGroupCondition
 from stromboli.scheduler.reporting.patches import (
     GroupCondition,
     GroupStatus,
-    PodWaits,
+    PendingPodStatus,
     group_patch,
     pod_patch,
     queue_patch,
@@ -92,18 +97,18 @@ def test_a_group_is_told(
     assert conditions == (told and [f"{each['type']}={each['status']}" for each in told])
 
 
-AT_HOME = {HOME: "rack-0", SUB_GROUP_HOMES: ""}
+AT_HOME = {HOME: "rack-0", SUB_GROUP_HYPERNODES: ""}
 
 #: What a group says about where it is, what it should say, and what is written.
 RECORDS: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | None] | None]] = {
     "it has found a place": (None, AT_HOME, {HOME: "rack-0"}),
     "it stays there": ({HOME: "rack-0", "note": "theirs"}, AT_HOME, None),
     "it is elsewhere": ({HOME: "rack-9"}, AT_HOME, {HOME: "rack-0"}),
-    "its place is gone": ({HOME: "rack-9", "note": "theirs"}, {HOME: "", SUB_GROUP_HOMES: ""}, {HOME: None}),
+    "its place is gone": ({HOME: "rack-9", "note": "theirs"}, {HOME: "", SUB_GROUP_HYPERNODES: ""}, {HOME: None}),
     "so are those of its parts": (
-        {HOME: "rack-0", SUB_GROUP_HOMES: "{}"},
+        {HOME: "rack-0", SUB_GROUP_HYPERNODES: "{}"},
         AT_HOME,
-        {SUB_GROUP_HOMES: None},
+        {SUB_GROUP_HYPERNODES: None},
     ),
 }
 
@@ -120,12 +125,15 @@ def test_a_group_is_told_where_it_is(
 
 def test_a_record_that_is_too_long_is_not_kept() -> None:
     homes = {f"team/job/part-{number}": "rack-0" for number in range(10)}
-    assert homes_in(record_of({**homes, "team/job": "block-0"}, "team/job"), "team/job") == {
+    assert previous_domains_in(placement_record_of({**homes, "team/job": "block-0"}, "team/job"), "team/job") == {
         **homes,
         "team/job": "block-0",
     }
     many = {f"team/job/part-{number}": "rack-0" for number in range(10_000)}
-    assert record_of({**many, "team/job": "block-0"}, "team/job") == {HOME: "block-0", SUB_GROUP_HOMES: ""}
+    assert placement_record_of({**many, "team/job": "block-0"}, "team/job") == {
+        HOME: "block-0",
+        SUB_GROUP_HYPERNODES: "",
+    }
 
 
 SHORT = PodGroupCondition(type="Stale", status="True", last_transition_time="2023-12-31T23:59:00Z")
@@ -167,17 +175,17 @@ def a_pod(condition: KubeCondition | None = None, nominated: str | None = None) 
 WAITS = KubeCondition("PodScheduled", "False", "Unschedulable", "no room", "before")
 
 #: The pod, what it waits for, and since when it is written to wait, or the node that is named.
-PODS: dict[str, tuple[Pod, PodWaits, dict[str, Any] | None]] = {
-    "for the first time": (a_pod(), PodWaits("Unschedulable", "no room"), {"since": NOW}),
-    "as before": (a_pod(WAITS), PodWaits("Unschedulable", "no room"), None),
-    "for another reason": (a_pod(WAITS), PodWaits("Unschedulable", "no node"), {"since": "before"}),
-    "with a node in sight": (a_pod(WAITS), PodWaits("Unschedulable", "no room", "node-a"), {"node": "node-a"}),
-    "without one any more": (a_pod(WAITS, "node-a"), PodWaits("Unschedulable", "no room"), {"node": None}),
+PODS: dict[str, tuple[Pod, PendingPodStatus, dict[str, Any] | None]] = {
+    "for the first time": (a_pod(), PendingPodStatus("Unschedulable", "no room"), {"since": NOW}),
+    "as before": (a_pod(WAITS), PendingPodStatus("Unschedulable", "no room"), None),
+    "for another reason": (a_pod(WAITS), PendingPodStatus("Unschedulable", "no node"), {"since": "before"}),
+    "with a node in sight": (a_pod(WAITS), PendingPodStatus("Unschedulable", "no room", "node-a"), {"node": "node-a"}),
+    "without one any more": (a_pod(WAITS, "node-a"), PendingPodStatus("Unschedulable", "no room"), {"node": None}),
 }
 
 
 @pytest.mark.parametrize(("pod", "waits", "expected"), PODS.values(), ids=PODS)
-def test_a_pod_is_told_that_it_waits(pod: Pod, waits: PodWaits, expected: dict[str, Any] | None) -> None:
+def test_a_pod_is_told_that_it_waits(pod: Pod, waits: PendingPodStatus, expected: dict[str, Any] | None) -> None:
     patch = pod_patch(pod, waits, NOW)
     if expected is None:
         assert patch is None

@@ -5,7 +5,13 @@ from __future__ import annotations
 from stromboli import kube
 from stromboli.kube.objects.lease import Lease, LeaseSpec
 from stromboli.kube.objects.shards import NodeShard, NodeShardSpec, NodeShardStatus
-from stromboli.scheduler.sharding.liveness import CARETAKER, SCHEDULER_NAMES, ShardLives, cleared, nodes_to_look_after
+from stromboli.scheduler.sharding.liveness import (
+    RECLAIMER_PREFIX,
+    SCHEDULER_NAMES,
+    ShardLiveness,
+    cleared,
+    orphaned_nodes_for,
+)
 
 
 def lease(version: int, holder: str = "somebody", names: str = "west") -> Lease:
@@ -19,7 +25,7 @@ def shard(name: str, desired: str = "", in_use: str = "", to_add: str = "", to_r
 
 
 def test_who_renews_lives_and_who_does_not_is_dead_after_a_while() -> None:
-    lives = ShardLives(patience=5)
+    lives = ShardLiveness(patience=5)
     told = []
     for now, version in ((0, 1), (8, 2), (16, 2), (18, 2), (22, 2), (23, 2), (24, 3)):
         lives.saw("west", lease(version), now)
@@ -31,7 +37,7 @@ def test_who_renews_lives_and_who_does_not_is_dead_after_a_while() -> None:
 
 
 def test_a_lease_that_was_given_back_is_nobodys_at_once() -> None:
-    lives = ShardLives(patience=5)
+    lives = ShardLiveness(patience=5)
     lives.saw("west", lease(1, holder=""), 0)
     assert lives.living() == set()
     lives.saw("west", lease(1, holder=""), 5)
@@ -39,29 +45,29 @@ def test_a_lease_that_was_given_back_is_nobodys_at_once() -> None:
 
 
 def test_a_caretaker_does_not_bring_anybody_back_to_life() -> None:
-    lives = ShardLives(patience=5)
+    lives = ShardLiveness(patience=5)
     lives.saw("west", lease(1, holder=""), 0)
-    lives.saw("west", lease(2, holder=f"{CARETAKER}east"), 4)
+    lives.saw("west", lease(2, holder=f"{RECLAIMER_PREFIX}east"), 4)
     lives.saw("west", lease(3, holder=""), 5)
     assert lives.dead(5) == {"west"}
 
 
 def test_who_never_had_a_lease_is_not_judged() -> None:
-    lives = ShardLives(patience=5)
+    lives = ShardLiveness(patience=5)
     lives.saw("west", None, 0)
     lives.saw("west", None, 100)
     assert (lives.living(), lives.dead(100)) == (set(), set())
 
 
 def test_without_patience_nobody_is_ever_dead() -> None:
-    lives = ShardLives(patience=0)
+    lives = ShardLiveness(patience=0)
     lives.saw("west", lease(1, holder=""), 0)
     lives.saw("west", lease(1, holder=""), 1000)
     assert lives.dead(1000) == set()
 
 
 def test_names_are_shared_only_with_the_living() -> None:
-    lives = ShardLives(patience=5)
+    lives = ShardLiveness(patience=5)
     lives.saw("west", lease(1, names="volcano,west"), 0)
     lives.saw("south", lease(1, holder="", names="volcano"), 0)
     assert lives.sharing(["volcano"]) == {"west": ["volcano"]}
@@ -71,21 +77,21 @@ def test_names_are_shared_only_with_the_living() -> None:
 def test_every_node_of_the_dead_falls_to_one_of_the_living() -> None:
     shards = [shard("dead", "abcdefgh", in_use="abcdefgh"), shard("east"), shard("west"), shard("south")]
     shares = {
-        own: nodes_to_look_after(own, shards, {"east", "west", "south"} - {own}, {"dead"})
+        own: orphaned_nodes_for(own, shards, {"east", "west", "south"} - {own}, {"dead"})
         for own in ("east", "west", "south")
     }
     assert sorted(node for share in shares.values() for node in share) == list("abcdefgh")
-    fewer = nodes_to_look_after("east", shards, {"west"}, {"dead"})
+    fewer = orphaned_nodes_for("east", shards, {"west"}, {"dead"})
     assert shares["east"] <= fewer, "who keeps living keeps what fell to it"
 
 
 def test_what_somebody_else_asks_for_is_left_to_them() -> None:
     shards = [shard("dead", "abc"), shard("east"), shard("west", "a", in_use="ab", to_remove="b")]
-    assert nodes_to_look_after("east", shards, {"west"}, {"dead"}) <= {"b", "c"}
+    assert orphaned_nodes_for("east", shards, {"west"}, {"dead"}) <= {"b", "c"}
 
 
 def test_a_shard_by_labels_is_known_by_its_record() -> None:
     dead = shard("dead", in_use="abc", to_add="d", to_remove="c")
-    assert nodes_to_look_after("east", [dead, shard("east")], set(), {"dead"}) == set("abd")
+    assert orphaned_nodes_for("east", [dead, shard("east")], set(), {"dead"}) == set("abd")
     emptied = {"nodeCount": 0, "nodesInUse": [], "nodesToRemove": [], "nodesToAdd": ["a", "b", "d"]}
     assert cleared(dead) == emptied

@@ -10,12 +10,12 @@ import msgspec
 from stromboli.binding.orders import ClaimWrite
 from stromboli.cluster.objects.claims.claim_allocations import allocation_of, choice_in
 from stromboli.cluster.objects.claims.claim_needs import uses_of
-from stromboli.cluster.objects.claims.resource_claims import ClaimBook
+from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
 from stromboli.core.model.devices.claims import ClaimChoice, ClaimOrder
 from stromboli.kube.objects.pod import Pod
 
 
-def writes_of(order: ClaimOrder | None, node: str, book: ClaimBook) -> tuple[ClaimWrite, ...]:
+def writes_of(order: ClaimOrder | None, node: str, book: ResourceClaims) -> tuple[ClaimWrite, ...]:
     """All claims of a pod that goes to a node, each with what it gets if it has nothing yet."""
     if order is None:
         return ()
@@ -23,7 +23,7 @@ def writes_of(order: ClaimOrder | None, node: str, book: ClaimBook) -> tuple[Cla
     return tuple(ClaimWrite(name, key, _allocation(choices.get(name), key, node, book)) for name, key in order.claims)
 
 
-def _allocation(choice: ClaimChoice | None, key: str, node: str, book: ClaimBook) -> dict[str, Any] | None:
+def _allocation(choice: ClaimChoice | None, key: str, node: str, book: ResourceClaims) -> dict[str, Any] | None:
     claim = book.claim(key)
     if choice is None or claim is None:
         return None

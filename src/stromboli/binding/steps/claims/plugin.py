@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from stromboli.binding.orders import BindOrder, ClaimWrite
-from stromboli.binding.plugins.plugin import Bind, BinderPlugin, Surroundings
+from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
 from stromboli.binding.requests.member_orders import order_of
 from stromboli.binding.steps.claims.orders import writes_for
 from stromboli.binding.steps.claims.step import ClaimStep
@@ -19,17 +19,17 @@ from stromboli.kube.objects.claims import ResourceClaim
 from stromboli.kube.objects.resources import Resource
 
 
-class DynamicResources(BinderPlugin):
+class DynamicResourcesPlugin(BinderPlugin):
     """Devices and users of resource claims; both are taken back when the pod is not bound."""
 
     name = "dynamic-resources"
     watches: ClassVar[tuple[Resource[Any], ...]] = (RESOURCE_CLAIMS,)
 
-    def open(self, surroundings: Surroundings) -> None:
+    def open(self, surroundings: BinderContext) -> None:
         super().open(surroundings)
         self._step = ClaimStep(surroundings.client, surroundings.sight)
 
-    def concerns(self, bind: Bind) -> bool:
+    def applies_to(self, bind: Bind) -> bool:
         return bool(bind.member.resource_claim_allocations or bind.pod.spec.resource_claims)
 
     async def pre_bind(self, bind: Bind) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from stromboli.binding.orders import BindOrder, ClaimWrite
-from stromboli.binding.retry import Patience, is_worth_repeating
+from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.binding.steps.step import Sight, StepFailed
-from stromboli.cluster.objects.claims.claim_needs import MOST_USERS
+from stromboli.cluster.objects.claims.claim_needs import MAX_USERS
 from stromboli.cluster.objects.nodes import node_facts
 from stromboli.cluster.objects.storage.volume_needs import volume_terms
 from stromboli.core.model.nodes.table import NodeTable
@@ -33,48 +33,50 @@ class ClaimStep:
 
     name = "dynamic resources"
 
-    def __init__(self, client: Client, sight: Sight, patience: Patience | None = None) -> None:
+    def __init__(self, client: Client, sight: Sight, patience: RetryPolicy | None = None) -> None:
         self._client = client
-        self._sight = sight
-        self._patience = patience or Patience()
+        self._view = sight
+        self._patience = patience or RetryPolicy()
 
-    def concerns(self, order: BindOrder) -> bool:
+    def applies_to(self, order: BindOrder) -> bool:
         return bool(order.claims)
 
     async def prepare(self, order: BindOrder) -> None:
         """Raises StepFailed; what was written by then is for `undo` to take back."""
         for write in order.claims:
-            await _Writing(self._client, self._sight, self._patience, order, write).give()
+            await _ClaimWriter(self._client, self._view, self._patience, order, write).give()
 
     async def undo(self, order: BindOrder) -> None:
         for write in reversed(order.claims):
-            await _Writing(self._client, self._sight, self._patience, order, write).take_back()
+            await _ClaimWriter(self._client, self._view, self._patience, order, write).take_back()
 
     def done(self, order: BindOrder) -> None:
         """Nothing is remembered: all that matters stands on the claims."""
 
 
-class _Writing:
+class _ClaimWriter:
     """One claim of one pod: looked at and written, again when somebody else was faster or the server was busy."""
 
-    def __init__(self, client: Client, sight: Sight, patience: Patience, order: BindOrder, write: ClaimWrite) -> None:
+    def __init__(
+        self, client: Client, sight: Sight, patience: RetryPolicy, order: BindOrder, write: ClaimWrite
+    ) -> None:
         self._client = client
-        self._sight = sight
+        self._view = sight
         self._patience = patience
         self._order = order
         self._write = write
         self._namespace, _, self._name = write.key.partition("/")
 
     async def give(self) -> None:
-        await self._repeat(self._give_once, is_needed=True)
+        await self._repeat(self._allocate_once, is_needed=True)
 
     async def take_back(self) -> None:
-        await self._repeat(self._take_back_once, is_needed=False)
+        await self._repeat(self._deallocate_once, is_needed=False)
 
     async def _repeat(self, once: Callable[[ResourceClaim], Awaitable[None]], *, is_needed: bool) -> None:
         """What was reported may be old: no claim is given up, and nothing taken back, without having been read."""
         attempt, began = 0, time.monotonic()
-        known = self._sight.get(ResourceClaim, self._write.key) if is_needed else None
+        known = self._view.get(ResourceClaim, self._write.key) if is_needed else None
         while True:
             try:
                 claim = known if isinstance(known, ResourceClaim) else await self._read()
@@ -89,32 +91,32 @@ class _Writing:
                     if is_needed:
                         raise StepFailed(f"resourceclaim {self._write.key} is gone") from None
                     return
-                is_outrun = isinstance(error, ApiError) and error.is_conflict
-                can_wait = is_outrun or is_worth_repeating(error)
+                has_conflict = isinstance(error, ApiError) and error.is_conflict
+                can_wait = has_conflict or is_retryable(error)
                 if not can_wait or not await self._patience.wait(attempt, error, began):
                     raise
                 attempt, known = attempt + 1, None
 
     async def _read(self) -> ResourceClaim:
         claim = await self._client.get(RESOURCE_CLAIMS, self._name, namespace=self._namespace)
-        self._sight.apply(claim)
+        self._view.apply(claim)
         return claim
 
     # -- giving -------------------------------------------------------------------------------------------------
 
-    async def _give_once(self, claim: ResourceClaim) -> None:
+    async def _allocate_once(self, claim: ResourceClaim) -> None:
         key, status, allocation = self._write.key, claim.status, self._write.allocation
         if claim.metadata.deletion_timestamp is not None:
             raise StepFailed(f"resourceclaim {key} is being deleted")
         users = status.reserved_for or []
-        is_entered = any(user.uid == self._order.uid for user in users)
+        is_reserved = any(user.uid == self._order.uid for user in users)
         if status.allocation is not None:
-            self._check_reach(claim)
-            if is_entered:
+            self._check_node_selector(claim)
+            if is_reserved:
                 return
-        if not is_entered and len(users) >= MOST_USERS:
+        if not is_reserved and len(users) >= MAX_USERS:
             raise StepFailed(f"resourceclaim {key} is used by {len(users)} pods, and more may not")
-        change: dict[str, Any] = {"reservedFor": _wire(users if is_entered else [*users, self._user()])}
+        change: dict[str, Any] = {"reservedFor": _wire(users if is_reserved else [*users, self._user()])}
         if status.allocation is None:
             if allocation is None:
                 raise StepFailed(f"resourceclaim {key} has lost its devices")
@@ -125,9 +127,9 @@ class _Writing:
     def _user(self) -> ClaimConsumer:
         return ClaimConsumer(resource="pods", name=self._order.name, uid=self._order.uid)
 
-    def _check_reach(self, claim: ResourceClaim) -> None:
+    def _check_node_selector(self, claim: ResourceClaim) -> None:
         """Somebody else may have given the claim its devices."""
-        node, allocation = self._sight.get(KubeNode, self._order.node), claim.status.allocation
+        node, allocation = self._view.get(KubeNode, self._order.node), claim.status.allocation
         if not isinstance(node, KubeNode) or allocation is None:
             return
         try:
@@ -148,7 +150,7 @@ class _Writing:
 
     # -- taking back --------------------------------------------------------------------------------------------
 
-    async def _take_back_once(self, claim: ResourceClaim) -> None:
+    async def _deallocate_once(self, claim: ResourceClaim) -> None:
         """Whoever gave the claim its devices for this pod takes them back, unless others use them."""
         users = claim.status.reserved_for or []
         others = [user for user in users if user.uid != self._order.uid]
@@ -156,7 +158,7 @@ class _Writing:
         change: dict[str, Any] = {}
         if len(others) < len(users):
             change["reservedFor"] = _wire(others) or None
-        if is_ours and len(users) <= 1 and self._is_what_was_written(claim):
+        if is_ours and len(users) <= 1 and self._matches_allocation(claim):
             change["allocation"] = None
         if change:
             claim = await self._patch(claim, {"status": change}, subresource="status")
@@ -164,7 +166,7 @@ class _Writing:
             left = [each for each in claim.metadata.finalizers or () if each != PROTECTION]
             await self._patch(claim, {"metadata": {"finalizers": left or None}})
 
-    def _is_what_was_written(self, claim: ResourceClaim) -> bool:
+    def _matches_allocation(self, claim: ResourceClaim) -> bool:
         written = ((self._write.allocation or {}).get("devices") or {}).get("results") or []
         devices = claim.status.allocation.devices if claim.status.allocation else None
         names = [(each.driver, each.pool, each.device) for each in (devices.results if devices else None) or ()]
@@ -176,7 +178,7 @@ class _Writing:
         written = await self._client.patch(
             RESOURCE_CLAIMS, self._name, document, namespace=self._namespace, subresource=subresource
         )
-        self._sight.apply(written)
+        self._view.apply(written)
         return written
 
 

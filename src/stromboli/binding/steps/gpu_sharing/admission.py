@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 
 from stromboli.binding.steps.gpu_sharing.config_maps import CONFIG_MAP, KAI_CONFIG_MAPS, VARIABLES
-from stromboli.cluster.objects.pods.fractional_gpus import gpu_wish_of
+from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_of
 from stromboli.core.model.devices.gpu_fractions import CONTAINER, FRACTION, GPU, GROUPS, MEMORY, MPS, PORTION, WHOLE
 from stromboli.kube.objects.pod import Pod
 
-_LONGEST_NAME = 40
+_MAX_NAME_LENGTH = 40
 _OURS = (GROUPS, PORTION)
 
 
-def complaints_about(manifest: Mapping[str, Any]) -> list[str]:
+def validation_errors(manifest: Mapping[str, Any]) -> list[str]:
     """What is wrong with what a pod says about sharing GPUs, in words, each with the field."""
     said = _annotations(manifest)
     written = ((key, said[key][:512]) for key in _OURS if key in said)
@@ -31,7 +31,7 @@ def complaints_about(manifest: Mapping[str, Any]) -> list[str]:
     if said.get(MPS) == "true" and FRACTION not in said and MEMORY not in said:
         found.append(f"metadata.annotations[{MPS}]: no GPU is shared; add {FRACTION} or {MEMORY}, or take it away")
     try:
-        wish = gpu_wish_of(msgspec.convert(manifest, Pod, strict=False))
+        wish = gpu_request_of(msgspec.convert(manifest, Pod, strict=False))
     except msgspec.ValidationError as error:
         return [*found, f"the pod cannot be read: {error}"]
     except ValueError as error:
@@ -41,7 +41,7 @@ def complaints_about(manifest: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def shares_gpus(manifest: Mapping[str, Any]) -> bool:
+def requests_fraction(manifest: Mapping[str, Any]) -> bool:
     said = _annotations(manifest)
     return FRACTION in said or MEMORY in said
 
@@ -50,7 +50,7 @@ def prepare(manifest: dict[str, Any], token: Callable[[], str], runtime_class: s
     """Name a ConfigMap, and have the container that gets the GPUs take its environment from it. A pod that was prepared
     before, or by KAI's webhook, is left as it is.
     """
-    if not shares_gpus(manifest):
+    if not requests_fraction(manifest):
         return
     metadata = manifest.setdefault("metadata", {})
     annotations = metadata.get("annotations") or {}
@@ -75,7 +75,7 @@ def _container(manifest: Mapping[str, Any], wanted: str | None) -> dict[str, Any
 
 def _map_name(metadata: Mapping[str, Any], token: str) -> str:
     """Told apart by chance: pods of one owner may have no name of their own yet."""
-    base = str(metadata.get("name") or metadata.get("generateName") or "pod")[:_LONGEST_NAME]
+    base = str(metadata.get("name") or metadata.get("generateName") or "pod")[:_MAX_NAME_LENGTH]
     return f"{re.sub(r'[^a-z0-9-]+', '-', base.lower()).strip('-') or 'pod'}-{token}-gpu"
 
 

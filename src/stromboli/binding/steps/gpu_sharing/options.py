@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stromboli.binding.reservations.reservation_pods import HolderOptions
+from stromboli.binding.reservations.reservation_pods import ReservationPodOptions
 
-_STANDARD = HolderOptions()
+_STANDARD = ReservationPodOptions()
 DEFAULTS: Mapping[str, str] = {
     "namespace": _STANDARD.namespace,
     "image": _STANDARD.image,
@@ -21,7 +21,7 @@ _LONGEST = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class SharingOptions:
-    holders: HolderOptions = field(default_factory=HolderOptions)
+    holders: ReservationPodOptions = field(default_factory=ReservationPodOptions)
     #: Whether GPUs are told to pods as the container device interface names them.
     cdi: bool = False
 
@@ -32,7 +32,7 @@ def sharing_options(given: Mapping[str, str]) -> SharingOptions:
         if name not in DEFAULTS:
             raise ValueError(f"there is no option {name!r}; there are {', '.join(sorted(DEFAULTS))}")
     options = {**DEFAULTS, **given}
-    holders = HolderOptions(
+    holders = ReservationPodOptions(
         options["namespace"],
         options["image"],
         _seconds(options["seconds"]),

@@ -6,9 +6,9 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from stromboli.binding.plugins.plugin import Bind, BinderPlugin, Surroundings
+from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
 from stromboli.binding.reservations.service import ReservationService
-from stromboli.binding.steps.gpu_sharing.admission import complaints_about, prepare
+from stromboli.binding.steps.gpu_sharing.admission import prepare, validation_errors
 from stromboli.binding.steps.gpu_sharing.options import DEFAULTS, sharing_options
 from stromboli.binding.steps.gpu_sharing.sharing import GpuSharing
 from stromboli.core.model.devices.gpu_fractions import WHOLE, Received, received_in
@@ -30,14 +30,14 @@ class GpuSharingPlugin(BinderPlugin):
     # -- at admission -------------------------------------------------------------------------------------------
 
     def validate(self, pod: Mapping[str, Any]) -> list[str]:
-        return complaints_about(pod)
+        return validation_errors(pod)
 
     def mutate(self, pod: dict[str, Any]) -> None:
         prepare(pod, lambda: secrets.token_hex(4), self._options.holders.runtime_class)
 
     # -- in the binder ------------------------------------------------------------------------------------------
 
-    def open(self, surroundings: Surroundings) -> None:
+    def open(self, surroundings: BinderContext) -> None:
         super().open(surroundings)
         client, sight = surroundings.client, surroundings.sight
         self._reservations = ReservationService(client, sight.get, lambda: self._options.holders, surroundings.tell)
@@ -46,7 +46,7 @@ class GpuSharingPlugin(BinderPlugin):
             for entry in sight.of_kind(kind):
                 self._reservations.heard(entry, None)
 
-    def concerns(self, bind: Bind) -> bool:
+    def applies_to(self, bind: Bind) -> bool:
         return _received(bind) is not None
 
     async def pre_bind(self, bind: Bind) -> None:
@@ -54,7 +54,7 @@ class GpuSharingPlugin(BinderPlugin):
         if received is not None:
             bind.annotations.update(received.annotations())
             obstacle = self.surroundings.obstacle
-            await self._sharing.make_ready(bind.pod, bind.member.selected_node, received, lambda: obstacle(bind))
+            await self._sharing.prepare_pod(bind.pod, bind.member.selected_node, received, lambda: obstacle(bind))
 
     async def post_bind(self, bind: Bind) -> None:
         self._reservations.settle(bind.member.pod_uid)

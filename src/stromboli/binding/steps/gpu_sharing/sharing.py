@@ -21,7 +21,7 @@ class GpuSharing:
         self._reservations = reservations
         self._options = options
 
-    async def make_ready(self, pod: Pod, node: str, received: Received, obstacle: Callable[[], str]) -> None:
+    async def prepare_pod(self, pod: Pod, node: str, received: Received, obstacle: Callable[[], str]) -> None:
         """Raises StepFailed; what was done by then is for `take_back`."""
         metadata = pod.metadata
         member = Member(metadata.uid, node, received.groups, metadata.namespace, metadata.name)

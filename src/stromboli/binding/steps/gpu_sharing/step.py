@@ -26,17 +26,17 @@ class GpuSharingStep:
         options: Callable[[], Mapping[str, str]],
         obstacle: Callable[[BindOrder], str],
         tell: Tell,
-        is_in_charge: Callable[[], bool],
+        is_leader: Callable[[], bool],
     ) -> None:
         def read() -> SharingOptions:
             return sharing_options(options())
 
         self._get = get
         self._obstacle = obstacle
-        self.reservations = ReservationService(client, get, lambda: read().holders, tell, is_in_charge=is_in_charge)
+        self.reservations = ReservationService(client, get, lambda: read().holders, tell, is_leader=is_leader)
         self._sharing = GpuSharing(client, self.reservations, read)
 
-    def concerns(self, order: BindOrder) -> bool:
+    def applies_to(self, order: BindOrder) -> bool:
         return GROUPS in order.annotations
 
     async def prepare(self, order: BindOrder) -> None:
@@ -45,7 +45,7 @@ class GpuSharingStep:
             return
         if pod is None:
             raise StepFailed(f"pod {order.key} is gone")
-        await self._sharing.make_ready(pod, order.node, received, lambda: self._obstacle(order))
+        await self._sharing.prepare_pod(pod, order.node, received, lambda: self._obstacle(order))
 
     async def undo(self, order: BindOrder) -> None:
         self.reservations.release(order.uid)

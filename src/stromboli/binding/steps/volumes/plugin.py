@@ -8,26 +8,26 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from stromboli.binding.orders import BindOrder
-from stromboli.binding.plugins.plugin import Bind, BinderPlugin, Surroundings
+from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
 from stromboli.binding.requests.member_orders import order_of
 from stromboli.binding.steps.volumes.step import VolumeStep
 from stromboli.kube.objects.catalogue import CLAIMS, VOLUMES
 from stromboli.kube.objects.resources import Resource
 
 
-class Volumes(BinderPlugin):
+class VolumesPlugin(BinderPlugin):
     """Static and delayed binding of claims. Waits are bounded by the request; what is not done yet is taken back."""
 
     name = "volumes"
     watches: ClassVar[tuple[Resource[Any], ...]] = (CLAIMS, VOLUMES)
 
-    def open(self, surroundings: Surroundings) -> None:
+    def open(self, surroundings: BinderContext) -> None:
         super().open(surroundings)
         #: The binds that are being prepared, by uid.
         self._binds: dict[str, Bind] = {}
         self._step = VolumeStep(surroundings.client, surroundings.sight, self._obstacle)
 
-    def concerns(self, bind: Bind) -> bool:
+    def applies_to(self, bind: Bind) -> bool:
         return bool(bind.member.volumes)
 
     async def pre_bind(self, bind: Bind) -> None:

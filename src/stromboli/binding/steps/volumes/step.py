@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from stromboli.binding.orders import BindOrder
-from stromboli.binding.retry import Patience
+from stromboli.binding.retry import RetryPolicy
 from stromboli.binding.steps.step import Sight, StepFailed
 from stromboli.binding.steps.volumes.writes import ClaimWrites, is_for
 from stromboli.cluster.objects.nodes import node_facts
@@ -41,16 +41,16 @@ class VolumeStep:
         client: Client,
         sight: Sight,
         obstacle: Callable[[BindOrder], str] = lambda order: "",
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> None:
-        self._sight = sight
+        self._view = sight
         #: What has come in the way of a bind since it was decided.
         self._obstacle = obstacle
         self._writes = ClaimWrites(client, sight.apply, patience)
         #: By claim, the pods for which it is being made ready.
-        self._wanted_by: dict[str, set[str]] = {}
+        self._users_of_claim: dict[str, set[str]] = {}
 
-    def concerns(self, order: BindOrder) -> bool:
+    def applies_to(self, order: BindOrder) -> bool:
         return order.volumes is not None
 
     async def prepare(self, order: BindOrder) -> None:
@@ -59,7 +59,7 @@ class VolumeStep:
             return
         began = looked = time.monotonic()
         for choice in order.volumes.choices:
-            self._wanted_by.setdefault(_key(order, choice), set()).add(order.uid)
+            self._users_of_claim.setdefault(_key(order, choice), set()).add(order.uid)
             await self._begin(order, choice)
         while waiting := [problem for each in order.volumes.choices if (problem := self._missing(order, each))]:
             now = time.monotonic()
@@ -91,10 +91,10 @@ class VolumeStep:
 
     def _let_go(self, key: str, uid: str) -> bool:
         """Whether others still want the claim to be made ready."""
-        wanted = self._wanted_by.get(key, set())
+        wanted = self._users_of_claim.get(key, set())
         wanted.discard(uid)
         if not wanted:
-            self._wanted_by.pop(key, None)
+            self._users_of_claim.pop(key, None)
         return bool(wanted)
 
     # -- beginning ----------------------------------------------------------------------------------------------
@@ -111,14 +111,14 @@ class VolumeStep:
             await self._writes.select(claim, order.node, self._is_gone)
 
     def _is_gone(self, node: str) -> bool:
-        return self._sight.get(KubeNode, node) is None
+        return self._view.get(KubeNode, node) is None
 
     def _claim(self, key: str) -> PersistentVolumeClaim | None:
-        found = self._sight.get(PersistentVolumeClaim, key)
+        found = self._view.get(PersistentVolumeClaim, key)
         return found if isinstance(found, PersistentVolumeClaim) else None
 
     def _volume(self, name: str) -> PersistentVolume | None:
-        found = self._sight.get(PersistentVolume, name)
+        found = self._view.get(PersistentVolume, name)
         return found if isinstance(found, PersistentVolume) else None
 
     # -- waiting ------------------------------------------------------------------------------------------------
@@ -132,22 +132,22 @@ class VolumeStep:
         if claim.metadata.deletion_timestamp is not None:
             raise StepFailed(f"claim {key} is being deleted")
         if claim.is_bound:
-            return self._unreachable(order, claim)
+            return self._unreachable_reason(order, claim)
         if choice.volume:
-            return self._unfulfilled(choice.volume, claim)
+            return self._unbound_reason(choice.volume, claim)
         if claim.selected_node != order.node:
             raise StepFailed(f"no volume can be made for claim {key} on node {order.node}: it wants another node")
         return f"the volume of claim {key} is being made"
 
-    def _unfulfilled(self, name: str, claim: PersistentVolumeClaim) -> str:
+    def _unbound_reason(self, name: str, claim: PersistentVolumeClaim) -> str:
         volume = self._volume(name)
         if volume is None or not is_for(volume, claim):
             raise StepFailed(f"volume {name} is not for claim {claim.key} any more")
         return f"claim {claim.key} does not have volume {name} yet"
 
-    def _unreachable(self, order: BindOrder, claim: PersistentVolumeClaim) -> str:
+    def _unreachable_reason(self, order: BindOrder, claim: PersistentVolumeClaim) -> str:
         """A claim may have got another volume than the one that was chosen."""
-        volume, node = self._volume(claim.spec.volume_name or ""), self._sight.get(KubeNode, order.node)
+        volume, node = self._volume(claim.spec.volume_name or ""), self._view.get(KubeNode, order.node)
         if volume is None:
             return f"volume {claim.spec.volume_name} of claim {claim.key} is not known yet"
         if isinstance(node, KubeNode) and not reaches(volume, node):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from stromboli.binding.retry import Patience, is_worth_repeating
+from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.binding.steps.step import StepFailed
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
@@ -39,10 +39,10 @@ def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 class ClaimWrites:
     """The patches, each tried again over the newest version when somebody else was faster."""
 
-    def __init__(self, client: Client, saw: Callable[[TopLevel], None], patience: Patience | None = None) -> None:
+    def __init__(self, client: Client, saw: Callable[[TopLevel], None], patience: RetryPolicy | None = None) -> None:
         self._client = client
         self._saw = saw
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
 
     async def promise(self, volume: str, claim: PersistentVolumeClaim) -> None:
         """Keep the volume for the claim. Raises StepFailed when somebody else has it."""
@@ -128,7 +128,7 @@ class ClaimWrites:
                     return
                 if missing:
                     raise StepFailed(f"{resource.kind} {name} is gone") from None
-                outrun = isinstance(error, ApiError) and error.is_conflict
-                if not (outrun or is_worth_repeating(error)) or not await self._patience.wait(attempt, error, began):
+                has_conflict = isinstance(error, ApiError) and error.is_conflict
+                if not (has_conflict or is_retryable(error)) or not await self._patience.wait(attempt, error, began):
                     raise
                 attempt += 1

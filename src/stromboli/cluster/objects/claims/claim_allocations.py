@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from stromboli.cluster.objects.storage.volume_needs import volume_terms
-from stromboli.core.model.devices.claims import ClaimChoice, DeviceName, GivenDevice
+from stromboli.core.model.devices.claims import AssignedDevice, ClaimChoice, DeviceName
 from stromboli.core.model.resources.quantity import format_quantity, parse_quantity
 from stromboli.core.model.tasks.selectors import NodeTerm
 from stromboli.core.model.tasks.selectors import Requirement as Clause
@@ -47,11 +47,11 @@ def choice_in(name: str, allocation: Mapping[str, Any]) -> ClaimChoice | None:
     return ClaimChoice(name, devices_in(wire), is_local=False, terms=terms)
 
 
-def devices_in(allocation: Allocation | None) -> tuple[GivenDevice, ...]:
+def devices_in(allocation: Allocation | None) -> tuple[AssignedDevice, ...]:
     """The devices that were given."""
     results = (allocation.devices.results if allocation and allocation.devices else None) or ()
     return tuple(
-        GivenDevice(
+        AssignedDevice(
             result.request or "",
             DeviceName(result.driver or "", result.pool or "", result.device or ""),
             bool(result.admin_access),
@@ -74,7 +74,7 @@ def _portions(result: AllocatedDevice) -> tuple[tuple[str, int], ...] | None:
 
 
 def _result(
-    claim: ResourceClaim, requests: Iterable[DeviceRequest], given: GivenDevice, number: int
+    claim: ResourceClaim, requests: Iterable[DeviceRequest], given: AssignedDevice, number: int
 ) -> AllocatedDevice:
     is_part = given.portions is not None
     return AllocatedDevice(
@@ -91,7 +91,7 @@ def _result(
     )  # fmt: skip
 
 
-def _share(claim: ResourceClaim, given: GivenDevice, number: int) -> str:
+def _share(claim: ResourceClaim, given: AssignedDevice, number: int) -> str:
     """A name for this part of the device that nobody else has, and that is the same whenever it is asked for."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.metadata.uid}/{given.name}/{number}"))
 

@@ -19,8 +19,8 @@ from stromboli.core.model.devices.claims import (
     ClaimNeeds,
     Constraint,
     Costs,
+    DeviceCriteria,
     DeviceToleration,
-    Suit,
     Wish,
 )
 from stromboli.core.model.reasons import Code, Reason
@@ -36,7 +36,7 @@ from stromboli.kube.objects.claims import (
     ResourceClaim,
 )
 
-MOST_USERS = 256
+MAX_USERS = 256
 """How many pods may use one claim, as the API says."""
 
 DEVICE_CLASS = "deviceclass/"
@@ -163,7 +163,7 @@ class _Reader:
         if allocation is None and decided is None:
             return False
         users = claim.status.reserved_for or ()
-        if len(users) >= MOST_USERS and all(user.uid != self._pod.metadata.uid for user in users):
+        if len(users) >= MAX_USERS and all(user.uid != self._pod.metadata.uid for user in users):
             words = f'resourceclaim "{claim.metadata.name}" is used by {len(users)} pods, and more may not'
             raise Unready(Code.RESOURCE_CLAIM_UNUSABLE, words)
         if allocation is not None:
@@ -213,7 +213,7 @@ class _Reader:
         return Wish(
             name,
             class_name,
-            Suit(selectors, tolerations_of(wire)),
+            DeviceCriteria(selectors, tolerations_of(wire)),
             count,
             takes_all=mode == "All",
             is_admin=isinstance(wire, ExactDeviceRequest) and bool(wire.admin_access),

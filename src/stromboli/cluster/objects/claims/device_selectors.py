@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from stromboli.core.model.devices.claims import DeviceToleration, Suit
+from stromboli.core.model.devices.claims import DeviceCriteria, DeviceToleration
 from stromboli.kube.objects.claims import DeviceAttribute, DeviceSelector, DeviceTaint
 from stromboli.kube.objects.claims import KubeDevice as WireDevice
 
@@ -56,7 +56,7 @@ def qualified(name: str, driver: str) -> str:
     return name if "/" in name else f"{driver}/{name}"
 
 
-class JudgedDevice:
+class DeviceDocument:
     """A device as expressions see it, with what they said of it."""
 
     def __init__(self, wire: WireDevice, driver: str) -> None:
@@ -66,7 +66,7 @@ class JudgedDevice:
         self._facts: dict[str, object] | None = None
         self._answers: dict[str, bool | str] = {}
 
-    def answer(self, suit: Suit) -> bool | str:
+    def answer(self, suit: DeviceCriteria) -> bool | str:
         """Whether the device suits; or, in words, why nobody can say that."""
         if not all(_is_tolerated(taint, suit.tolerations) for taint in self._taints):
             return False

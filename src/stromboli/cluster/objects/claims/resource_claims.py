@@ -15,7 +15,7 @@ from stromboli.cluster.objects.claims.claim_allocations import devices_in
 from stromboli.cluster.objects.claims.claim_needs import Claims, ClaimUse, PodClaims, needs_of, uses_of
 from stromboli.cluster.objects.claims.resource_slices import DevicePools
 from stromboli.core.model.devices.claim_allocator import ClaimState
-from stromboli.core.model.devices.claims import ClaimChoice, GivenDevice, HeldClaim, Suit
+from stromboli.core.model.devices.claims import AssignedDevice, ClaimChoice, DeviceCriteria, HeldClaim
 from stromboli.core.model.devices.device_table import DeviceTable
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceSlice
 from stromboli.kube.objects.meta import TopLevel
@@ -23,7 +23,7 @@ from stromboli.kube.objects.meta import TopLevel
 _NOTHING = PodClaims()
 
 
-class ClaimBook:
+class ResourceClaims:
     def __init__(self, is_leaving: Callable[[str], bool]) -> None:
         """`is_leaving` says of a pod whether it will soon be gone; one that is not known stays."""
         self._is_leaving = is_leaving
@@ -33,7 +33,7 @@ class ClaimBook:
         self._uses: dict[str, tuple[ClaimUse, ...]] = {}
         self._choices: dict[str, tuple[str, tuple[ClaimChoice, ...]]] = {}
         #: By claim, the devices that it says it has.
-        self._given: dict[str, tuple[GivenDevice, ...]] = {}
+        self._given: dict[str, tuple[AssignedDevice, ...]] = {}
         self._changed: set[str] = set()
         self._needs: dict[str, PodClaims] = {}
         self._table: DeviceTable | None = None
@@ -213,7 +213,7 @@ class ClaimBook:
         return self._pools.faults() if self._uses else []
 
 
-def suits_of(known: Iterable[PodClaims]) -> Iterable[Suit]:
+def suits_of(known: Iterable[PodClaims]) -> Iterable[DeviceCriteria]:
     distinct = {each.needs for each in known if each.needs is not None}
     for needs in sorted(distinct, key=repr):
         for demand in needs.waiting:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from stromboli.cluster.objects.claims.device_selectors import JudgedDevice, qualified
+from stromboli.cluster.objects.claims.device_selectors import DeviceDocument, qualified
 from stromboli.cluster.objects.storage.volume_needs import volume_terms
-from stromboli.core.model.devices.claims import Capacity, CapacityPolicy, Device, DeviceName, Suit
-from stromboli.core.model.devices.device_table import DeviceTable, Suited
+from stromboli.core.model.devices.claims import Capacity, CapacityPolicy, Device, DeviceCriteria, DeviceName
+from stromboli.core.model.devices.device_table import DeviceTable, MatchingDevices
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
 from stromboli.core.model.volumes.volumes import Terms
@@ -28,7 +28,7 @@ class _Read:
     """A slice as it was read, or what is wrong with it."""
 
     wire: ResourceSlice
-    devices: list[tuple[Device, JudgedDevice]] = field(default_factory=list)
+    devices: list[tuple[Device, DeviceDocument]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     where: Terms = None
     fault: str = ""
@@ -63,10 +63,10 @@ class DevicePools:
             read = self._slices[given.key] = _read(given)
             self._pools.setdefault(_pool_of(given), {})[given.key] = read
 
-    def table(self, suits: Iterable[Suit]) -> DeviceTable:
+    def table(self, suits: Iterable[DeviceCriteria]) -> DeviceTable:
         """All devices of complete pools, and which of them suit."""
         devices: list[Device] = []
-        judged: list[JudgedDevice] = []
+        judged: list[DeviceDocument] = []
         counters: dict[str, int] = {}
         unknown: list[tuple[str, Terms]] = []
         for (driver, name), members in sorted(self._pools.items()):
@@ -98,12 +98,12 @@ class DevicePools:
         return found
 
 
-def _suited(judged: Iterable[JudgedDevice], suit: Suit) -> Suited:
+def _suited(judged: Iterable[DeviceDocument], suit: DeviceCriteria) -> MatchingDevices:
     import numpy as np
 
     answers = [judge.answer(suit) for judge in judged]
     mask = np.array([answer is True for answer in answers], dtype=np.bool_)
-    return Suited(mask, {place: answer for place, answer in enumerate(answers) if isinstance(answer, str)})
+    return MatchingDevices(mask, {place: answer for place, answer in enumerate(answers) if isinstance(answer, str)})
 
 
 def _pool_of(wire: ResourceSlice) -> PoolName:
@@ -151,7 +151,7 @@ def _read(wire: ResourceSlice) -> _Read:
                 read.left_out += 1
                 continue
             facts = _device(wire, device, f"{where}.devices[{number}]")
-            read.devices.append((facts, JudgedDevice(device, driver)))
+            read.devices.append((facts, DeviceDocument(device, driver)))
     except ValueError as error:
         read.fault = str(error)
     return read

@@ -36,7 +36,7 @@ def is_native(key: str) -> bool:
     return key.partition("/")[2].startswith(f"{native.GROUP}:")
 
 
-def name_within(named: str) -> str:
+def unqualified_name(named: str) -> str:
     """The name of a group, from the part of its key behind the namespace."""
     return named.removeprefix(f"{native.GROUP}:")
 
@@ -53,7 +53,7 @@ def as_group(origin: native.NativePodGroup) -> NativeGroup:
     return NativeGroup(metadata=origin.metadata, spec=spec, status=_status(origin), origin=origin)
 
 
-def refuse_what_cannot_be_kept(group: kube.PodGroup) -> None:
+def reject_unsupported(group: kube.PodGroup) -> None:
     """A native group that wants what is not understood here must wait. Raises ValueError."""
     if not isinstance(group, NativeGroup):
         return

@@ -9,15 +9,15 @@ from stromboli import kube
 from stromboli.cluster.objects.pod_groups.native_pod_groups import (
     NativeGroup,
     is_native,
-    name_within,
     native_key,
     network_of,
-    refuse_what_cannot_be_kept,
+    reject_unsupported,
+    unqualified_name,
 )
-from stromboli.cluster.objects.pod_groups.previous_domains import homes_of
-from stromboli.cluster.objects.pod_groups.topology_levels import wish_by_levels
+from stromboli.cluster.objects.pod_groups.previous_domains import previous_domains_of
+from stromboli.cluster.objects.pod_groups.topology_levels import apply_topology_levels
 from stromboli.cluster.objects.pods.constraints import selector_of
-from stromboli.cluster.objects.pods.requests import refuse_many
+from stromboli.cluster.objects.pods.requests import reject_too_many_names
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.jobs.job import JobSpec, NetworkTopology, SubGroupPolicy
 from stromboli.core.model.queues.quota import quota_amounts
@@ -35,7 +35,7 @@ QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 #: The condition of a group that has lost members and does not have enough of them any more.
 STALE = "Stale"
 
-_LONGEST_MEMBER_NAME = 128
+_MAX_MEMBER_NAME_LENGTH = 128
 _MODES = (None, "", "hard", "soft")
 
 
@@ -89,10 +89,10 @@ def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> s
     given = group.spec.queue or ""
     if given not in ("", DEFAULT_QUEUE):
         return given
-    return queue_told(group.metadata.annotations or {}, group.metadata.labels or {}) or given or default_queue
+    return named_queue(group.metadata.annotations or {}, group.metadata.labels or {}) or given or default_queue
 
 
-def queue_told(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
+def named_queue(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """The queue that annotations or labels name; empty when they name none."""
     told = (entries.get(name) for entries in (annotations, labels) for name in QUEUE_NAMES)
     return next(filter(None, told), "")
@@ -122,22 +122,22 @@ def job_spec(
         labels=labels,
         preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
         network=network_of(group),
-        homes=homes_of(group),
+        homes=previous_domains_of(group),
         stale_since=stale_since(group),
     )
     try:
-        refuse_what_cannot_be_kept(group)
+        reject_unsupported(group)
         _complete(result, spec, axis)
     except ValueError as error:
         result.fault = f"PodGroup {group.key}: {error}"
     return result
 
 
-def same_demands(one: kube.PodGroup, other: kube.PodGroup) -> bool:
+def same_job_spec(one: kube.PodGroup, other: kube.PodGroup) -> bool:
     """Whether both describe the same job; of their statuses only what has a say in decisions counts."""
     if one.spec != other.spec or _identity(one.metadata) != _identity(other.metadata):
         return False
-    return stale_since(one) == stale_since(other) and homes_of(one) == homes_of(other)
+    return stale_since(one) == stale_since(other) and previous_domains_of(one) == previous_domains_of(other)
 
 
 def stale_since(group: kube.PodGroup) -> float:
@@ -156,7 +156,7 @@ def missing_group(key: str) -> JobSpec:
     namespace, _, name = key.partition("/")
     remedy = "create it" if is_native(key) else "create it or correct their annotation"
     fault = f"PodGroup {key}: does not exist, but pods name it; {remedy}"
-    return JobSpec(key, key, namespace, name_within(name), "", fault=fault)
+    return JobSpec(key, key, namespace, unqualified_name(name), "", fault=fault)
 
 
 def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -> None:
@@ -167,7 +167,7 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
         if minimum < 0:
             raise ValueError(f"spec.minTaskMember.{role}: must not be negative, got {minimum}; write 0 or more")
     if spec.min_resources is not None:
-        refuse_many(spec.min_resources, "spec.minResources")
+        reject_too_many_names(spec.min_resources, "spec.minResources")
         try:
             result.min_resources = request_of(axis.parse(spec.min_resources))
             others = {name: text for name, text in spec.min_resources.items() if not is_schedulable_name(name)}
@@ -176,7 +176,7 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
             raise ValueError(f"spec.minResources.{error}") from None
     result.topology = _topology(spec.network_topology, "spec.networkTopology")
     result.policies = tuple(_policy(policy, place) for place, policy in enumerate(spec.sub_group_policy or ()))
-    wish_by_levels(result)
+    apply_topology_levels(result)
 
 
 def _topology(wire: volcano.KubeNetworkTopology | None, field: str) -> NetworkTopology | None:
@@ -213,7 +213,7 @@ def sub_job_of(spec: JobSpec, labels: Mapping[str, str]) -> tuple[str, SubGroupP
         values = [labels.get(key, "") for key in policy.match_label_keys]
         if values and all(values) and policy.selector.matches(labels):
             member = "-".join(values)
-            if len(member) > _LONGEST_MEMBER_NAME:
+            if len(member) > _MAX_MEMBER_NAME_LENGTH:
                 member = f"{zlib.crc32(member.encode()):08x}"
             index = int(values[0]) if values[0].isdecimal() and len(values[0]) < 10 else 0
             return f"{spec.key}/{policy.name}-{member}", policy, index

@@ -15,12 +15,12 @@ PART_REQUIRED = "kai.scheduler/segment-topology-required-placement"
 PART_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
 
 
-def wish_by_levels(spec: JobSpec) -> None:
+def apply_topology_levels(spec: JobSpec) -> None:
     """Fill in the wishes that annotations tell. Raises ValueError."""
     told = {key: value for key, value in spec.annotations.items() if key in _LEVELS and value}
     if not told:
         return
-    _refuse_contradictions(spec, told)
+    _reject_contradictions(spec, told)
     spec.network = spec.annotations[TOPOLOGY]
     spec.topology = _wish(told, REQUIRED, PREFERRED)
     of_parts = _wish(told, PART_REQUIRED, PART_PREFERRED)
@@ -35,7 +35,7 @@ def _wish(told: Mapping[str, str], required: str, preferred: str) -> NetworkTopo
     return NetworkTopology(bool(highest), None, highest, first) if highest or first else None
 
 
-def _refuse_contradictions(spec: JobSpec, told: Mapping[str, str]) -> None:
+def _reject_contradictions(spec: JobSpec, told: Mapping[str, str]) -> None:
     first = min(told)
     if not spec.annotations.get(TOPOLOGY):
         raise ValueError(f"metadata.annotations[{first}]: names a level of no Topology; name it by {TOPOLOGY}")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from stromboli import kube
 from stromboli.cluster.objects.pods.constraints import Namespaces, PodConstraints, constraints_of
-from stromboli.cluster.objects.pods.cpu_pinning import wanted_processors
+from stromboli.cluster.objects.pods.cpu_pinning import requested_cpus
 from stromboli.cluster.objects.pods.device_requests import backends_in, wishes_of
 from stromboli.cluster.objects.pods.requests import pod_limits, pod_request, scored_request
 from stromboli.core.model.devices.claims import ClaimNeeds
-from stromboli.core.model.devices.shared_devices import DeviceWishes
+from stromboli.core.model.devices.shared_devices import SharedDeviceRequests
 from stromboli.core.model.nodes.numa import WANTED
 from stromboli.core.model.resources.resources import Request, ResourceAxis
 from stromboli.core.model.tasks.pod_terms import TermRegistry
@@ -36,7 +36,7 @@ class PodFacts:
     container_count: int
     labels: tuple[tuple[str, str], ...]
     annotations: tuple[tuple[str, str], ...]
-    devices: DeviceWishes | None = None
+    devices: SharedDeviceRequests | None = None
 
 
 #: What plugins may read as if it were an annotation, and no pod can say.
@@ -78,7 +78,7 @@ class Classifier:
         return len(self._classes)
 
     @property
-    def tells_queues_apart(self) -> bool:
+    def distinguishes_queues(self) -> bool:
         """Whether some plugin reads the queue of pods: the class then depends on the job, too."""
         return QUEUE in self.annotations
 
@@ -117,7 +117,7 @@ class Classifier:
 
     def _wanted(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
         """The processors that containers of the pod want for themselves, if some plugin reads that."""
-        wanted = wanted_processors(pod) if WANTED in self.annotations else None
+        wanted = requested_cpus(pod) if WANTED in self.annotations else None
         return () if wanted is None else ((WANTED, wanted),)
 
     def relabelled(self, facts: PodFacts, pod: kube.Pod) -> PodFacts:
@@ -137,7 +137,7 @@ class Classifier:
         """The class of a pod among all others; `images` are those that some node holds, `queue` is its job's, and
         `volumes` and `claims` what its claims demand as they are now.
         """
-        if self.tells_queues_apart:
+        if self.distinguishes_queues:
             facts = replace(facts, annotations=(*facts.annotations, (QUEUE, queue)))
         feeds = self._feeds(pod, facts)
         present = tuple(image for image in facts.images if image in images)

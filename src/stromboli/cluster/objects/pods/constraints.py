@@ -17,7 +17,7 @@ from stromboli.kube.objects.meta import KubeLabelSelector as WireSelector
 from stromboli.kube.objects.meta import KubeRequirement as WireRequirement
 
 #: More clauses than this in one pod are refused: nobody writes them, and they would slow down everybody.
-MOST_REQUIREMENTS = 1000
+MAX_REQUIREMENTS = 1000
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TOLERATION_OPERATORS = ("Equal", "Exists", "Lt", "Gt")
 
@@ -237,8 +237,8 @@ class _Reader:
 
     def _count(self, more: int, field: str) -> None:
         self._requirements += more
-        if self._requirements > MOST_REQUIREMENTS:
-            raise ConstraintError(f"{field}: more than {MOST_REQUIREMENTS} selector clauses in one pod; use fewer")
+        if self._requirements > MAX_REQUIREMENTS:
+            raise ConstraintError(f"{field}: more than {MAX_REQUIREMENTS} selector clauses in one pod; use fewer")
 
 
 def check_choice(word: str | None, allowed: Sequence[str], field: str) -> None:

@@ -13,7 +13,7 @@ from stromboli.kube.objects.pod import Container
 _GUARANTEED = ("cpu", "memory")
 
 
-def wanted_processors(pod: kube.Pod) -> str | None:
+def requested_cpus(pod: kube.Pod) -> str | None:
     """What containers of a guaranteed pod want for themselves, such as `main=4,side=1`; None for any other pod.
 
     Where resources are given for the whole pod, the kubelet gives no container processors of its own.
@@ -51,7 +51,7 @@ def _amount(quantity: str | float) -> int:
     return parse_quantity(quantity, milli=True)
 
 
-def given_processors(text: str, most: int) -> CpuSet:
+def assigned_cpus(text: str, most: int) -> CpuSet:
     """The processors that an annotation names for the containers of a pod that asks for so many. Raises ValueError."""
     try:
         cpus = _read(text)

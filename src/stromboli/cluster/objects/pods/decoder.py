@@ -12,8 +12,8 @@ from dataclasses import replace
 from stromboli import kube
 from stromboli.cluster.objects.pods.classes import Classifier
 from stromboli.cluster.objects.pods.device_requests import backends_in
-from stromboli.cluster.objects.pods.fractional_gpus import GpuReading
-from stromboli.cluster.objects.pods.pods import PodRecord, without_demands
+from stromboli.cluster.objects.pods.fractional_gpus import GpuShareDecoder
+from stromboli.cluster.objects.pods.pods import PodRecord, without_requests
 from stromboli.core.model.devices.claims import ClaimNeeds
 from stromboli.core.model.devices.shared_devices import is_counted_by
 from stromboli.core.model.resources.resources import ResourceAxis
@@ -26,7 +26,7 @@ class Reading:
     def __init__(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         self.backends = backends_in(class_annotations)
         self.axis = ResourceAxis(is_left_out=lambda name: is_counted_by(name, self.backends))
-        self.gpus = GpuReading(self.axis, class_annotations)
+        self.gpus = GpuShareDecoder(self.axis, class_annotations)
         self.terms = TermRegistry()
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
         self.namespaces: dict[str, kube.Namespace] = {}
@@ -69,7 +69,7 @@ class Reading:
         except ValueError as error:
             record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
 
-    def read_labels(self, record: PodRecord) -> None:
+    def decode_labels(self, record: PodRecord) -> None:
         """The labels of a pod are others, and nothing else is: the server copies some from the node at binding."""
         if record.facts is None or record.facts.constraints.ask_about_labels:
             self.read(record)
@@ -85,18 +85,18 @@ class Reading:
         claims: ClaimNeeds | None = None,
     ) -> TaskClass:
         """The class of a pod; one that makes no sense counts as asking for nothing."""
-        facts = record.facts or self.classifier.facts(without_demands(record.pod), self._labels)
+        facts = record.facts or self.classifier.facts(without_requests(record.pod), self._labels)
         counted = self.gpus.counted(record.pod, facts.request, facts.devices)
         if counted is not facts.request:
             facts = replace(facts, request=counted)
         return self.classifier.class_of(record.pod, facts, images, queue, volumes, claims)
 
-    def read_also(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
+    def use_class_keys(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
         """Tell classes apart by these from now on; whether that is something new."""
         if self.classifier.reads(class_labels, class_annotations):
             return False
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
-        self.gpus = GpuReading(self.axis, class_annotations)
+        self.gpus = GpuShareDecoder(self.axis, class_annotations)
         return True
 
     def forget_classes(self, in_use: Collection[int]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
-from stromboli.cluster.objects.pods.fractional_gpus import gpu_wish_of
+from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_of
 from stromboli.core.model.devices.shared_devices import (
     ASCEND_CHIPS,
     ASSIGNMENTS,
@@ -19,8 +19,8 @@ from stromboli.core.model.devices.shared_devices import (
     VGPU_NUMBER,
     VGPU_PERCENTAGE,
     Backend,
-    DeviceWish,
-    DeviceWishes,
+    SharedDeviceRequest,
+    SharedDeviceRequests,
     ascend_resources,
 )
 from stromboli.core.model.resources.quantity import parse_quantity
@@ -41,7 +41,7 @@ def assignments_in(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: annotations[key] for key in ASSIGNMENTS if key in annotations} if annotations else {}
 
 
-def wishes_of(pod: kube.Pod, backends: Collection[Backend]) -> DeviceWishes | None:
+def wishes_of(pod: kube.Pod, backends: Collection[Backend]) -> SharedDeviceRequests | None:
     """What a pod asks of these back-ends; None for nothing.
 
     Raises ValueError with the field in front for an amount that makes no sense.
@@ -50,18 +50,18 @@ def wishes_of(pod: kube.Pod, backends: Collection[Backend]) -> DeviceWishes | No
         _wishes_of_container(container, f"spec.containers[{place}].resources.limits", backends)
         for place, container in enumerate(pod.spec.containers or ())
     )
-    shared = gpu_wish_of(pod) if Backend.GPU_FRACTIONS in backends else None
+    shared = gpu_request_of(pod) if Backend.GPU_FRACTIONS in backends else None
     if shared is not None:
         containers = (*containers, (shared,))
     if not any(containers):
         return None
     apart = (pod.metadata.annotations or {}).get(_GROUP_POLICY) == "spread"
-    return DeviceWishes(containers, (job_key_of(pod) or "") if apart else "")
+    return SharedDeviceRequests(containers, (job_key_of(pod) or "") if apart else "")
 
 
 def _wishes_of_container(
     container: kube.Container, field: str, backends: Collection[Backend]
-) -> tuple[DeviceWish, ...]:
+) -> tuple[SharedDeviceRequest, ...]:
     resources = container.resources
     if resources is None:
         return ()
@@ -69,40 +69,40 @@ def _wishes_of_container(
     return tuple(wish for backend in _WISHES if backend in backends for wish in _WISHES[backend](asked, field))
 
 
-def _gpu_memory(asked: Amounts, field: str) -> list[DeviceWish]:
+def _gpu_memory(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
     memory = _whole(asked, GPU_MEMORY, field)
-    return [DeviceWish(Backend.GPU_SHARING, 1, memory)] if memory else []
+    return [SharedDeviceRequest(Backend.GPU_SHARING, 1, memory)] if memory else []
 
 
-def _gpu_number(asked: Amounts, field: str) -> list[DeviceWish]:
+def _gpu_number(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
     number = _whole(asked, GPU_NUMBER, field)
-    return [DeviceWish(Backend.GPU_NUMBER, number)] if number else []
+    return [SharedDeviceRequest(Backend.GPU_NUMBER, number)] if number else []
 
 
-def _vgpu(asked: Amounts, field: str) -> list[DeviceWish]:
+def _vgpu(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
     number, memory = _whole(asked, VGPU_NUMBER, field), _whole(asked, VGPU_MEMORY, field)
     percentage, cores = _whole(asked, VGPU_PERCENTAGE, field, 100), _whole(asked, VGPU_CORES, field, 100)
     if number:
-        return [DeviceWish(Backend.VGPU, number, memory, percentage, cores)]
+        return [SharedDeviceRequest(Backend.VGPU, number, memory, percentage, cores)]
     _refuse_parts_alone(memory or percentage or cores, VGPU_NUMBER, field)
     return []
 
 
-def _ascend(asked: Amounts, field: str) -> list[DeviceWish]:
+def _ascend(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
     wishes = []
     for chip in ASCEND_CHIPS:
         names = ascend_resources(chip)
         number, memory, cores = (_whole(asked, name, field) for name in names)
         if number:
-            wishes.append(DeviceWish(Backend.ASCEND_HAMI, number, memory, cores=cores, chip=chip))
+            wishes.append(SharedDeviceRequest(Backend.ASCEND_HAMI, number, memory, cores=cores, chip=chip))
         else:
             _refuse_parts_alone(memory or cores, names[0], field)
     return wishes
 
 
-def _npu_core(asked: Amounts, field: str) -> list[DeviceWish]:
+def _npu_core(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
     cores = _whole(asked, NPU_CORE, field)
-    return [DeviceWish(Backend.ASCEND_MIND_CLUSTER, 1, cores=cores)] if cores else []
+    return [SharedDeviceRequest(Backend.ASCEND_MIND_CLUSTER, 1, cores=cores)] if cores else []
 
 
 _WISHES = {

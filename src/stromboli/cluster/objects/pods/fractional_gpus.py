@@ -23,13 +23,13 @@ from stromboli.core.model.devices.gpu_fractions import (
     charge_of,
     known_memory,
 )
-from stromboli.core.model.devices.shared_devices import Backend, DeviceWish, DeviceWishes
+from stromboli.core.model.devices.shared_devices import Backend, SharedDeviceRequest, SharedDeviceRequests
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.resources.resources import Request, ResourceAxis
 
 #: More devices than any node has.
-_MOST_DEVICES = 1024
-_MOST_MEMORY = 1 << 30
+_MAX_DEVICES = 1024
+_MAX_MEMORY = 1 << 30
 
 
 def reservation_namespace_in(annotations: Collection[str]) -> str:
@@ -43,7 +43,7 @@ def is_reservation(pod: kube.Pod, namespace: str) -> bool:
     return bool(namespace) and pod.metadata.namespace == namespace and GROUPS in (pod.metadata.annotations or {})
 
 
-class GpuReading:
+class GpuShareDecoder:
     """How pods that share GPUs count, if anybody keeps the books of that."""
 
     def __init__(self, axis: ResourceAxis, annotations: Collection[str]) -> None:
@@ -58,27 +58,27 @@ class GpuReading:
         if self.namespace:
             self.largest = max((known_memory(node.labels) for node in nodes), default=0)
 
-    def counted(self, pod: kube.Pod, request: Request, wishes: DeviceWishes | None) -> Request:
+    def counted(self, pod: kube.Pod, request: Request, wishes: SharedDeviceRequests | None) -> Request:
         """What a pod counts as, that asks for this by its containers and for that by annotation."""
         if not self.namespace:
             return request
         if is_reservation(pod, self.namespace):
             dimension = self._axis.find(GPU)
             return tuple(entry for entry in request if entry[0] != dimension)
-        wish = gpu_wish_in(wishes)
+        wish = gpu_request_in(wishes)
         if wish is None or (pod.spec.node_name and GROUPS not in (pod.metadata.annotations or {})):
             return request
         charge = charge_of(wish.portion, wish.memory, wish.number, self.largest)
         return tuple(sorted((*request, (self._axis.dimension(GPU), charge))))
 
 
-def gpu_wish_in(wishes: DeviceWishes | None) -> DeviceWish | None:
+def gpu_request_in(wishes: SharedDeviceRequests | None) -> SharedDeviceRequest | None:
     """The share of GPUs among what a pod asks for."""
     every = (wish for container in (wishes.containers if wishes else ()) for wish in container)
     return next((wish for wish in every if wish.backend is Backend.GPU_FRACTIONS), None)
 
 
-def gpu_wish_of(pod: kube.Pod) -> DeviceWish | None:
+def gpu_request_of(pod: kube.Pod) -> SharedDeviceRequest | None:
     """The share of GPUs that a pod asks for by annotation; None for none.
 
     Raises ValueError with the annotation in front for one that makes no sense.
@@ -93,11 +93,11 @@ def gpu_wish_of(pod: kube.Pod) -> DeviceWish | None:
     for field, container in _containers(pod):
         if _asks_for_whole(container):
             raise _bad(FRACTION if FRACTION in said else MEMORY, f"{field} asks for {GPU}, too; take one of both away")
-    number = _whole(said, NUMBER, 1, _MOST_DEVICES) if NUMBER in said else 1
+    number = _whole(said, NUMBER, 1, _MAX_DEVICES) if NUMBER in said else 1
     _check_container(pod, said)
     if MEMORY in said:
-        return DeviceWish(Backend.GPU_FRACTIONS, number, _whole(said, MEMORY, 1, _MOST_MEMORY))
-    return DeviceWish(Backend.GPU_FRACTIONS, number, portion=_portion(said[FRACTION]))
+        return SharedDeviceRequest(Backend.GPU_FRACTIONS, number, _whole(said, MEMORY, 1, _MAX_MEMORY))
+    return SharedDeviceRequest(Backend.GPU_FRACTIONS, number, portion=_portion(said[FRACTION]))
 
 
 def _portion(text: str) -> int:

@@ -97,7 +97,7 @@ def task_of(
     task_class: TaskClass,
     priorities: Priorities,
     *,
-    rests: bool = False,
+    in_backoff: bool = False,
     nominated_node: str = "",
     claims: tuple[str, ...] = (),
 ) -> Task:
@@ -115,7 +115,7 @@ def task_of(
         created=seconds_of(metadata.creation_timestamp),
         nominated_node=nominated_node,
         gated=bool(pod.spec.scheduling_gates),
-        rests=rests,
+        in_backoff=in_backoff,
         preemptable=preemptable is None or is_true(preemptable),
         never_preempts=pod.spec.preemption_policy == "Never",
         priority_class=pod.spec.priority_class_name or "",
@@ -131,7 +131,7 @@ def _placed_at(pod: kube.Pod) -> float:
     return max((seconds_of(condition.last_transition_time) for condition in told), default=0.0)
 
 
-def without_demands(pod: kube.Pod) -> kube.Pod:
+def without_requests(pod: kube.Pod) -> kube.Pod:
     """A pod that runs although what is said about it makes no sense: it counts as one pod that asks for nothing."""
     status = type(pod.status)(phase=pod.status.phase)
     said = {key: value for key, value in (pod.metadata.annotations or {}).items() if key not in DEMANDS}

@@ -9,14 +9,14 @@ under way the larger of what is asked and what is granted counts.
 from collections.abc import Collection, Iterable, Mapping
 
 from stromboli.core.model.resources.quantity import parse_quantity
-from stromboli.core.model.resources.resources import CPU, MEMORY, MOST_PER_NODE, PODS, Request, ResourceAxis, request_of
+from stromboli.core.model.resources.resources import CPU, MAX_PER_NODE, MEMORY, PODS, Request, ResourceAxis, request_of
 from stromboli.kube import Pod
 from stromboli.kube.objects.pod import ResourceRequirements
 
 Amounts = dict[int, int]
 
 #: So many different resources may a pod ask for.
-MOST_NAMES = 64
+MAX_NAMES = 64
 _GRANTED = "status.containerStatuses"
 #: What scorers assume for a container that asks for nothing, as kube-scheduler does: 100m and 200 MB.
 ASSUMED_CPU, ASSUMED_MEMORY = 100, 200 * 1024 * 1024
@@ -27,32 +27,32 @@ class RequestError(ValueError):
 
 
 def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
-    _refuse_many_names(pod)
+    _reject_many_names(pod)
     amounts = _containers_and_inits(pod, axis)
     if pod.spec.resources is not None:
         amounts |= _parse(axis, pod.spec.resources.requests, "spec.resources.requests")
     _add(amounts, _parse(axis, pod.spec.overhead, "spec.overhead"))
     amounts[PODS] = 1
     for dimension, amount in amounts.items():
-        if amount > MOST_PER_NODE:
+        if amount > MAX_PER_NODE:
             asked = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
             raise RequestError(f"spec.containers: in all they ask for {asked}, which no node can have; ask for less")
     return request_of(amounts)
 
 
-def _refuse_many_names(pod: Pod) -> None:
+def _reject_many_names(pod: Pod) -> None:
     containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
     names = {name for container in containers for name in _requests(container.resources)}
-    refuse_many(names.union(_requests(pod.spec.resources), pod.spec.overhead or ()), "spec.containers")
+    reject_too_many_names(names.union(_requests(pod.spec.resources), pod.spec.overhead or ()), "spec.containers")
     if statuses := pod.status.container_statuses:
         granted = (name for status in statuses for name in (status.allocated_resources or ()))
-        refuse_many({*granted, *(name for each in statuses for name in _requests(each.resources))}, _GRANTED)
+        reject_too_many_names({*granted, *(name for each in statuses for name in _requests(each.resources))}, _GRANTED)
 
 
-def refuse_many(names: Collection[str], field: str) -> None:
+def reject_too_many_names(names: Collection[str], field: str) -> None:
     """Every name becomes a row of the books, whoever invented it: there must be an end to it."""
-    if len(names) > MOST_NAMES:
-        raise RequestError(f"{field}: {len(names)} different resources are named; name at most {MOST_NAMES}")
+    if len(names) > MAX_NAMES:
+        raise RequestError(f"{field}: {len(names)} different resources are named; name at most {MAX_NAMES}")
 
 
 def scored_request(pod: Pod, request: Request) -> tuple[int, int]:

@@ -27,7 +27,7 @@ def run_time_of(pod: kube.Pod) -> float:
         return allowed
 
 
-def run_time_complaint(pod: kube.Pod) -> str:
+def run_time_warning(pod: kube.Pod) -> str:
     """What is wrong with the annotation, in words; empty when nothing is."""
     text = (pod.metadata.annotations or {}).get(RUN_TIME)
     if text is None:

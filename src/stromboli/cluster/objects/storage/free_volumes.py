@@ -12,10 +12,10 @@ from stromboli.kube.objects.storage import PersistentVolume
 class FreeVolumes:
     """Most volumes belong to somebody and stay so: only those that something happened to are looked at again."""
 
-    def __init__(self, storage: Storage, claimants: Mapping[str, set[str]]) -> None:
+    def __init__(self, storage: Storage, preemptors: Mapping[str, set[str]]) -> None:
         self._storage = storage
         #: By volume, the claims that say they have it.
-        self._claimants = claimants
+        self._claimants = preemptors
         self._free: dict[str, FreeVolume] = {}
         self._faults: dict[str, str] = {}
         self._stale: set[str] = set()
@@ -41,7 +41,7 @@ class FreeVolumes:
         if volume is None or not self._is_free(volume):
             return
         try:
-            self._free[name] = _free(volume, is_promised=bool(promised_to(volume)) or name in given)
+            self._free[name] = _free(volume, is_promised=bool(claim_ref_key(volume)) or name in given)
         except ValueError as error:
             self._faults[name] = f"PersistentVolume {name}: {error}; the volume is left out"
 
@@ -52,11 +52,11 @@ class FreeVolumes:
         if any(self._storage.claims[key].is_bound for key in self._claimants.get(volume.metadata.name, ())):
             return False
         to = volume.spec.claim_ref
-        claim = self._storage.claims.get(promised_to(volume))
+        claim = self._storage.claims.get(claim_ref_key(volume))
         return to is None or not to.uid or (claim is not None and claim.metadata.uid == to.uid)
 
 
-def promised_to(volume: PersistentVolume) -> str:
+def claim_ref_key(volume: PersistentVolume) -> str:
     """The claim that a volume is promised to; empty for none."""
     to = volume.spec.claim_ref
     return f"{to.namespace}/{to.name}" if to is not None and to.name else ""

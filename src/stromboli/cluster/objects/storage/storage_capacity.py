@@ -11,7 +11,7 @@ import msgspec
 from stromboli.cluster.objects.pods.constraints import selector_of
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.core.model.tasks.selectors import NodeTerm
-from stromboli.core.model.volumes.volumes import NO_LIMIT, StorageRoom
+from stromboli.core.model.volumes.volumes import NO_LIMIT, StorageCapacity
 from stromboli.kube.objects.storage import CSIStorageCapacity
 
 
@@ -23,12 +23,12 @@ class Making(NamedTuple):
     labels: Mapping[str, str]
 
 
-class StorageRooms:
+class StorageCapacities:
     """Statements are read when they come: they are many, and change one by one."""
 
     def __init__(self) -> None:
         self.stated: dict[str, CSIStorageCapacity] = {}
-        self._rooms: dict[str, StorageRoom] = {}
+        self._rooms: dict[str, StorageCapacity] = {}
         self._faults: dict[str, str] = {}
 
     def put(self, capacity: CSIStorageCapacity, *, there: bool) -> None:
@@ -49,7 +49,7 @@ class StorageRooms:
     def faults(self) -> list[str]:
         return [self._faults[key] for key in sorted(self._faults)]
 
-    def left(self, making: Iterable[Making]) -> tuple[StorageRoom, ...]:
+    def left(self, making: Iterable[Making]) -> tuple[StorageCapacity, ...]:
         """What is left of each, in the order of choosing."""
         rooms = dict(self._rooms)
         for each in making:
@@ -73,13 +73,13 @@ class StorageRooms:
                 yield key
 
 
-def _holds(room: StorageRoom, labels: Mapping[str, str]) -> bool:
+def _holds(room: StorageCapacity, labels: Mapping[str, str]) -> bool:
     return room.terms is None or any(
         all(requirement.holds(labels.get(requirement.key)) for requirement in term.labels) for term in room.terms
     )
 
 
-def _room(key: str, capacity: CSIStorageCapacity) -> StorageRoom | None:
+def _room(key: str, capacity: CSIStorageCapacity) -> StorageCapacity | None:
     """Without a topology it is to be had nowhere; a largest size without a sum limits single volumes alone."""
     if capacity.node_topology is None:
         return None
@@ -87,7 +87,7 @@ def _room(key: str, capacity: CSIStorageCapacity) -> StorageRoom | None:
     terms = (NodeTerm(selector.requirements),) if selector.requirements else None
     largest = _amount(capacity.maximum_volume_size, "maximumVolumeSize", NO_LIMIT)
     in_all = _amount(capacity.capacity, "capacity", 0 if capacity.maximum_volume_size is None else NO_LIMIT)
-    return StorageRoom(key, capacity.storage_class_name or "", terms, in_all, largest)
+    return StorageCapacity(key, capacity.storage_class_name or "", terms, in_all, largest)
 
 
 def _amount(given: str | int | float | None, field: str, otherwise: int) -> int:

@@ -26,7 +26,7 @@ from stromboli.kube.objects.storage import (
     TopologySelectorTerm,
 )
 
-DELAYED = "WaitForFirstConsumer"
+WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 ONE_POD = "ReadWriteOncePod"
 #: What stands between the zones in a label of a volume that is in several.
 _BETWEEN_ZONES = "__"
@@ -236,7 +236,11 @@ class _Reader:
         if class_name and storage_class is None and not claim.spec.volume_name:
             missing = f'persistentvolumeclaim "{name}": storageclass.storage.k8s.io "{class_name}" not found'
             raise _unready(Code.STORAGE_CLASS_MISSING, missing)
-        if claim.spec.volume_name or storage_class is None or storage_class.volume_binding_mode != DELAYED:
+        if (
+            claim.spec.volume_name
+            or storage_class is None
+            or storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER
+        ):
             raise _unready(Code.CLAIM_UNBOUND, f'pod has unbound immediate PersistentVolumeClaims: "{name}"')
         self._waiting.append((self._demand(claim, storage_class), name))
         self._attach_to_be(claim, storage_class)
@@ -256,7 +260,7 @@ class _Reader:
             selector_of(spec.selector, f"{where}.selector") if spec.selector is not None else None,
             is_made=(storage_class.provisioner or NO_PROVISIONER) != NO_PROVISIONER and spec.selector is None,
             topologies=allowed_topologies(storage_class.allowed_topologies, storage_class.metadata.name),
-            has_rooms=driver is not None and bool(driver.spec.storage_capacity),
+            checks_capacity=driver is not None and bool(driver.spec.storage_capacity),
             node=selected if not promised and storage.labels_of(selected) is not None else "",
             promised=promised,
             shared=key if len(storage.users.get(key, ())) > 1 else "",

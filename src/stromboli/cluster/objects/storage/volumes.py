@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from stromboli import kube
-from stromboli.cluster.objects.storage.free_volumes import FreeVolumes, promised_to
-from stromboli.cluster.objects.storage.storage_capacity import Making, StorageRooms
+from stromboli.cluster.objects.storage.free_volumes import FreeVolumes, claim_ref_key
+from stromboli.cluster.objects.storage.storage_capacity import Making, StorageCapacities
 from stromboli.cluster.objects.storage.volume_needs import ClaimUse, PodVolumes, Storage, needs_of, request_of, uses_of
 from stromboli.core.model.volumes.volume_table import VolumeTable
 from stromboli.core.model.volumes.volumes import VolumeChoice
@@ -33,11 +33,11 @@ Kept = TypeVar("Kept", bound=TopLevel)
 _NOTHING = PodVolumes()
 
 
-class VolumeBook:
+class PersistentVolumes:
     def __init__(self, labels_of: Callable[[str], Mapping[str, str] | None]) -> None:
         self._storage = Storage(labels_of)
         self._csi_nodes: dict[str, CSINode] = {}
-        self._rooms = StorageRooms()
+        self._rooms = StorageCapacities()
         #: By pod, the claims it uses; and what was chosen for them, while it is being bound.
         self._uses: dict[str, tuple[ClaimUse, ...]] = {}
         self._choices: dict[str, tuple[str, tuple[VolumeChoice, ...]]] = {}
@@ -117,10 +117,10 @@ class VolumeBook:
                     self._free.look_again(choice.volume)
 
     def _put_volume(self, volume: PersistentVolume, *, there: bool) -> None:
-        name, promised = volume.key, promised_to(volume) if there else ""
+        name, promised = volume.key, claim_ref_key(volume) if there else ""
         self._free.look_again(name)
         before = _replace(self._storage.volumes, volume, there=there)
-        was_promised = promised_to(before) if before is not None else ""
+        was_promised = claim_ref_key(before) if before is not None else ""
         if was_promised:
             _discard(self._promisers, was_promised, name)
         if promised:
@@ -312,4 +312,4 @@ def _discard(sets: dict[str, set[str]], key: str, member: str) -> None:
 def _is_promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """A promise by name is for whoever comes by that name; with a uid it is for that one alone."""
     to = volume.spec.claim_ref
-    return to is not None and promised_to(volume) == claim.key and to.uid in (None, "", claim.metadata.uid)
+    return to is not None and claim_ref_key(volume) == claim.key and to.uid in (None, "", claim.metadata.uid)

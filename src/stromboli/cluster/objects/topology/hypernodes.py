@@ -16,13 +16,13 @@ from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.tasks.selectors import LabelSelector as Selector
 from stromboli.core.model.tasks.selectors import Requirement
 from stromboli.core.model.topology.hypernodes import TOP, HyperNode, HyperNodeTree
-from stromboli.core.model.values.patterns import LONGEST_PATTERN, compiled
+from stromboli.core.model.values.patterns import MAX_PATTERN_LENGTH, compiled
 from stromboli.kube.objects.meta import KubeLabelSelector
 from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberSelector, RegexMatch
 from stromboli.kube.objects.topology import KubeHyperNode as WireHyperNode
 
 
-class HyperNodeBook:
+class HyperNodes:
     """All HyperNode objects, and the tree that follows from them and from the nodes."""
 
     def __init__(self) -> None:
@@ -216,8 +216,8 @@ def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | K
 
 
 def _compiled(pattern: str) -> re2._Regexp:
-    if not 0 < len(pattern) <= LONGEST_PATTERN:
-        raise ValueError(f".selector.regexMatch.pattern: needs between 1 and {LONGEST_PATTERN} characters")
+    if not 0 < len(pattern) <= MAX_PATTERN_LENGTH:
+        raise ValueError(f".selector.regexMatch.pattern: needs between 1 and {MAX_PATTERN_LENGTH} characters")
     try:
         return compiled(pattern)
     except ValueError as error:

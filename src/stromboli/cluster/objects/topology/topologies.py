@@ -17,14 +17,14 @@ from stromboli.core.model.topology.hypernodes import HyperNode, HyperNodeTree
 from stromboli.kube.objects.topology import KubeTopology
 
 #: As the definition of the kind says.
-MOST_LEVELS = 16
+MAX_LEVELS = 16
 #: The label that tells single nodes apart, so that nothing can be below it.
 HOSTNAME = "kubernetes.io/hostname"
 #: Between the values in the name of a domain: values of labels never have it.
 SEPARATOR = "/"
 
 
-class TopologyBook:
+class Topologies:
     """All Topology objects, and the trees that follow from them and from the labels of nodes."""
 
     def __init__(self) -> None:
@@ -97,8 +97,8 @@ class TopologyBook:
 def levels_of(topology: KubeTopology) -> Sequence[str]:
     """The labels, the widest first. Raises ValueError."""
     levels = [level.node_label or "" for level in topology.spec.levels or ()]
-    if not 1 <= len(levels) <= MOST_LEVELS:
-        raise ValueError(f"spec.levels: has {len(levels)} levels; write between 1 and {MOST_LEVELS}")
+    if not 1 <= len(levels) <= MAX_LEVELS:
+        raise ValueError(f"spec.levels: has {len(levels)} levels; write between 1 and {MAX_LEVELS}")
     for place, label in enumerate(levels):
         field = f"spec.levels[{place}].nodeLabel"
         if not label:

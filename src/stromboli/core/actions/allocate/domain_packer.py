@@ -20,7 +20,7 @@ from stromboli.core.session.session import Session
 Place = Callable[[Sequence[Task], Mask], object]
 
 
-class Dealing:
+class DomainPacker:
     """One deal inside one domain of a tree."""
 
     def __init__(self, session: Session, tree: HyperNodeTree, place: Place) -> None:
@@ -29,7 +29,7 @@ class Dealing:
         self._place = place
         self._in_use: set[int] = set()
 
-    def deal(self, domain: int, tasks: Sequence[Task], mates: Iterable[Task]) -> bool:
+    def pack(self, domain: int, tasks: Sequence[Task], mates: Iterable[Task]) -> bool:
         """Place the tasks inside the domain. False, and nothing done, where there is nothing to choose or too little
         room.
         """
@@ -48,7 +48,7 @@ class Dealing:
         return True
 
     def _room(self, tasks: Sequence[Task]) -> Amount:
-        return self._session.domain_room.idle(self._tree, tasks[0].task_class)
+        return self._session.domain_capacity.idle(self._tree, tasks[0].task_class)
 
     def _fill(self, domain: int, tasks: Sequence[Task]) -> None:
         """Place tasks of one class inside a domain; where it is filled up, all its parts are."""

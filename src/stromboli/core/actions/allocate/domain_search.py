@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stromboli.core.actions.allocate.domain_packer import Dealing
+from stromboli.core.actions.allocate.domain_packer import DomainPacker
 from stromboli.core.actions.allocate.gang_placer import Placing
-from stromboli.core.actions.allocate.pending_tasks import Worksheet
-from stromboli.core.actions.allocate.shard_order import nodes_outside, ours_first
+from stromboli.core.actions.allocate.pending_tasks import PendingTasks
+from stromboli.core.actions.allocate.shard_order import nodes_outside_shard, own_shard_first
 from stromboli.core.config.plugin import Domain
 from stromboli.core.model.jobs.job import Job, SubJob, valid_in
 from stromboli.core.model.nodes.table import Mask
@@ -23,7 +23,12 @@ from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Plan, Statement
 from stromboli.core.topology.domain_group import marked_in
-from stromboli.core.topology.domain_search_records import Look, SearchAccount, SearchAccounts, why_nowhere
+from stromboli.core.topology.domain_search_records import (
+    DomainSearchRecord,
+    DomainSearchRecords,
+    Look,
+    failure_description,
+)
 from stromboli.core.topology.sub_jobs import needed_by, sub_jobs_by_need
 
 CLUSTER = Domain(TOP, 1)
@@ -34,19 +39,19 @@ class DomainSearch:
         self._session = session
         self._job = job
 
-    def allocate(self, worksheet: Worksheet) -> bool:
+    def allocate(self, pending_tasks: PendingTasks) -> bool:
         """Find the best domain for what the job needs next. True when something was committed."""
         session, job = self._session, self._job
         account = self._account()
         with session.statement() as statement:
-            tasks = [task for task in worksheet.rest if session.ledger.is_pending(task)]
+            tasks = [task for task in pending_tasks.rest if session.ledger.is_pending(task)]
             if not self._place(statement, tasks, account):
                 self._tell(account)
                 return False
             served = {task.uid for each in statement.operations for task in each.entry.tasks}
             account.placed = len(served)
             self._tell(account)
-            worksheet.drop(served)
+            pending_tasks.drop(served)
             if session.job_ready(job):
                 statement.commit()
                 return True
@@ -58,41 +63,43 @@ class DomainSearch:
         with self._session.statement() as statement:
             return statement.save() if self._place(statement, tasks, self._account()) else None
 
-    def _place(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount) -> bool:
+    def _place(self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord) -> bool:
         """Place the job in the best domain of the first group that has one. If there is none, nothing remains."""
         groups = self._session.gradient_for_job(self._job, CLUSTER)
-        for group in ours_first(self._session, groups, tasks, account):
+        for group in own_shard_first(self._session, groups, tasks, account):
             if self._place_in_best(statement, tasks, account, self._look(account, group, tasks)):
                 return True
         return False
 
     # -- accounts -----------------------------------------------------------------------------------------------
 
-    def _account(self) -> SearchAccount:
+    def _account(self) -> DomainSearchRecord:
         session, job = self._session, self._job
         needed, tree = session.tasks_until_ready(job), session.snapshot.network_of(job)
-        spec, has_mates = job.spec, bool(job.ready_count)
-        return SearchAccount(tree, "", spec.topology, needed, has_mates, CLUSTER, bool(spec.min_resources))
+        spec, has_sub_jobs = job.spec, bool(job.ready_count)
+        return DomainSearchRecord(tree, "", spec.topology, needed, has_sub_jobs, CLUSTER, bool(spec.min_resources))
 
-    def _account_of(self, sub_job: SubJob, root: Domain) -> SearchAccount:
+    def _account_of(self, sub_job: SubJob, root: Domain) -> DomainSearchRecord:
         needed, tree = needed_by(self._session, sub_job), self._session.snapshot.network_of(self._job)
         topology = sub_job.policy.topology if sub_job.policy else None
-        return SearchAccount(tree, sub_job.key, topology, needed, bool(sub_job.ready_count), root)
+        return DomainSearchRecord(tree, sub_job.key, topology, needed, bool(sub_job.ready_count), root)
 
-    def _tell(self, account: SearchAccount) -> None:
+    def _tell(self, account: DomainSearchRecord) -> None:
         """Say why no domain would do, unless it is not the fault of domains; keep the account if that is asked for."""
         session, job = self._session, self._job
         if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
-            session.accounts.searches.setdefault(job.key, SearchAccounts()).add(account)
+            session.accounts.searches.setdefault(job.key, DomainSearchRecords()).add(account)
         if account.taken is None and (cause := _cause(account)) is not None:
-            session.refusal_of(job).replace(Reason(Code.NO_DOMAIN, f"{why_nowhere(cause)}{nodes_outside(session)}"))
+            session.refusal_of(job).replace(
+                Reason(Code.NO_DOMAIN, f"{failure_description(cause)}{nodes_outside_shard(session)}")
+            )
 
     # -- domains ------------------------------------------------------------------------------------------------
 
-    def _look(self, account: SearchAccount, group: Sequence[Domain], tasks: Sequence[Task]) -> Look:
+    def _look(self, account: DomainSearchRecord, group: Sequence[Domain], tasks: Sequence[Task]) -> Look:
         """A look at a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
         tree = group[0].tree
-        room = None if tree is None else self._session.domain_room.tasks_that_fit(tree, tasks)
+        room = None if tree is None else self._session.domain_capacity.tasks_that_fit(tree, tasks)
         roomy = group if room is None else marked_in(group, room >= account.needed)
         look = Look(group, room, roomy, is_elastic=len(tasks) > account.needed)
         self._session.measurements.domains_passed_over += len(group) - len(look.roomy)
@@ -122,12 +129,12 @@ class DomainSearch:
 
         def place(some: Sequence[Task], inside: Mask | None) -> TaskRefusal | None:
             placing = Placing(session, statement, job, sub_job, inside)
-            placing.run(Worksheet(some))
+            placing.run(PendingTasks(some))
             return placing.refused
 
         if domain.tree is not None and domain.place is not None:
             mates = job.tasks.values() if sub_job is None else sub_job.tasks
-            if Dealing(session, domain.tree, place).deal(domain.place, tasks[:needed], mates):
+            if DomainPacker(session, domain.tree, place).pack(domain.place, tasks[:needed], mates):
                 ready = session.job_ready(job) if sub_job is None else session.sub_job_ready(job, sub_job)
                 if ready:
                     return None
@@ -136,7 +143,9 @@ class DomainSearch:
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
-    def _place_in_best(self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look) -> bool:
+    def _place_in_best(
+        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: Look
+    ) -> bool:
         """Place the job in the best of the domains that have the room."""
         if self._job.spec.policies:
             return self._place_where_sub_jobs_are_best(statement, tasks, account, look)
@@ -154,13 +163,13 @@ class DomainSearch:
         return bool(statement.operations) and (session.job_ready(self._job) or session.job_pipelined(self._job))
 
     def _place_where_sub_jobs_are_best(
-        self, statement: Statement, tasks: Sequence[Task], account: SearchAccount, look: Look
+        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: Look
     ) -> bool:
         """Where its sub-jobs end up decides how good a domain is, so all domains are tried."""
         best: Plan | None = None
         scores = look.scores = {}
         for domain in sorted(look.roomy, key=lambda domain: domain.name):
-            parts = SearchAccounts()
+            parts = DomainSearchRecords()
             self._session.measurements.domains_tried += 1
             score = self._place_sub_jobs(statement, tasks, domain, parts)
             if not self._can_start(statement):
@@ -179,7 +188,7 @@ class DomainSearch:
     # -- sub-jobs -----------------------------------------------------------------------------------------------
 
     def _place_sub_jobs(
-        self, statement: Statement, tasks: Sequence[Task], domain: Domain, parts: SearchAccounts
+        self, statement: Statement, tasks: Sequence[Task], domain: Domain, parts: DomainSearchRecords
     ) -> float:
         """Place sub-jobs until the job can start; the answer is the sum of the scores of their domains."""
         by_sub_job: dict[str, list[Task]] = {}
@@ -200,12 +209,12 @@ class DomainSearch:
         return total
 
     def _place_sub_job(
-        self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], account: SearchAccount
+        self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], account: DomainSearchRecord
     ) -> None:
         """Place one sub-job in the best of its own domains, or leave no trace of it."""
         session, mark = self._session, len(statement.operations)
         groups = session.gradient_for_sub_job(sub_job, account.root)
-        for group in ours_first(self._session, groups, tasks, account):
+        for group in own_shard_first(self._session, groups, tasks, account):
             look = self._look(account, group, tasks)
             for domain, score in self._by_score(sub_job, look):
                 refused = self._place_inside(statement, tasks, domain, account.needed, sub_job)
@@ -225,12 +234,12 @@ class DomainSearch:
         return session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)
 
 
-def _cause(account: SearchAccount) -> SearchAccount | None:
+def _cause(account: DomainSearchRecord) -> DomainSearchRecord | None:
     """The search that domains are to blame for: this one, or that of a part, where the whole may be anywhere."""
     failures = [failure for look in account.looks for failure in look.failed.values()]
     if any(isinstance(failure, TaskRefusal) and failure.nodes is None for failure in failures):
         return None
-    if account.knows_domains:
+    if account.supports_domains:
         return account
-    part = next((failure for failure in failures if isinstance(failure, SearchAccount)), None)
+    part = next((failure for failure in failures if isinstance(failure, DomainSearchRecord)), None)
     return _cause(part) if part is not None else None

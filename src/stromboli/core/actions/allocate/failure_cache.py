@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stromboli.core.actions.allocate.pending_tasks import Worksheet
+from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
 
 
-def is_known_to_fail(session: Session, job: Job, worksheet: Worksheet) -> bool:
+def is_known_failure(session: Session, job: Job, pending_tasks: PendingTasks) -> bool:
     """Whether the next class of the job was refused before, nothing was freed since, and this job needs as much."""
-    view = session.search.view(worksheet.first.task_class)
-    room = session.search.known_room(view)
+    view = session.search.view(pending_tasks.first.task_class)
+    room = session.search.known_capacity(view)
     if room is None or view.refusal is None:
         return False
-    mark = worksheet.mark
-    run = worksheet.take_run(session.tasks_until_ready(job))
-    worksheet.return_to(mark)
-    if room >= len(run) or not _needs_all(job, run, len(worksheet)):
+    mark = pending_tasks.mark
+    run = pending_tasks.take_run(session.tasks_until_ready(job))
+    pending_tasks.return_to(mark)
+    if room >= len(run) or not _needs_all(job, run, len(pending_tasks)):
         return False
-    if len(run) < len(worksheet) and session.job_ready(job):
+    if len(run) < len(pending_tasks) and session.job_ready(job):
         return False  # it may run without these, and its other tasks have a turn of their own
     refusal = TaskRefusal(run[0].key, run[0].task_class.number, view.refusal.reason, view.refusal, room)
     session.refusal_of(job).add_task(refusal)
@@ -60,4 +60,4 @@ def remember_failure(session: Session, job: Job) -> None:
     view = session.search.view(task_class)
     if not view.row_filters and not view.cluster_filters:
         view.refusal = refusal.nodes
-        session.search.remember_room(view, refusal.placed)
+        session.search.remember_capacity(view, refusal.placed)

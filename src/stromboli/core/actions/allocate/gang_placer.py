@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stromboli.core.actions.allocate.pending_tasks import Worksheet
+from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.model.jobs.job import Job, SubJob
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.reasons import Code, Reason
@@ -40,13 +40,13 @@ class Placing:
         #: How many operations there were when a class was refused: until there are more, it would be refused again.
         self._refused_at: dict[int, int] = {}
 
-    def run(self, worksheet: Worksheet) -> bool:
+    def run(self, pending_tasks: PendingTasks) -> bool:
         """Serve tasks until there is enough to start (True), or one that cannot be done without finds no node.
 
         Only a placement can be enough: where a job may run already, one task that finds no node does not end its turn.
         """
-        while worksheet:
-            run = worksheet.take_run(self._wanted())
+        while pending_tasks:
+            run = pending_tasks.take_run(self._wanted())
             placed = len(self._statement.operations)
             if not self._serve(run):
                 return False
@@ -114,7 +114,7 @@ class Placing:
         return placed
 
     def _wait_for_room(self, task: Task) -> bool:
-        row = self._search.place_later(task, self._within)
+        row = self._search.find_future_node(task, self._within)
         if row >= 0:
             self._statement.pipeline(task, row)
         return row >= 0
@@ -122,7 +122,7 @@ class Placing:
     def _take_nominated(self, task: Task) -> bool:
         """A node that was chosen for the task before is tried first."""
         row = self._session.nodes.index.get(task.nominated_node, -1)
-        if row < 0 or (self._within is not None and not self._within[row]) or not self._search.admits(task, row):
+        if row < 0 or (self._within is not None and not self._within[row]) or not self._search.filter(task, row):
             return False
         self._statement.place(task, row)
         return True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stromboli.core.model.tasks.task import Task
 
 
-class Worksheet:
+class PendingTasks:
     """Tasks in the order in which they are served. Taking from it moves a mark; an attempt can be started over."""
 
     __slots__ = ("_position", "_tasks")
@@ -45,7 +45,7 @@ class Worksheet:
         self._position = end
         return tasks[start:end]
 
-    def put_promised_first(self) -> None:
+    def put_nominated_first(self) -> None:
         """Serve those first who were promised a room: after a member that finds none, a job may not come to them, and
         others would have been evicted for nothing.
         """

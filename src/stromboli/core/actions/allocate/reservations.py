@@ -13,7 +13,7 @@ import numpy as np
 
 from stromboli.core.actions.allocate.domain_search import DomainSearch
 from stromboli.core.actions.allocate.gang_placer import Placing
-from stromboli.core.actions.allocate.pending_tasks import Worksheet
+from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.jobs.reservation import Reservation
 from stromboli.core.model.nodes.amounts import Block
@@ -25,10 +25,10 @@ from stromboli.core.reservations.earliest_start import Making
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Plan
 
-Attempt = Callable[[Session, Job, Worksheet], bool]
+Attempt = Callable[[Session, Job, PendingTasks], bool]
 
 
-def reserving_in(session: Session, attempt: Attempt) -> Reserving | None:
+def reservations_of(session: Session, attempt: Attempt) -> Reserving | None:
     """The reservations of this cycle, if the backfill action has a strategy that needs them."""
     configuration = session.program.configuration
     if "backfill" not in configuration.actions:
@@ -67,19 +67,19 @@ class Reserving:
         end = start + reservation.end - reservation.start
         return self._calendar.book(reservation.job, start, end, tasks, [row for _, row in places])
 
-    def serve(self, job: Job, worksheet: Worksheet) -> bool:
+    def serve(self, job: Job, pending_tasks: PendingTasks) -> bool:
         """Try to give the job what it needs next, beside the reservations of others; else it may get one itself.
 
         True when it may run, so that its other tasks get their turn.
         """
-        own, tasks, mark = self._calendar.remove(job.key), worksheet.rest, worksheet.mark
+        own, tasks, mark = self._calendar.remove(job.key), pending_tasks.rest, pending_tasks.mark
         run_time = max(task.run_time for task in tasks)
-        again = self._beside_others(job, worksheet, run_time)
+        again = self._beside_others(job, pending_tasks, run_time)
         if self._waits(job) and self._displace_less_important(job):
-            worksheet.return_to(mark)
-            again = self._beside_others(job, worksheet, run_time)
+            pending_tasks.return_to(mark)
+            again = self._beside_others(job, pending_tasks, run_time)
         if self._waits(job) and own is not None and own.start <= self._session.now:
-            again = self._take_promised(job, own, worksheet)
+            again = self._take_reserved(job, own, pending_tasks)
         if self._waits(job):
             self._reserve(job, tasks, run_time, own)
         return again
@@ -100,11 +100,11 @@ class Reserving:
 
     # -- beside others ------------------------------------------------------------------------------------------
 
-    def _beside_others(self, job: Job, worksheet: Worksheet, run_time: float) -> bool:
+    def _beside_others(self, job: Job, pending_tasks: PendingTasks, run_time: float) -> bool:
         end = self._session.now + run_time
-        kept = self._kept_from(worksheet.rest, end)
+        kept = self._kept_from(pending_tasks.rest, end)
         self._set_aside(kept)
-        again = self._attempt(self._session, job, worksheet)
+        again = self._attempt(self._session, job, pending_tasks)
         if kept is not None and self._waits(job):
             self._explain(job, kept, end)
         return again
@@ -128,20 +128,20 @@ class Reserving:
         if kept is self._aside:
             return
         if self._aside is not None:
-            self._session.ledger.set_aside(self._aside, -1)
+            self._session.ledger.reserve_capacity(self._aside, -1)
         if kept is not None:
-            self._session.ledger.set_aside(kept)
+            self._session.ledger.reserve_capacity(kept)
         self._aside = kept
 
     def _explain(self, job: Job, kept: Block, end: float) -> None:
         """Say for whom the room is kept that the job could have had, and until when."""
         refusal = self._session.refusals.get(job.key)
         refused = [task.nodes for task in refusal.tasks.values() if task.nodes] if refusal else []
-        held = [rows for nodes in refused for reason, rows in nodes.groups if reason.code is Code.ROOM_HELD]
+        held = [rows for nodes in refused for reason, rows in nodes.groups if reason.code is Code.CAPACITY_NOMINATED]
         rows = {row for group in held for row in group.tolist() if kept[:, row].any()}
         for booking in self._calendar.bookings:
             if booking.start < end and not rows.isdisjoint(booking.rows):
-                self._session.refuse(job, Reason(Code.ROOM_RESERVED, _in_the_way(booking, end)))
+                self._session.refuse(job, Reason(Code.CAPACITY_RESERVED, _in_the_way(booking, end)))
                 return
 
     def _displace_less_important(self, job: Job) -> bool:
@@ -160,19 +160,19 @@ class Reserving:
             self._calendar.remove(key)
         return bool(lesser)
 
-    def _take_promised(self, job: Job, own: Booking, worksheet: Worksheet) -> bool:
+    def _take_reserved(self, job: Job, own: Booking, pending_tasks: PendingTasks) -> bool:
         """Start on the very nodes that were promised, where the usual choice found no others."""
         session, search = self._session, self._session.search
         with session.statement() as statement:
             for task, row in zip(own.tasks, own.rows, strict=True):
                 allowed = session.allocatable(session.queue_of(job), task.task_class, 1) is None
-                if not (allowed and search.admits(task, row) and search.fits_now(task.task_class, row)):
+                if not (allowed and search.filter(task, row) and search.fits_now(task.task_class, row)):
                     return False
                 statement.allocate([task], [row])
             if not session.job_ready(job):
                 return False
             statement.commit()
-        worksheet.drop({task.uid for task in own.tasks})
+        pending_tasks.drop({task.uid for task in own.tasks})
         session.refusals.pop(job.key, None)
         return True
 
@@ -184,7 +184,7 @@ class Reserving:
         if len(calendar) >= self._most:
             return
         self._set_aside(None)
-        calendar.take_note()
+        calendar.update()
         keeps = own is not None and own.start > session.now and calendar.fits(own)
         making = Making(session, calendar, job, tasks, run_time, lambda: self._plan(job, tasks))
         booking = making.earliest(own.start if own and keeps else np.inf) or (own if keeps else None)
@@ -202,7 +202,7 @@ class Reserving:
         if job.spec.policies or job.spec.topology:
             return DomainSearch(session, job).plan(tasks)
         with session.statement() as statement:
-            enough = Placing(session, statement, job).run(Worksheet(tasks)) or session.job_ready(job)
+            enough = Placing(session, statement, job).run(PendingTasks(tasks)) or session.job_ready(job)
             plan = statement.save() if statement.operations and enough else None
             statement.rollback(0)
         return plan

@@ -9,11 +9,11 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
 from stromboli.core.topology.domain_group import marked_in
-from stromboli.core.topology.domain_search_records import SearchAccount
+from stromboli.core.topology.domain_search_records import DomainSearchRecord
 
 
-def ours_first(
-    session: Session, groups: Iterable[Sequence[Domain]], tasks: Sequence[Task], account: SearchAccount
+def own_shard_first(
+    session: Session, groups: Iterable[Sequence[Domain]], tasks: Sequence[Task], account: DomainSearchRecord
 ) -> Iterator[Sequence[Domain]]:
     """Where nodes of other shards come last, domains that need them come after those of their tier that do not. So does
     the one in which the job was, unless rooms are promised to it there.
@@ -23,8 +23,8 @@ def ours_first(
         return
     was_there: Sequence[Domain] = ()
     for group in groups:
-        ours, others = _by_shard(session, group, tasks, account.needed)
-        account.put_last.update(domain.name for domain in others)
+        ours, others = _split_by_shard(session, group, tasks, account.needed)
+        account.deprioritized.update(domain.name for domain in others)
         if group[0].kept and not ours:
             was_there = others
         else:
@@ -34,20 +34,20 @@ def ours_first(
         yield was_there
 
 
-def _by_shard(
+def _split_by_shard(
     session: Session, group: Sequence[Domain], tasks: Sequence[Task], needed: int
 ) -> tuple[Sequence[Domain], Sequence[Domain]]:
     """The domains of a group in which our nodes have enough room now, and the others."""
     tree = group[0].tree
     if tree is None:
         return group, ()
-    enough = session.domain_room.tasks_that_fit_on_ours(tree, tasks) >= needed
+    enough = session.domain_capacity.tasks_that_fit_in_shard(tree, tasks) >= needed
     return marked_in(group, enough), marked_in(group, ~enough)
 
 
-def nodes_outside(session: Session) -> str:
+def nodes_outside_shard(session: Session) -> str:
     """How many nodes count for no domain because they are not ours, in words."""
-    barred = session.nodes.barred
-    if barred is None:
+    excluded_nodes = session.nodes.excluded_nodes
+    if excluded_nodes is None:
         return ""
-    return f"; not counting {counted(int(barred.sum()), 'node')} outside of this scheduler's shard"
+    return f"; not counting {counted(int(excluded_nodes.sum()), 'node')} outside of this scheduler's shard"

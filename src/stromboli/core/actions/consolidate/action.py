@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stromboli.core.actions.consolidate.search import Moving
+from stromboli.core.actions.consolidate.search import RelocationSearch
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import Argument
 from stromboli.core.model.jobs.job import Job, role_pipelined
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.resources.resources import add_request
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.session.job_order import Turns
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
-_MOST_MOVED = Argument(
+_MAX_MOVED_PODS = Argument(
     "maxMovedPods", int, 16, "So many pods are moved in a cycle at most; -1 for any number.", minimum=-1
 )
-_MOST_TRIED = Argument("maxTriedJobs", int, 10, "For so many jobs a plan is looked for in a cycle.", minimum=1)
+_MAX_TRIED_JOBS = Argument("maxTriedJobs", int, 10, "For so many jobs a plan is looked for in a cycle.", minimum=1)
 
 Need = tuple[object, ...]
 
 
 class Consolidate(Action):
     name = "consolidate"
-    arguments = (_MOST_MOVED, _MOST_TRIED)
+    arguments = (_MAX_MOVED_PODS, _MAX_TRIED_JOBS)
 
     def execute(self, session: Session) -> None:
         waiting = [job for job in session.waiting if job.phase != "Pending" and not job.has_minimum(role_pipelined)]
-        most = self.given[_MOST_MOVED.key]
+        most = self.given[_MAX_MOVED_PODS.key]
         if not waiting or not len(session.nodes) or not most:
             return
-        cycle = _Cycle(session, most, self.given[_MOST_TRIED.key])
-        turns = Turns(session, waiting)
+        cycle = _Cycle(session, most, self.given[_MAX_TRIED_JOBS.key])
+        turns = JobOrder(session, waiting)
         while cycle.tries_left and (queue := turns.next_queue()) is not None:
             if session.is_overused(queue):
                 continue
             job = turns.next_job(queue)
             if job is not None:
-                with session.blaming(job):
+                with session.isolate_errors(job):
                     cycle.serve(job)
             turns.return_queue(queue)
 
@@ -64,7 +64,9 @@ class _Cycle:
             session.refuse(job, known[1])
             return
         self.tries_left -= 1
-        moving = Moving(session, job, Consolidate.name, None if self._most is None else self._most - self._moved)
+        moving = RelocationSearch(
+            session, job, Consolidate.name, None if self._most is None else self._most - self._moved
+        )
         self._moved += moving.carry_out(tasks)
         if moving.refusal is not None:
             self._too_many[need] = number, moving.refusal

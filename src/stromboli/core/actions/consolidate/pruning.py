@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from stromboli.core.actions.consolidate.relocation import Housing
+from stromboli.core.actions.consolidate.relocation import RelocationTargets
 from stromboli.core.model.jobs.job import role_ready
 from stromboli.core.preemption.selection import Choice
 from stromboli.core.preemption.units import Unit
@@ -13,17 +13,17 @@ from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind, Plan, SavedOperation, Statement
 
 
-class Pruning:
+class RelocationPruning:
     """Leaves units where they are without which a plan still holds: what was moved for the tasks that came last may
     have made unnecessary what was moved for the first.
     """
 
-    def __init__(self, session: Session, statement: Statement, choice: Choice, housing: Housing) -> None:
+    def __init__(self, session: Session, statement: Statement, choice: Choice, housing: RelocationTargets) -> None:
         self._session = session
         self._statement = statement
         self._choice = choice
-        self._housing = housing
-        self._housed = self._amounts_housed()
+        self._relocation = housing
+        self._relocated = self._relocated_amounts()
 
     def prune(self, units: Sequence[Unit]) -> None:
         """The most important stay first, then those of which most move together."""
@@ -40,15 +40,15 @@ class Pruning:
         books, layout = ledger.books, ledger.layout
         for (dimension, row), amount in wanted.items():
             idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
-            if idle - books.item(layout.pipelined + dimension, row) + self._housed[dimension, row] < amount:
+            if idle - books.item(layout.pipelined + dimension, row) + self._relocated[dimension, row] < amount:
                 return False
         return True
 
-    def _amounts_housed(self) -> Counter[tuple[int, int]]:
+    def _relocated_amounts(self) -> Counter[tuple[int, int]]:
         """By resource and node, what is held there for those who move."""
         housed = Counter[tuple[int, int]]()
         for operation in self._statement.operations:
-            if operation.kind is Kind.REHOUSE:
+            if operation.kind is Kind.RELOCATE:
                 for dimension, amount in operation.entry.tasks[0].task_class.request:
                     housed[dimension, operation.entry.rows[0]] += amount
         return housed
@@ -61,7 +61,7 @@ class Pruning:
             statement.rollback(0)
             statement.recover(whole)
         else:
-            self._housed = self._amounts_housed()
+            self._relocated = self._relocated_amounts()
 
     def _holds_without(self, plan: Plan, staying: Collection[str]) -> bool:
         """Do everything again without moving these, evictions first, as they make room for each other's claimants;
@@ -70,9 +70,9 @@ class Pruning:
         left = [saved for saved in plan.operations if saved.tasks[0].uid not in staying]
         for saved in left:
             if saved.kind is Kind.EVICT:
-                self._statement.evict(saved.tasks[0], saved.reason, saved.claimant)
+                self._statement.evict(saved.tasks[0], saved.reason, saved.preemptor)
         placed = all(self._is_placed(saved) for saved in left if saved.kind is Kind.PIPELINE)
-        return placed and all(self._is_housed(saved) for saved in left if saved.kind is Kind.REHOUSE)
+        return placed and all(self._is_relocated(saved) for saved in left if saved.kind is Kind.RELOCATE)
 
     def _is_placed(self, saved: SavedOperation) -> bool:
         task, row = saved.tasks[0], saved.rows[0]
@@ -81,13 +81,13 @@ class Pruning:
             self._statement.pipeline(task, row, after_eviction=saved.after_eviction)
         return takes
 
-    def _is_housed(self, saved: SavedOperation) -> bool:
+    def _is_relocated(self, saved: SavedOperation) -> bool:
         """In the place that was found, or in another one."""
         task, row = saved.tasks[0], saved.rows[0]
-        if not self._session.search.admits(task, row):
-            row = self._housing.row_for(task, elsewhere=True)
+        if not self._session.search.filter(task, row):
+            row = self._relocation.row_for(task, elsewhere=True)
         if row >= 0:
-            self._statement.rehouse(task, row)
+            self._statement.relocate(task, row)
         return row >= 0
 
     def _is_whole(self, unit: Unit) -> bool:

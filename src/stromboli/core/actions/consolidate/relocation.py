@@ -12,17 +12,17 @@ from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.session.session import Session
 
 
-class Housing:
+class RelocationTargets:
     """Finds places that leave as much as possible free for the claimants: on a node that is none for them, if there is
     one, and otherwise on the one that is filled best.
     """
 
-    def __init__(self, session: Session, claimants: Iterable[TaskClass]) -> None:
+    def __init__(self, session: Session, preemptors: Iterable[TaskClass]) -> None:
         self._search = session.search
         self._ledger = session.ledger
         #: What a node costs more than others because a claimant could have it: more than any that is left empty.
         self._worth = np.zeros(len(session.nodes))
-        for task_class in claimants:
+        for task_class in preemptors:
             self._worth[self._large_enough(task_class)] = len(task_class.request) + len(session.axis.names)
 
     def _large_enough(self, task_class: TaskClass) -> Mask:
@@ -44,15 +44,15 @@ class Housing:
     def _fitting(self, task: Task) -> Mask:
         """Nodes that every rule allows and that will have the room once those who leave are gone."""
         view, ledger = self._search.view(task.task_class), self._ledger
-        fits = view.fits_later(ledger.later_rows)
+        fits = view.fits_later(ledger.future_rows)
         for rule in (*view.row_filters, *view.cluster_filters):
             if fits.any():
-                fits &= rule.admits(task.task_class, ledger.later_rows, ledger)
+                fits &= rule.filter(task.task_class, ledger.future_rows, ledger)
         return fits
 
     def _left_over(self, task: Task) -> Vector:
         """What would be left free of what the task asks for, as parts of each node, and what the node is worth."""
-        rows = self._ledger.later_rows
+        rows = self._ledger.future_rows
         left = self._worth.copy()
         for dimension, amount in task.task_class.request:
             left += (rows.future_idle(dimension) - amount) / rows.capacity(dimension)

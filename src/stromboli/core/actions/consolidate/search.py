@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.core.actions.consolidate.movable_tasks import MovablePool, jobs_to_move, terms_for
-from stromboli.core.actions.consolidate.pruning import Pruning
-from stromboli.core.actions.consolidate.relocation import Housing
-from stromboli.core.actions.consolidate.report import refusal_of, tell_moves
+from stromboli.core.actions.consolidate.pruning import RelocationPruning
+from stromboli.core.actions.consolidate.relocation import RelocationTargets
+from stromboli.core.actions.consolidate.report import refusal_of, report_moves
 from stromboli.core.config.plugin import CLUSTER
 from stromboli.core.model.jobs.job import Job, role_pipelined
 from stromboli.core.model.nodes.table import Mask
@@ -16,8 +16,8 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.cost import Bound
 from stromboli.core.preemption.node_ranking import NodeRanking
-from stromboli.core.preemption.selection import Choice, NodePlan
-from stromboli.core.preemption.units import Unit, UnitMaker
+from stromboli.core.preemption.selection import Choice, NodePreemptionPlan
+from stromboli.core.preemption.units import Unit, UnitBuilder
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind, Plan, Statement
 
@@ -34,7 +34,7 @@ class Attempt:
     within: Mask | None
     units: list[Unit] = field(default_factory=list)
     #: By uid, the pod in whose favour a victim moves.
-    claimants: dict[str, Task] = field(default_factory=dict)
+    preemptors: dict[str, Task] = field(default_factory=dict)
     rankings: dict[int, NodeRanking] = field(default_factory=dict)
     #: The first task for which no room could be made, and whether that was for the number of those who had to move.
     stuck: Task | None = None
@@ -45,7 +45,7 @@ class Attempt:
         return sum(len(unit.tasks) for unit in self.units)
 
 
-class Moving:
+class RelocationSearch:
     """Makes room for one job by moving others, at most so many pods of them."""
 
     def __init__(self, session: Session, job: Job, action: str, most: int | None) -> None:
@@ -55,14 +55,14 @@ class Moving:
         self._most = most
         self._terms = terms_for(session, action)
         self._pool = MovablePool(session, self._terms, jobs_to_move(session, job))
-        self._maker = UnitMaker(session, self._terms, self._pool)
-        self._housing = Housing(session, {task.task_class for task in session.pending(job)})
+        self._maker = UnitBuilder(session, self._terms, self._pool)
+        self._relocation = RelocationTargets(session, {task.task_class for task in session.pending(job)})
         self.refusal: Reason | None = None
 
     def carry_out(self, tasks: Sequence[Task]) -> int:
         """How many pods are moved for these tasks: none unless the job then has its minimum."""
         for within in self._domains():
-            with self._session.turn_of(self._job), self._session.statement() as statement:
+            with self._session.serving(self._job), self._session.statement() as statement:
                 attempt = Attempt(statement, Choice(self._session, self._terms, self._maker, statement), within)
                 self._place(attempt, tasks)
                 if self._has_enough():
@@ -93,11 +93,11 @@ class Moving:
         if not attempt.units:
             return 0
         if len(attempt.units) > 1:
-            Pruning(self._session, attempt.statement, attempt.choice, self._housing).prune(attempt.units)
+            RelocationPruning(self._session, attempt.statement, attempt.choice, self._relocation).prune(attempt.units)
         operations = attempt.statement.operations
-        moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is Kind.REHOUSE}
+        moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is Kind.RELOCATE}
         victims = [o.entry.tasks[0] for o in operations if o.kind is Kind.EVICT]
-        tell_moves(self._session, self._action, victims, moves, attempt.claimants)
+        report_moves(self._session, self._action, victims, moves, attempt.preemptors)
         attempt.statement.commit()
         return len(victims)
 
@@ -123,7 +123,7 @@ class Moving:
     def _take_free_room(self, attempt: Attempt, task: Task) -> bool:
         search = self._session.search
         rows = search.places(task, 1, attempt.within)
-        row = rows[0] if rows else search.place_later(task, attempt.within)
+        row = rows[0] if rows else search.find_future_node(task, attempt.within)
         if row >= 0:
             attempt.statement.pipeline(task, row)
         return row >= 0
@@ -137,14 +137,14 @@ class Moving:
         plan, operations = found
         attempt.statement.recover(operations)
         attempt.units.extend(plan.units)
-        attempt.claimants.update({victim.uid: task for victim in plan.victims})
+        attempt.preemptors.update({victim.uid: task for victim in plan.victims})
         return True
 
-    def _cheapest(self, attempt: Attempt, task: Task) -> tuple[NodePlan, Plan] | None:
+    def _cheapest(self, attempt: Attempt, task: Task) -> tuple[NodePreemptionPlan, Plan] | None:
         """The cheapest way to make room that leaves nobody without a place."""
-        only_room = attempt.choice.has_no_filters(task)
-        ranking = self._ranking(attempt, task, only_room)
-        best: tuple[NodePlan, Plan] | None = None
+        resources_suffice = attempt.choice.has_no_filters(task)
+        ranking = self._ranking(attempt, task, resources_suffice)
+        best: tuple[NodePreemptionPlan, Plan] | None = None
         taken: list[tuple[Bound, int]] = []
         looked_at = 0
         while looked_at < _COMPARED and (first := ranking.first()) is not None:
@@ -152,7 +152,7 @@ class Moving:
             if best is not None and not self._terms.comparison.could_beat(bound, best[0].cost):
                 break
             ranking.take()
-            plan = self._plan_on(attempt, task, row, ranking, only_room)
+            plan = self._plan_on(attempt, task, row, ranking, resources_suffice)
             if plan is None:
                 ranking.drop(row)
                 continue
@@ -165,27 +165,29 @@ class Moving:
             ranking.put_back(bound, row)
         return best
 
-    def _ranking(self, attempt: Attempt, task: Task, only_room: bool) -> NodeRanking:
+    def _ranking(self, attempt: Attempt, task: Task, resources_suffice: bool) -> NodeRanking:
         number = task.task_class.number
         ranking = attempt.rankings.get(number)
         if ranking is None:
-            ranking = NodeRanking(self._session, self._pool, task, by_victims_alone=not only_room)
+            ranking = NodeRanking(self._session, self._pool, task, by_victims_alone=not resources_suffice)
             attempt.rankings[number] = ranking
         else:
             ranking.refresh()
         return ranking
 
     def _plan_on(
-        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, only_room: bool
-    ) -> NodePlan | None:
+        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
+    ) -> NodePreemptionPlan | None:
         candidates = ranking.candidates(self._job, row)
         if not candidates or (attempt.within is not None and not attempt.within[row]):
             return None
         candidates = attempt.choice.preferred(task, row, candidates, self._pool)
-        lawful = {each.uid for each in self._terms.lawful(task, [each.task for each in candidates])}
-        return attempt.choice.on(task, row, [each for each in candidates if each.task.uid in lawful], only_room)
+        allowed = {each.uid for each in self._terms.allowed(task, [each.task for each in candidates])}
+        return attempt.choice.on(
+            task, row, [each for each in candidates if each.task.uid in allowed], resources_suffice
+        )
 
-    def _dry_run(self, attempt: Attempt, task: Task, plan: NodePlan) -> Plan | None:
+    def _dry_run(self, attempt: Attempt, task: Task, plan: NodePreemptionPlan) -> Plan | None:
         """What has to be done, if everybody who moves has a place to go."""
         if self._most is not None and attempt.moved + len(plan.victims) > self._most:
             attempt.too_many = True
@@ -194,20 +196,20 @@ class Moving:
         for victim in plan.victims:
             statement.evict(victim, self._action, self._job.key)
         statement.pipeline(task, plan.row, after_eviction=True)
-        is_housed = all(self._rehouse(statement, victim, unit) for unit, victim in _largest_first(plan))
-        operations = statement.save_since(mark) if is_housed else None
+        is_relocated = all(self._relocate(statement, victim, unit) for unit, victim in _largest_first(plan))
+        operations = statement.save_since(mark) if is_relocated else None
         statement.rollback(mark)
         return operations
 
-    def _rehouse(self, statement: Statement, victim: Task, unit: Unit) -> bool:
+    def _relocate(self, statement: Statement, victim: Task, unit: Unit) -> bool:
         """A gang that moves whole may come back to where some of its members were; a task alone would stay instead."""
-        row = self._housing.row_for(victim, elsewhere=len(unit.tasks) == 1)
+        row = self._relocation.row_for(victim, elsewhere=len(unit.tasks) == 1)
         if row >= 0:
-            statement.rehouse(victim, row)
+            statement.relocate(victim, row)
         return row >= 0
 
 
-def _largest_first(plan: NodePlan) -> list[tuple[Unit, Task]]:
+def _largest_first(plan: NodePreemptionPlan) -> list[tuple[Unit, Task]]:
     """Those who are hard to house come first."""
     moving = {task.uid: (unit, task) for unit in plan.units for task in unit.tasks}
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stromboli.core.model.devices.claims import (
-    MOST_DEVICES,
+    MAX_DEVICES,
     NO_CLAIMS,
+    AssignedDevice,
     ClaimChoice,
     ClaimDemand,
     ClaimNeeds,
     ClaimOrder,
-    GivenDevice,
     HeldClaim,
     Wish,
 )
-from stromboli.core.model.devices.device_search import Search, Stuck
+from stromboli.core.model.devices.device_search import NoSolution, Search
 from stromboli.core.model.devices.device_table import Count, DeviceTable, Grant
 from stromboli.core.model.devices.device_usage import DeviceUse
 from stromboli.core.model.nodes.table import Mask, NodeTable
@@ -69,7 +69,7 @@ class _Answer:
     problems: dict[int, str] = field(default_factory=dict)
 
 
-class ClaimBooks:
+class ClaimAllocator:
     def __init__(self, nodes: NodeTable, state: ClaimState) -> None:
         self.nodes = nodes
         self.table = state.table
@@ -169,7 +169,7 @@ class ClaimBooks:
         """Where every request is satisfied even if all others are served before it, and nothing else matters."""
         waiting = [demand for demand in needs.waiting if demand.shared not in self._shared]
         first = [wishes[0] for demand in waiting for wishes in demand.requests]
-        is_long = any(sum(wishes[0].count for wishes in demand.requests) > MOST_DEVICES for demand in waiting)
+        is_long = any(sum(wishes[0].count for wishes in demand.requests) > MAX_DEVICES for demand in waiting)
         if is_long or any(demand.constraints for demand in waiting) or not all(map(self._is_simple, first)):
             return np.zeros(len(self.nodes), dtype=np.bool_)
         total, mask = sum(wish.count for wish in first), np.ones(len(self.nodes), dtype=np.bool_)
@@ -196,7 +196,7 @@ class ClaimBooks:
             answer.problems.pop(row, None)
             try:
                 answer.fits[row] = self._find(needs, row, later=later) is not None
-            except Stuck as stuck:
+            except NoSolution as stuck:
                 answer.fits[row], answer.problems[row] = False, str(stuck)
         answer.at[stale] = self._version[stale]
         return answer
@@ -233,7 +233,7 @@ class ClaimBooks:
             return True
         try:
             found = self._find(needs, row, later=later)
-        except Stuck:
+        except NoSolution:
             return False
         if found is None:
             return False
@@ -344,7 +344,7 @@ class ClaimBooks:
     def _choice(self, name: str, grants: Sequence[Grant]) -> ClaimChoice:
         devices = self.table.devices
         given = tuple(
-            GivenDevice(
+            AssignedDevice(
                 grant.request,
                 devices[grant.device].name,
                 grant.is_admin,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.volumes.volumes import Terms
 
-MOST_DEVICES = 32
+MAX_DEVICES = 32
 """How many devices one claim may get, as the API says."""
 
 #: By name, amounts in thousandths.
@@ -29,7 +29,7 @@ class DeviceToleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Suit:
+class DeviceCriteria:
     """Which devices will do, whoever has them now."""
 
     selectors: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Wish:
     #: The request, and behind a slash which of its ways this is, if there are several.
     name: str
     device_class: str
-    suit: Suit
+    suit: DeviceCriteria
     count: int = 1
     takes_all: bool = False
     #: Administrators look without taking.
@@ -62,7 +62,7 @@ class Constraint:
     requests: tuple[str, ...] = ()
     is_distinct: bool = False
 
-    def concerns(self, wish: Wish) -> bool:
+    def applies_to(self, wish: Wish) -> bool:
         return not self.requests or wish.name in self.requests or wish.name.partition("/")[0] in self.requests
 
 
@@ -192,7 +192,7 @@ def _portion(capacity: Capacity, asked: int | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenDevice:
+class AssignedDevice:
     """A device that a claim has got, by name."""
 
     request: str
@@ -206,7 +206,7 @@ class GivenDevice:
 class HeldClaim:
     """What a claim has got, and who uses it."""
 
-    devices: tuple[GivenDevice, ...]
+    devices: tuple[AssignedDevice, ...]
     #: How many use it, and how many of them stay.
     users: int = 0
     staying: int = 0
@@ -218,7 +218,7 @@ class ClaimChoice:
 
     #: What the pod calls the claim.
     name: str
-    devices: tuple[GivenDevice, ...]
+    devices: tuple[AssignedDevice, ...]
     #: Whether the claim is tied to the node of its first pod, or to the nodes that these terms name.
     is_local: bool = True
     terms: Terms = None

@@ -9,30 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stromboli.core.model.devices.claims import MOST_DEVICES, ClaimDemand, Constraint, Wish
+from stromboli.core.model.devices.claims import MAX_DEVICES, ClaimDemand, Constraint, Wish
 from stromboli.core.model.devices.device_table import DeviceTable, Grant
 from stromboli.core.model.devices.device_usage import DeviceUse
 from stromboli.core.model.nodes.table import NodeTable
 
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 
 
-class Stuck(Exception):
+class NoSolution(Exception):
     """The search cannot go on at this node; carries why."""
 
 
-class OutOfSteps(Stuck):
+class SearchLimitExceeded(NoSolution):
     """The search took too long."""
 
 
-class _Bond:
+class _ConstraintState:
     """What one constraint has seen so far."""
 
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
         self.values: list[object] = []
 
-    def admits(self, value: object) -> bool:
+    def filter(self, value: object) -> bool:
         if value is None:
             return False
         if self.constraint.is_distinct:
@@ -44,7 +44,7 @@ class Search:
     """The search for one pod at one node, over devices as they are used by others."""
 
     def __init__(
-        self, table: DeviceTable, nodes: NodeTable, row: int, accounts: Sequence[DeviceUse], most: int = MOST_STEPS
+        self, table: DeviceTable, nodes: NodeTable, row: int, accounts: Sequence[DeviceUse], most: int = MAX_STEPS
     ) -> None:
         """A device is free if it is so by all accounts: today's, and those of a later time."""
         self._table = table
@@ -53,7 +53,7 @@ class Search:
         self._accounts = accounts
         self._steps = most
         self._demands: Sequence[ClaimDemand] = ()
-        self._bonds: list[list[_Bond]] = []
+        self._bonds: list[list[_ConstraintState]] = []
         self._found: list[list[Grant]] = []
         #: What this pod takes itself: how often each device, and how much of what is limited.
         self._own: dict[int, int] = {}
@@ -63,7 +63,7 @@ class Search:
     def find(self, demands: Sequence[ClaimDemand]) -> tuple[tuple[Grant, ...], ...] | None:
         """By claim, the devices it gets; None when there is no way. Raises Stuck."""
         self._demands = demands
-        self._bonds = [[_Bond(constraint) for constraint in demand.constraints] for demand in demands]
+        self._bonds = [[_ConstraintState(constraint) for constraint in demand.constraints] for demand in demands]
         self._found = [[] for _ in demands]
         if not self._serve(0, 0):
             return None
@@ -81,7 +81,7 @@ class Search:
         candidates = self._candidates_of(wish)
         if wish.takes_all:
             return self._fulfil_all(claim, request, wish, candidates)
-        if len(self._found[claim]) + wish.count > MOST_DEVICES:
+        if len(self._found[claim]) + wish.count > MAX_DEVICES:
             return False
         return self._choose(claim, request, wish, candidates, 0, wish.count)
 
@@ -97,8 +97,8 @@ class Search:
     def _fulfil_all(self, claim: int, request: int, wish: Wish, candidates: Sequence[int]) -> bool:
         """All devices there are, every one of them free; of a pool of which not all is known nobody can say that."""
         if pool := self._ground.unknown_at(self._row):
-            raise Stuck(f"not all slices of pool {pool} are there")
-        if not candidates or len(self._found[claim]) + len(candidates) > MOST_DEVICES:
+            raise NoSolution(f"not all slices of pool {pool} are there")
+        if not candidates or len(self._found[claim]) + len(candidates) > MAX_DEVICES:
             return False
         taken: list[Grant] = []
         for device in candidates:
@@ -144,12 +144,12 @@ class Search:
         """The device for the request, if it can be had as things stand."""
         self._steps -= 1
         if self._steps < 0:
-            raise OutOfSteps("the search for devices took too many steps")
+            raise SearchLimitExceeded("the search for devices took too many steps")
         if not wish.is_admin and not self._is_free(device):
             return None
         fault = self._table.suited[wish.suit].faults.get(device)
         if fault is not None:
-            raise Stuck(fault)
+            raise NoSolution(fault)
         portions = self._table.portions(wish, device)
         if portions is None or not self._fits_together(claim, wish, device):
             return None
@@ -164,9 +164,9 @@ class Search:
     def _fits_together(self, claim: int, wish: Wish, device: int) -> bool:
         attributes = self._table.devices[device].attributes
         return all(
-            bond.admits(attributes.get(bond.constraint.attribute))
+            bond.filter(attributes.get(bond.constraint.attribute))
             for bond in self._bonds[claim]
-            if bond.constraint.concerns(wish)
+            if bond.constraint.applies_to(wish)
         )
 
     def _is_enough_left(self, grant: Grant) -> bool:
@@ -184,14 +184,14 @@ class Search:
         self._enter(grant, 1)
         self._found[claim].append(grant)
         for bond in self._bonds[claim]:
-            if bond.constraint.concerns(wish):
+            if bond.constraint.applies_to(wish):
                 bond.values.append(self._table.devices[grant.device].attributes.get(bond.constraint.attribute))
 
     def _give_back(self, claim: int, wish: Wish, grant: Grant) -> None:
         self._enter(grant, -1)
         self._found[claim].pop()
         for bond in self._bonds[claim]:
-            if bond.constraint.concerns(wish):
+            if bond.constraint.applies_to(wish):
                 bond.values.pop()
 
     def _enter(self, grant: Grant, sign: int) -> None:

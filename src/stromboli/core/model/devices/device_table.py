@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.devices.claims import Device, DeviceName, GivenDevice, HeldClaim, Suit, Wish
+from stromboli.core.model.devices.claims import AssignedDevice, Device, DeviceCriteria, DeviceName, HeldClaim, Wish
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable
 from stromboli.core.model.volumes.volume_table import reachable
 from stromboli.core.model.volumes.volumes import Terms
@@ -21,7 +21,7 @@ Count = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Suited:
+class MatchingDevices:
     """The devices that suit, and those for which an expression had no answer, with what went wrong."""
 
     mask: Mask
@@ -45,7 +45,7 @@ class DeviceTable:
     devices: tuple[Device, ...] = ()
     #: By name, how much there is of each counter.
     counters: Mapping[str, int] = field(default_factory=dict)
-    suited: Mapping[Suit, Suited] = field(default_factory=dict)
+    suited: Mapping[DeviceCriteria, MatchingDevices] = field(default_factory=dict)
     #: Pools of which not all is known, with the nodes that they are reached from.
     unknown: tuple[tuple[str, Terms], ...] = ()
     number: dict[DeviceName, int] = field(init=False)
@@ -56,7 +56,7 @@ class DeviceTable:
     is_shared: Mask = field(init=False)
     #: Devices for which it is not enough to be free: they also take from something limited.
     is_limited: Mask = field(init=False)
-    _ground: _Ground | None = None
+    _ground: _NodeDevices | None = None
     _portions: dict[tuple[Wish, int], tuple[tuple[str, int], ...] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class DeviceTable:
         """What a claim has, as far as the devices are still there."""
         return tuple(grant for given in held.devices if (grant := self._grant_of(given)) is not None)
 
-    def _grant_of(self, given: GivenDevice) -> Grant | None:
+    def _grant_of(self, given: AssignedDevice) -> Grant | None:
         number = self.number.get(given.name)
         if number is None:
             return None
@@ -108,13 +108,13 @@ class DeviceTable:
 
     # -- where --------------------------------------------------------------------------------------------------
 
-    def ground(self, nodes: NodeTable) -> _Ground:
+    def ground(self, nodes: NodeTable) -> _NodeDevices:
         if self._ground is None or self._ground.nodes is not nodes:
-            self._ground = _Ground(self, nodes)
+            self._ground = _NodeDevices(self, nodes)
         return self._ground
 
 
-class _Ground:
+class _NodeDevices:
     """Devices and nodes: who reaches what."""
 
     def __init__(self, table: DeviceTable, nodes: NodeTable) -> None:

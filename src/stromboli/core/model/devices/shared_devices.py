@@ -50,7 +50,7 @@ ASSIGNMENTS = (GROUPS, GPU_INDEX, VGPU_IDS, NPU_CORE, *(f"hami.io/{chip}-devices
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceWish:
+class SharedDeviceRequest:
     """What one container asks of one kind of devices: so many, and so much of each. 0 stands for what is not said."""
 
     backend: Backend
@@ -66,10 +66,10 @@ class DeviceWish:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceWishes:
+class SharedDeviceRequests:
     """What a pod asks for; an entry per container, also for those that ask for nothing."""
 
-    containers: tuple[tuple[DeviceWish, ...], ...]
+    containers: tuple[tuple[SharedDeviceRequest, ...], ...]
     #: The job of a pod that keeps off devices of others of its job; empty for all others.
     apart_from: str = ""
 
@@ -84,7 +84,7 @@ class DeviceClaim:
     #: Only those annotations that say so.
     annotations: Mapping[str, str]
     labels: Mapping[str, str] = field(default_factory=dict)
-    wishes: DeviceWishes | None = None
+    wishes: SharedDeviceRequests | None = None
     #: Whether it is on its way out.
     leaving: bool = False
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 #: Nobody asks about what was longer ago, in seconds.
-LONGEST_MEMORY = 3600.0
+MAX_HISTORY_AGE = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class PastEviction:
     """A job got room that another one had."""
 
-    claimant: str
+    preemptor: str
     victim: str
     #: The queue that lost something to another one; empty where both are of the same queue.
     queue: str

@@ -18,7 +18,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 
 
 @contextmanager
-def imagining(
+def projected(
     ledger: Ledger, idle: Block, absent: Iterable[tuple[TaskClass, Index]], released: Mapping[str, Amounts]
 ) -> Iterator[None]:
     """So much is idle, so many tasks of each class are gone from each node, and queues have given back so much. What is

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.devices.claim_allocator import ClaimBooks, Given
+from stromboli.core.model.devices.claim_allocator import ClaimAllocator, Given
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job
 from stromboli.core.model.ledger.change_log import ChangeLog
 from stromboli.core.model.nodes.amounts import Block, Effect, Rows
 from stromboli.core.model.nodes.table import Index
-from stromboli.core.model.queues.queue import QueueBooks
+from stromboli.core.model.queues.queue import QueueUsage
 from stromboli.core.model.resources.resources import Amounts, Request, add_request
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import TRANSITIONS, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.model.volumes.allocator import Taken, VolumeBooks
+from stromboli.core.model.volumes.allocator import Taken, VolumeAllocator
 from stromboli.core.model.volumes.volumes import VolumeNeeds
 
 _STATUSES = tuple(TaskStatus)
@@ -34,7 +34,7 @@ _FEW = 16
 _ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
 
 
-class BrokenBooks(AssertionError):
+class LedgerInconsistency(AssertionError):
     """An operation would leave books that cannot be true. This is our mistake, never the user's."""
 
 
@@ -71,10 +71,10 @@ class Ledger:
         self.books = snapshot.books
         self.terms = snapshot.terms
         self.jobs = snapshot.jobs
-        self.queues = snapshot.queue_books
+        self.queues = snapshot.queue_usage
         self.budgets = snapshot.budgets
-        self.volumes = VolumeBooks(snapshot.nodes, snapshot.volumes)
-        self.claims = ClaimBooks(snapshot.nodes, snapshot.claims)
+        self.volumes = VolumeAllocator(snapshot.nodes, snapshot.volumes)
+        self.claims = ClaimAllocator(snapshot.nodes, snapshot.claims)
         self.status = snapshot.status
         self.node_of = snapshot.node_of
         #: Fast access to single entries of the same memory.
@@ -88,9 +88,9 @@ class Ledger:
         self._dimensions: dict[int, Index] = {}
         #: All nodes; and all nodes for a question in which only those with enough room matter.
         self.all_rows = Rows(self.books, self.layout, self.nodes)
-        self.roomy_rows = Rows(self.books, self.layout, self.nodes, certain=True)
+        self.candidate_rows = Rows(self.books, self.layout, self.nodes, certain=True)
         #: All nodes, for the question who could wait for them.
-        self.later_rows = Rows(self.books, self.layout, self.nodes, later=True)
+        self.future_rows = Rows(self.books, self.layout, self.nodes, later=True)
         #: What an allocation changes.
         self._front = self.books[: self.layout.releasing]
         self.log = ChangeLog()
@@ -98,7 +98,7 @@ class Ledger:
         used, scored = self.layout.used, self.layout.scored
         self.is_scored_as_used = bool((self.books[scored : scored + 2] == self.books[used : used + 2]).all())
         #: Whether a room was held for anybody in this cycle.
-        self.holds_rooms = False
+        self.holds_nominated = False
         #: Raised whenever room may have grown: what did not fit before may fit now.
         self.freed = 0
 
@@ -149,7 +149,7 @@ class Ledger:
         return known
 
     @property
-    def is_waiting_for_release(self) -> bool:
+    def has_releasing(self) -> bool:
         """Whether anything is being released anywhere: otherwise waiting for room is in vain."""
         layout = self.layout
         return bool(self.books[layout.releasing : layout.allocatable].any())
@@ -167,20 +167,24 @@ class Ledger:
         task_class, codes = tasks[0].task_class, self.codes
         for task in tasks:
             if codes[task.row]:
-                raise BrokenBooks(f"{task.key} is {self.status_of(task).word} and cannot be placed again")
+                raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and cannot be placed again")
         columns, saved_columns = self._add_to_nodes(rows, self.effect(task_class, status))
         if self._is_overcommitted(task_class, columns, status):
             self.books[: self.layout.changing, columns] = saved_columns
-            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
+            raise LedgerInconsistency(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
         if task_class.volumes is not None and not self._take_volumes(tasks, rows, status):
             self.books[: self.layout.changing, columns] = saved_columns
-            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more find no volumes where they were placed")
+            raise LedgerInconsistency(
+                f"{tasks[0].key} and {len(tasks) - 1} more find no volumes where they were placed"
+            )
         if task_class.claims is not None and not self._take_devices(tasks, rows, status):
             self.books[: self.layout.changing, columns] = saved_columns
             self._return_volumes(tasks, rows)
-            raise BrokenBooks(f"{tasks[0].key} and {len(tasks) - 1} more find no devices where they were placed")
+            raise LedgerInconsistency(
+                f"{tasks[0].key} and {len(tasks) - 1} more find no devices where they were placed"
+            )
         if status is TaskStatus.PIPELINED:
-            self.holds_rooms, self.is_scored_as_used = True, False
+            self.holds_nominated, self.is_scored_as_used = True, False
         elif task_class.is_scored_higher:
             self.is_scored_as_used = False
         job = self.own(tasks[0].job)
@@ -196,7 +200,7 @@ class Ledger:
         task_class, before, row = task.task_class, self.status_of(task), self.row_of(task)
         if TaskStatus.RELEASING not in TRANSITIONS.get(before, ()) or row < 0:
             where = self.node_name(task) or "no known node"
-            raise BrokenBooks(f"{task.key} is {before.word} on {where} and cannot be evicted")
+            raise LedgerInconsistency(f"{task.key} is {before.word} on {where} and cannot be evicted")
         columns, saved_columns = self._add_to_nodes([row], self._effect_of_eviction(task_class))
         entry = self._count(job, [task], [row], before, TaskStatus.RELEASING, columns, saved_columns)
         self._add_to_sums(entry, task_class, -1)
@@ -215,7 +219,7 @@ class Ledger:
     def unpipeline(self, task: Task) -> Entry:
         """Give up a held room; the task is pending again."""
         if self.status_of(task) is not TaskStatus.PIPELINED:
-            raise BrokenBooks(f"{task.key} is {self.status_of(task).word} and holds no room to give up")
+            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and holds no room to give up")
         job = self.own(task.job)
         task_class, row = task.task_class, self.row_of(task)
         columns, saved_columns = self._add_to_nodes([row], -self.effect(task_class, TaskStatus.PIPELINED))
@@ -232,18 +236,18 @@ class Ledger:
         self.freed += 1
         return entry
 
-    def rehouse(self, task: Task, row: int) -> Entry:
+    def relocate(self, task: Task, row: int) -> Entry:
         """Hold room on another node for the successor of a task that is being released. Its job and its queue have as
         much as before it had to go.
         """
         if self.status_of(task) is not TaskStatus.RELEASING:
-            raise BrokenBooks(f"{task.key} is {self.status_of(task).word}: it needs no room elsewhere")
+            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word}: it needs no room elsewhere")
         job, task_class, leaving = self.own(task.job), task.task_class, TaskStatus.RELEASING
         columns, saved_columns = self._add_to_nodes([row], self.effect(task_class, TaskStatus.PIPELINED))
         if self._is_overcommitted(task_class, columns, TaskStatus.PIPELINED):
             self.books[: self.layout.changing, columns] = saved_columns
-            raise BrokenBooks(f"{task.key} does not fit where it was to go")
-        self.holds_rooms, self.is_scored_as_used = True, False
+            raise LedgerInconsistency(f"{task.key} does not fit where it was to go")
+        self.holds_nominated, self.is_scored_as_used = True, False
         entry = Entry(
             job, [task], [row], leaving, leaving, [], [], columns, saved_columns, successors=[_successor(task)]
         )
@@ -257,7 +261,7 @@ class Ledger:
         return entry
 
     @contextmanager
-    def posing(self, entry: Entry, allocates: bool) -> Iterator[None]:
+    def successors_visible(self, entry: Entry, allocates: bool) -> Iterator[None]:
         """While plugins are told of room for successors, these are seen to wait for it, or not to have it any more."""
         status = TaskStatus.PIPELINED if allocates else TaskStatus.PENDING
         rows = [task.row for task in entry.successors]
@@ -272,7 +276,7 @@ class Ledger:
 
     def hold(self, task: Task, row: int) -> None:
         """Keep room on a node for a pending task that was promised it: nodes know of it, jobs and queues do not."""
-        self.holds_rooms, self.is_scored_as_used = True, False
+        self.holds_nominated, self.is_scored_as_used = True, False
         self._keep_free(task, row, 1)
 
     def let_go(self, task: Task, row: int) -> None:
@@ -293,14 +297,14 @@ class Ledger:
         for number in task.task_class.feeds:
             self.own_tally(number)[row] += sign
 
-    def set_aside(self, room: Block, sign: int = 1) -> None:
+    def reserve_capacity(self, room: Block, sign: int = 1) -> None:
         """Keep room free on many nodes at once, by resource and node, for jobs that will start later; or, with -1, give
         it up again.
         """
         start = self.layout.pipelined
         self.books[start : start + len(room)] += sign * room
         self.held += sign * room
-        self.holds_rooms = True
+        self.holds_nominated = True
         self.log.add(np.flatnonzero(room.any(axis=0)).tolist())
         self.freed += sign < 0
 
@@ -537,7 +541,7 @@ class Ledger:
             sub_jobs = {name: sub_job.counts for name, sub_job in sorted(job.sub_jobs.items())}
             parts.append(repr((key, job.phase, job.counts, job.role_counts, job.allocated, sub_jobs)).encode())
         for name in sorted(self.queues):
-            books: QueueBooks = self.queues[name]
+            books: QueueUsage = self.queues[name]
             parts.append(repr((name, books.allocated, books.request, books.inqueue, books.elastic)).encode())
         parts.append(repr(self.budgets.left).encode())
         parts.append(self.volumes.fingerprint())

@@ -23,7 +23,7 @@ Effect = NDArray[np.int64]
 _ONE: Vector = np.array(1.0)
 
 
-class Layout:
+class AmountLayout:
     """Which row of the block holds which fact, for `resources` resources and these host ports.
 
     Facts that operations change come first, so that one slice saves them all; what no operation changes is last.
@@ -94,7 +94,7 @@ class Rows:
     def __init__(
         self,
         books: Block,
-        layout: Layout,
+        layout: AmountLayout,
         nodes: NodeTable,
         index: Index | None = None,
         block: Block | None = None,

@@ -17,7 +17,7 @@ Demand = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Allotment:
+class CpuAllocation:
     """The processors that containers get on a node; none where the kubelet has to see for itself."""
 
     containers: tuple[tuple[str, CpuSet], ...]
@@ -30,33 +30,33 @@ class Allotment:
         return together
 
 
-def allot(processors: Processors, free: CpuSet, demand: Demand) -> Allotment | str:
+def assign_cpus(processors: Processors, free: CpuSet, demand: Demand) -> CpuAllocation | str:
     """Processors for all containers, or the name of the container for which the node's policy leaves none."""
     given = []
     for container, number in demand:
-        cells = cells_for(processors, free, number)
+        cells = numa_nodes_for(processors, free, number)
         if not _is_allowed(processors, cells, number):
             return container
         cpus = take(processors, free & _union(processors, cells), number) if cells else 0
         given.append((container, cpus))
         free &= ~cpus
-    return Allotment(tuple(given))
+    return CpuAllocation(tuple(given))
 
 
-def count_cells(processors: Processors, free: CpuSet, demand: Demand) -> int:
+def count_numa_nodes(processors: Processors, free: CpuSet, demand: Demand) -> int:
     """In how many cells such an allotment would lie; 0 where there would be none. Where a container is let in that
     would get nothing, it is more than there are.
     """
-    before = allot(processors, free, demand[:-1])
+    before = assign_cpus(processors, free, demand[:-1])
     if isinstance(before, str):
         return 0
     number = demand[-1][1]
-    last = cells_for(processors, free & ~before.cpus, number)
+    last = numa_nodes_for(processors, free & ~before.cpus, number)
     if not _is_allowed(processors, last, number):
         return 0
     if not last or not all(cpus for _, cpus in before.containers):
         return len(processors.cells) + 1
-    return len({*processors.cells_of(before.cpus), *last})
+    return len({*processors.numa_nodes_of(before.cpus), *last})
 
 
 def _is_allowed(processors: Processors, cells: Sequence[int], number: int) -> bool:
@@ -64,7 +64,7 @@ def _is_allowed(processors: Processors, cells: Sequence[int], number: int) -> bo
         return True
     if processors.policy == SINGLE:
         return len(cells) == 1
-    return bool(cells) and len(cells) == fewest_cells(processors, number)
+    return bool(cells) and len(cells) == fewest_numa_nodes(processors, number)
 
 
 def _union(processors: Processors, cells: Sequence[int]) -> CpuSet:
@@ -74,7 +74,7 @@ def _union(processors: Processors, cells: Sequence[int]) -> CpuSet:
     return union
 
 
-def fewest_cells(processors: Processors, number: int) -> int:
+def fewest_numa_nodes(processors: Processors, number: int) -> int:
     """From how many cells so many processors come if nobody else has any; 0 if the node has not so many."""
     sizes = sorted((cell.bit_count() for cell in processors.cells.values()), reverse=True)
     return _how_many(sizes, number)
@@ -90,7 +90,7 @@ def _how_many(sizes: Sequence[int], number: int) -> int:
     return 0
 
 
-def cells_for(processors: Processors, free: CpuSet, number: int) -> list[int]:
+def numa_nodes_for(processors: Processors, free: CpuSet, number: int) -> list[int]:
     """The fewest cells with so many free processors, and of several such choices the one with the lowest numbers:
     whether a cell can be done without is asked from the highest number down. Empty if all cells have too few.
     """

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 CpuSet = int
 
 #: More processors, and more cells, than any node has.
-MOST_PROCESSORS, MOST_CELLS = 4096, 64
+MAX_PROCESSORS, MAX_NUMA_NODES = 4096, 64
 
 #: The policy that a pod asks for.
 POLICY = "volcano.sh/numa-topology-policy"
@@ -91,7 +91,7 @@ class Processors:
     def all(self) -> CpuSet:
         return set_of(place.number for place in self.places)
 
-    def cells_of(self, cpus: CpuSet) -> list[int]:
+    def numa_nodes_of(self, cpus: CpuSet) -> list[int]:
         """The cells in which these processors lie."""
         return [number for number, cell in self.cells.items() if cell & cpus]
 
@@ -139,7 +139,7 @@ def parse_cpus(text: str) -> CpuSet:
     for part in text.split(",") if text.strip() else ():
         found = _RANGE.fullmatch(part.strip())
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-        if not first <= last < MOST_PROCESSORS:
+        if not first <= last < MAX_PROCESSORS:
             raise ValueError(f"{part.strip()[:40]!r} is no processor and no range of them; write a list such as 0-3,8")
         cpus |= (1 << last + 1) - (1 << first)
     return cpus

@@ -25,7 +25,7 @@ class Belonging(IntEnum):
     #: Another's, to be used when ours will not do.
     LAST = 1
     #: Another's, and no candidate for anything.
-    BARRED = 2
+    EXCLUDED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +42,4 @@ class ShardChoice:
     @property
     def outside(self) -> Belonging:
         """What the nodes are that are not ours."""
-        return Belonging.BARRED if self.mode is ShardMode.HARD else Belonging.LAST
+        return Belonging.EXCLUDED if self.mode is ShardMode.HARD else Belonging.LAST

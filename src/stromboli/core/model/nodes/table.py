@@ -117,9 +117,9 @@ class NodeTable:
         return np.fromiter((test(node) for node in self.nodes), dtype=np.bool_, count=len(self))
 
     @cached_property
-    def barred(self) -> Mask | None:
+    def excluded_nodes(self) -> Mask | None:
         """The nodes of other shards that nobody here may touch; None where there are none."""
-        return self._where_any(Belonging.BARRED)
+        return self._where_any(Belonging.EXCLUDED)
 
     @cached_property
     def last(self) -> Mask | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from stromboli.core.model.nodes.table import Mask, Vector
 
 #: A figure that is older than this, in seconds, says nothing about now.
-OLDEST = 300.0
+MAX_AGE = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,5 +35,5 @@ class UsageTable:
 
     def known(self, now: float) -> Mask:
         """The nodes whose figures are young enough to be believed."""
-        young: Mask = self.at >= now - OLDEST
+        young: Mask = self.at >= now - MAX_AGE
         return young

@@ -49,7 +49,7 @@ class Queue:
 
 
 @dataclass(slots=True, eq=False)
-class QueueBooks:
+class QueueUsage:
     """The sums of one queue, its descendants included. Only the ledger writes them."""
 
     name: str
@@ -62,16 +62,16 @@ class QueueBooks:
     #: What jobs hold above their minimum.
     elastic: Amounts
     #: This queue and its ancestors, nearest first.
-    chain: tuple["QueueBooks", ...] = ()
+    chain: tuple["QueueUsage", ...] = ()
     #: Jobs that name this very queue.
     jobs: int = 0
 
     @classmethod
-    def empty(cls, name: str, size: int) -> "QueueBooks":
+    def empty(cls, name: str, size: int) -> "QueueUsage":
         return cls(name, [0] * size, [0] * size, [0] * size, [0] * size)
 
-    def copy(self) -> "QueueBooks":
+    def copy(self) -> "QueueUsage":
         """A copy without its chain, which only makes sense among the copies."""
-        return QueueBooks(
+        return QueueUsage(
             self.name, self.allocated[:], self.request[:], self.inqueue[:], self.elastic[:], (), self.jobs
         )

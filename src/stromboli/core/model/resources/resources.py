@@ -16,7 +16,7 @@ BASE_RESOURCES = ("cpu", "memory", "pods")
 UNLIMITED = 1 << 62
 
 #: More than any node has of anything, and so little that thousands of such amounts still add up in 64 bits.
-MOST_PER_NODE = 1 << 50
+MAX_PER_NODE = 1 << 50
 
 #: What a task or a class asks for: (dimension, amount) pairs with amounts above zero, dimensions ascending.
 Request = tuple[tuple[int, int], ...]

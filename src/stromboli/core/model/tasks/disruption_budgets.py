@@ -29,7 +29,7 @@ class Budgets:
                 wanted[number] = wanted.get(number, 0) + 1
         return all(self.left[number] >= amount for number, amount in wanted.items())
 
-    def objection_to(self, uid: str) -> str:
+    def veto(self, uid: str) -> str:
         """Why a task has to stay, in words."""
         about = self.of_task.get(uid, ())
         if len(about) > 1:

@@ -60,7 +60,7 @@ class Task:
     nominated_node: str = ""
     gated: bool = False
     #: Whether the last attempt to bind it failed a short while ago.
-    rests: bool = False
+    in_backoff: bool = False
     preemptable: bool = True
     never_preempts: bool = False
     priority_class: str = ""
@@ -79,7 +79,7 @@ class Task:
     held_back: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.held_back = self.gated or self.rests
+        self.held_back = self.gated or self.in_backoff
         number = self.name.rsplit("-", 2)[2:]
         if number and number[0].isdecimal() and number[0].isascii() and len(number[0]) < 19:
             self.order = 0, int(number[0]), self.created, self.uid

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli.core.model.devices.claims import ClaimNeeds
-from stromboli.core.model.devices.shared_devices import DeviceWishes
+from stromboli.core.model.devices.shared_devices import SharedDeviceRequests
 from stromboli.core.model.resources.resources import CPU, MEMORY, Request, is_best_effort
 from stromboli.core.model.tasks.pod_terms import PodTerm
 from stromboli.core.model.tasks.selectors import NodeTerm
@@ -99,7 +99,7 @@ class TaskClass:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     #: What is asked of devices that pods share, where a plugin keeps their books.
-    devices: DeviceWishes | None = None
+    devices: SharedDeviceRequests | None = None
     #: The names of nodes that refused its members lately.
     avoided: tuple[str, ...] = ()
     best_effort: bool = field(init=False)

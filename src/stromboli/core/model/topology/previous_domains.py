@@ -43,7 +43,7 @@ def why_lost(tree: HyperNodeTree, topology: NetworkTopology | None, name: str) -
     return ""
 
 
-def lost_homes(tree: HyperNodeTree, job: Job) -> dict[str, str]:
+def lost_domains(tree: HyperNodeTree, job: Job) -> dict[str, str]:
     """By name, the domains that are homes of a job and its sub-jobs no more, and why. A sub-job without tasks has no
     wish that could forbid anything.
     """

@@ -7,14 +7,14 @@ from functools import lru_cache
 import re2  # type: ignore[import-untyped]
 
 #: Longer than any sensible pattern.
-LONGEST_PATTERN = 1024
+MAX_PATTERN_LENGTH = 1024
 
 
 @lru_cache(maxsize=4096)
 def compiled(pattern: str) -> re2._Regexp:
     """The pattern, ready for use. Raises ValueError with what is wrong with it, in words."""
-    if len(pattern) > LONGEST_PATTERN:
-        raise ValueError(f"a pattern has at most {LONGEST_PATTERN} characters, not {len(pattern)}")
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        raise ValueError(f"a pattern has at most {MAX_PATTERN_LENGTH} characters, not {len(pattern)}")
     options = re2.Options()
     options.log_errors = False
     try:

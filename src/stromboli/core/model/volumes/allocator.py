@@ -55,7 +55,7 @@ class _Shared:
     pods: int = 1
 
 
-class VolumeBooks:
+class VolumeAllocator:
     def __init__(self, nodes: NodeTable, state: VolumeState) -> None:
         self.nodes = nodes
         self.table = state.table
@@ -93,7 +93,7 @@ class VolumeBooks:
         """Where so many volumes would do, or the claim could be made among claims of `size` in all."""
         if claim.shared in self._shared:
             return self._only(self._shared[claim.shared].row)
-        return (self.free(claim) >= volumes) | (self.makeable(claim) & self.has_room(claim, size))
+        return (self.free(claim) >= volumes) | (self.provisionable(claim) & self.has_room(claim, size))
 
     def free(self, claim: WaitingClaim) -> Count:
         """How many volumes that would do are left on each node."""
@@ -101,7 +101,7 @@ class VolumeBooks:
         left = suited[~self._taken[suited]]
         return self._volumes().per_node(left) if len(left) else np.zeros(len(self.nodes), dtype=np.int64)
 
-    def makeable(self, claim: WaitingClaim) -> Mask:
+    def provisionable(self, claim: WaitingClaim) -> Mask:
         """Where a volume could be made for the claim, were there storage enough."""
         if not claim.is_made or claim.promised:
             return np.zeros(len(self.nodes), dtype=np.bool_)
@@ -111,7 +111,7 @@ class VolumeBooks:
 
     def has_room(self, claim: WaitingClaim, size: int) -> Mask:
         """Where there is storage enough, as far as anybody counts it. What is being made has its storage already."""
-        if not claim.has_rooms or claim.node:
+        if not claim.checks_capacity or claim.node:
             return np.ones(len(self.nodes), dtype=np.bool_)
         roomy = self.table.roomy(claim, self._left, size)
         return self._rooms().per_node(roomy) > 0
@@ -162,9 +162,9 @@ class VolumeBooks:
         volume = next((place for place in mine.tolist() if all(place != other.volume for other in before)), -1)
         if volume >= 0:
             return Taken(claim, volume)
-        if not self.makeable(claim)[row]:
+        if not self.provisionable(claim)[row]:
             return None
-        if not claim.has_rooms or claim.node:
+        if not claim.checks_capacity or claim.node:
             return Taken(claim)
         room = self._first_room(claim, row, before)
         return Taken(claim, room=room) if room >= 0 else None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable
-from stromboli.core.model.volumes.volumes import NO_LIMIT, FreeVolume, StorageRoom, Terms, WaitingClaim
+from stromboli.core.model.volumes.volumes import NO_LIMIT, FreeVolume, StorageCapacity, Terms, WaitingClaim
 
 Count = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ class VolumeTable:
     """What there is to give out. It never changes; what a cycle takes of it is in its books."""
 
     volumes: tuple[FreeVolume, ...] = ()
-    rooms: tuple[StorageRoom, ...] = ()
+    rooms: tuple[StorageCapacity, ...] = ()
     #: By driver and node, how many volumes may be attached.
     limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     left: Count = field(init=False)

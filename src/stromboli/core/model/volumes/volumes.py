@@ -45,7 +45,7 @@ class WaitingClaim:
     is_made: bool = False
     topologies: Terms = None
     #: Whether the driver says how much there is to be had where.
-    has_rooms: bool = False
+    checks_capacity: bool = False
     #: The node that was chosen before; the volume is being made there.
     node: str = ""
     #: The volume that is promised to it: no other will do.
@@ -123,7 +123,7 @@ class FreeVolume:
 
 
 @dataclass(frozen=True, slots=True)
-class StorageRoom:
+class StorageCapacity:
     """How much of a storage class can still be had on some nodes, and how large one volume may be."""
 
     name: str

@@ -93,27 +93,27 @@ def _class_of(name: str) -> str:
 class DeviceQuota:
     """The accounts of all queues that limit devices, and of those above them."""
 
-    def __init__(self, session: Session, standings: Iterable[Standing], *, counts_parts: bool) -> None:
+    def __init__(self, session: Session, queue_shares: Iterable[Standing], *, counts_parts: bool) -> None:
         self._session = session
         self._accounts = {
-            standing.name: [_Account(standing, session, counts_parts=counts_parts)] for standing in standings
+            standing.name: [_Account(standing, session, counts_parts=counts_parts)] for standing in queue_shares
         }
 
     @classmethod
-    def of(cls, session: Session, standings: dict[str, Standing], *, counts_parts: bool) -> DeviceQuota | None:
+    def of(cls, session: Session, queue_shares: dict[str, Standing], *, counts_parts: bool) -> DeviceQuota | None:
         """None where no queue limits devices: then nothing is counted."""
         names = session.axis.names
         dimensions = {d for d, name in enumerate(names) if DEVICE_CLASS in name}
         limited = any(d in dimensions for queue in session.queues.values() for d, _ in queue.capability)
         if not dimensions or not limited:
             return None
-        return cls._counted(session, standings, counts_parts=counts_parts)
+        return cls._counted(session, queue_shares, counts_parts=counts_parts)
 
     @classmethod
-    def _counted(cls, session: Session, standings: dict[str, Standing], *, counts_parts: bool) -> DeviceQuota:
-        quota = cls(session, standings.values(), counts_parts=counts_parts)
+    def _counted(cls, session: Session, queue_shares: dict[str, Standing], *, counts_parts: bool) -> DeviceQuota:
+        quota = cls(session, queue_shares.values(), counts_parts=counts_parts)
         single = {name: accounts[0] for name, accounts in quota._accounts.items()}
-        for name, standing in standings.items():
+        for name, standing in queue_shares.items():
             above = [single[holder.name] for _, holder in standing.steps if holder.name in single]
             quota._accounts[name] = list(dict.fromkeys([single[name], *above]))
         for job in session.jobs.values():

@@ -15,8 +15,8 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.capacity.device_quota import DEVICE_CLASS, DeviceQuota
 from stromboli.core.plugins.capacity.queue_share import Standing
-from stromboli.core.plugins.capacity.queue_shares import flat_standings, tree_standings
-from stromboli.core.plugins.capacity.reclaim import Reclaiming
+from stromboli.core.plugins.capacity.queue_shares import flat_queue_shares, tree_queue_shares
+from stromboli.core.plugins.capacity.reclaim import ReclaimRules
 from stromboli.core.session.session import Session
 
 _RECLAIM_LEVEL = "ancestorReclaimLevel"
@@ -26,7 +26,7 @@ _DEVICES, _PARTS = "capacity.DynamicResourceAllocationEnable", "capacity.DRACons
 class Capacity(Plugin):
     name = "capacity"
     #: What a queue deserves is safe, whatever is agreed on elsewhere.
-    objects_in_every_tier = True
+    vetoes_in_every_tier = True
     arguments = (
         Argument(_RECLAIM_LEVEL, int, 0, "How many levels above a queue take part when room is taken back."),
         Argument(_DEVICES, bool, True, "Count devices of resource claims where a queue limits them."),
@@ -39,7 +39,7 @@ class Capacity(Plugin):
         self._counts_devices, self._counts_parts = bool(given[_DEVICES]), bool(given[_PARTS])
         self.queue_order_reaches_others = self.queue_order_only_grows = hierarchy
 
-    def unanswered(self) -> frozenset[str]:
+    def unused_extension_points(self) -> frozenset[str]:
         """Queues that do not know each other lose in no particular order."""
         return frozenset() if self.hierarchy else frozenset(("victim_queue_order",))
 
@@ -47,10 +47,10 @@ class Capacity(Plugin):
         self._session = session
         self._axis = session.axis
         self._jobs = session.jobs
-        self._standings = tree_standings(session) if self.hierarchy else flat_standings(session)
+        self._queue_shares = tree_queue_shares(session) if self.hierarchy else flat_queue_shares(session)
         self._devices = None
         if self._counts_devices:
-            self._devices = DeviceQuota.of(session, self._standings, counts_parts=self._counts_parts)
+            self._devices = DeviceQuota.of(session, self._queue_shares, counts_parts=self._counts_parts)
         self._warn_of_device_classes(session)
 
     def _warn_of_device_classes(self, session: Session) -> None:
@@ -65,20 +65,20 @@ class Capacity(Plugin):
                     session.warnings.append(f"Queue {queue.name}: {name} has no effect: {why}")
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
-        standing = self._standings[queue.name]
+        standing = self._queue_shares[queue.name]
         return QueueFacts(standing.deserved, standing.share, by_weight=False)
 
-    def _standing_of(self, job: Job) -> Standing:
-        return self._standings[job.queue]
+    def _queue_share_of(self, job: Job) -> Standing:
+        return self._queue_shares[job.queue]
 
     # -- what happened ------------------------------------------------------------------------------------------
 
     def on_allocate(self, event: Event) -> None:
-        self._tell_reserves(event.tasks[0].job)
+        self._warn_of_reserves(event.tasks[0].job)
         self._count_devices(event, 1)
 
     def on_deallocate(self, event: Event) -> None:
-        self._tell_reserves(event.tasks[0].job)
+        self._warn_of_reserves(event.tasks[0].job)
         self._count_devices(event, -1)
 
     def job_enqueued(self, job: Job) -> None:
@@ -90,9 +90,9 @@ class Capacity(Plugin):
             for task in event.tasks:
                 self._devices.count(task, sign)
 
-    def _tell_reserves(self, job: str) -> None:
+    def _warn_of_reserves(self, job: str) -> None:
         """Guarantees may be used more or less than before."""
-        standing = self._standings.get(self._jobs[job].queue)
+        standing = self._queue_shares.get(self._jobs[job].queue)
         if standing is not None:
             for member, holder in standing.steps:
                 if holder.reserve is not None:
@@ -102,16 +102,16 @@ class Capacity(Plugin):
 
     def queue_order(self, queue: Queue) -> Key:
         """Where paths part, the subtree with the smaller share comes first; one that deserves nothing comes last."""
-        standing = self._standings[queue.name]
+        standing = self._queue_shares[queue.name]
         if len(standing.chain) == 1:
             return -queue.priority, (standing.share, not standing.parts)
         path = [(each.share, not each.parts, each.queue.created, each.name) for each in reversed(standing.chain[1:])]
         return -queue.priority, *path, (standing.share, not standing.parts)
 
-    def victim_queue_order(self, queue: Queue, claimant: Queue) -> Key:
+    def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
         """Those nearest to the claimant in the tree lose first."""
-        above = {each.name for each in self._standings[claimant.name].chain[1:]}
-        return -sum(each.name in above for each in self._standings[queue.name].chain[1:])
+        above = {each.name for each in self._queue_shares[preemptor.name].chain[1:]}
+        return -sum(each.name in above for each in self._queue_shares[queue.name].chain[1:])
 
     # -- admission ----------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class Capacity(Plugin):
         """Permits what fits below every ceiling. A queue that gets what it deserves may take it back from others,
         however full the queues above it are.
         """
-        standing = self._standing_of(job)
+        standing = self._queue_share_of(job)
         if standing.refusal is not None:
             return standing.refusal
         for _, each in standing.steps:
@@ -138,7 +138,7 @@ class Capacity(Plugin):
     # -- use ----------------------------------------------------------------------------------------------------
 
     def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
-        standing = self._standings[queue.name]
+        standing = self._queue_shares[queue.name]
         if standing.refusal is not None:
             return Allowance(0, standing.refusal)
         number, tightest = wanted, None
@@ -172,7 +172,7 @@ class Capacity(Plugin):
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         """Whether the queue stays below its limit, and it or one of the nearest above it within what it deserves."""
-        standing = self._standings[queue.name]
+        standing = self._queue_shares[queue.name]
         if standing.refusal is not None:
             return standing.refusal
         request = [0] * self._session.snapshot.size
@@ -189,38 +189,38 @@ class Capacity(Plugin):
 
     # -- victims ------------------------------------------------------------------------------------------------
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        job = self._jobs[claimant.job]
-        reclaiming = Reclaiming(self._standing_of(job), claimant.task_class.request, self._level)
-        known = [task for task in candidates if self._jobs[task.job].queue in self._standings]
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        job = self._jobs[preemptor.job]
+        reclaiming = ReclaimRules(self._queue_share_of(job), preemptor.task_class.request, self._level)
+        known = [task for task in candidates if self._jobs[task.job].queue in self._queue_shares]
         return self._accepted(reclaiming, self._session.victims_in_order(known, job))
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         """Within a queue everybody may go as far as queues are concerned; between queues those who have too much."""
         if context.kind != "reclaim":
             return candidates
-        return self._accepted(Reclaiming(self._standing_of(context.job), None, self._level), candidates)
+        return self._accepted(ReclaimRules(self._queue_share_of(context.job), None, self._level), candidates)
 
-    def _accepted(self, reclaiming: Reclaiming, candidates: Sequence[Task]) -> list[Task]:
+    def _accepted(self, reclaiming: ReclaimRules, candidates: Sequence[Task]) -> list[Task]:
         victims = []
         for task in candidates:
-            standing = self._standings.get(self._jobs[task.job].queue)
-            if standing is not None and not standing.is_cut_off and reclaiming.accepts(task, standing):
+            standing = self._queue_shares.get(self._jobs[task.job].queue)
+            if standing is not None and not standing.is_detached and reclaiming.accepts(task, standing):
                 victims.append(task)
         return victims
 
-    def right_to(self, claimant: Task, victim: Task) -> str:
-        standing, request = self._standings[self._jobs[victim.job].queue], victim.task_class.request
+    def justification(self, preemptor: Task, victim: Task) -> str:
+        standing, request = self._queue_shares[self._jobs[victim.job].queue], victim.task_class.request
         allocated, deserved = standing.books.allocated, standing.deserved
         above = [d for d, _ in request if d != PODS and allocated[d] > deserved[d]]
         return self._compared(standing, above[0]) if above else ""
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
-        standing = self._standings.get(self._jobs[victim.job].queue)
-        if standing is None or standing.is_cut_off:
+    def veto(self, preemptor: Task, victim: Task) -> str:
+        standing = self._queue_shares.get(self._jobs[victim.job].queue)
+        if standing is None or standing.is_detached:
             return f"queue {self._jobs[victim.job].queue} has no place in the tree of queues"
-        mine = self._standing_of(self._jobs[claimant.job])
-        objection = Reclaiming(mine, claimant.task_class.request, self._level).objection_to(victim, standing)
+        mine = self._queue_share_of(self._jobs[preemptor.job])
+        objection = ReclaimRules(mine, preemptor.task_class.request, self._level).veto(victim, standing)
         compared = self._compared(standing, self._dimension_of(victim))
         if objection is None:
             return f"{compared}: others of the queue go first, and then it has no more than that"

@@ -20,7 +20,7 @@ Table = NDArray[np.int64]
 
 
 @dataclass(slots=True)
-class Promises:
+class QueueLimits:
     """Tables with a row per queue and a column per resource."""
 
     guarantee: Table
@@ -33,7 +33,7 @@ class Promises:
     corrections: list[str] = field(default_factory=list)
 
 
-def flat_promises(queues: Sequence[Queue], total: Sequence[int], axis: ResourceAxis) -> Promises:
+def flat_limits(queues: Sequence[Queue], total: Sequence[int], axis: ResourceAxis) -> QueueLimits:
     """Every queue for itself: all share the cluster, and none knows another but for its guarantee."""
     size, room = len(total), np.array(total, dtype=np.int64)
     capability = _table([queue.capability for queue in queues], size, UNLIMITED)
@@ -43,15 +43,15 @@ def flat_promises(queues: Sequence[Queue], total: Sequence[int], axis: ResourceA
     wanted = _table([queue.deserved for queue in queues], size)
     deserved = np.maximum(np.minimum(wanted, limit), guarantee)
     corrections = _unkept_guarantees(queues, promised, capability, axis)
-    return Promises(guarantee, deserved, limit, limit, corrections)
+    return QueueLimits(guarantee, deserved, limit, limit, corrections)
 
 
-def tree_promises(tree: QueueTree, total: Sequence[int], axis: ResourceAxis) -> Promises:
+def tree_limits(tree: QueueTree, total: Sequence[int], axis: ResourceAxis) -> QueueLimits:
     """Every queue within the one above it."""
-    return _TreeOfPromises(tree, total, axis).promises
+    return _QueueLimitTree(tree, total, axis).promises
 
 
-class _TreeOfPromises:
+class _QueueLimitTree:
     def __init__(self, tree: QueueTree, total: Sequence[int], axis: ResourceAxis) -> None:
         self._tree = tree
         self._axis = axis
@@ -68,7 +68,7 @@ class _TreeOfPromises:
         limit[0] = np.minimum(limit[0], np.array(total, dtype=np.int64))
         self._restrict(limit, guarantee)
         self._restrict(ceiling, guarantee)
-        self.promises = Promises(guarantee, deserved, limit, ceiling, self._corrections)
+        self.promises = QueueLimits(guarantee, deserved, limit, ceiling, self._corrections)
 
     def _inherited(self, capability: Table) -> Table:
         """Capabilities with those above applied: what a queue does not name, it has from its parent."""

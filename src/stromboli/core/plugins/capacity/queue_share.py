@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from stromboli.core.model.queues.queue import Queue, QueueBooks
+from stromboli.core.model.queues.queue import Queue, QueueUsage
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.resources.resources import PODS, Amounts, Request, add_amounts, exceeding, subtract_amounts
 
@@ -15,7 +15,7 @@ class Standing:
     """What it uses is read from the ledger, with what the queues below it use."""
 
     queue: Queue
-    books: QueueBooks
+    books: QueueUsage
     guarantee: Amounts
     deserved: Amounts
     limit: Amounts
@@ -24,7 +24,7 @@ class Standing:
     #: Why it takes nothing at all, if it does not.
     refusal: Reason | None = None
     #: Whether it has no place in the tree, so that nobody knows what it should have.
-    is_cut_off: bool = False
+    is_detached: bool = False
     #: This queue and those above it, without the root.
     chain: tuple[Standing, ...] = ()
     #: Whose limits hold for it, each with the member of theirs that leads to it.
@@ -94,10 +94,10 @@ class Reserve:
     Only queues of which something changed are looked at again.
     """
 
-    def __init__(self, standings: Iterable[Standing], size: int) -> None:
+    def __init__(self, queue_shares: Iterable[Standing], size: int) -> None:
         self._parts: dict[str, Amounts] = {}
         self._sums = [0] * size
-        self._changed = {standing.name: standing for standing in standings}
+        self._changed = {standing.name: standing for standing in queue_shares}
 
     def changed(self, standing: Standing) -> None:
         """The queue was given something, or lost it."""

@@ -7,56 +7,56 @@ from collections.abc import Iterable, Sequence
 from stromboli.core.model.queues.queue import ROOT, Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import UNLIMITED
-from stromboli.core.plugins.capacity.queue_limits import Promises, flat_promises, tree_promises
+from stromboli.core.plugins.capacity.queue_limits import QueueLimits, flat_limits, tree_limits
 from stromboli.core.plugins.capacity.queue_share import Reserve, Standing
 from stromboli.core.plugins.capacity.queue_tree import QueueTree
 from stromboli.core.session.session import Session
 
-Standings = dict[str, Standing]
+QueueShares = dict[str, Standing]
 
 
-def flat_standings(session: Session) -> Standings:
+def flat_queue_shares(session: Session) -> QueueShares:
     """Every queue for itself, below the cluster."""
     queues, size = list(session.queues.values()), session.snapshot.size
-    promises = flat_promises(queues, session.total, session.axis)
+    promises = flat_limits(queues, session.total, session.axis)
     session.warnings += promises.corrections
-    standings = _standings_of(session, queues, promises)
+    queue_shares = _queue_shares_of(session, queues, promises)
     cluster = _plain(session, Queue(ROOT, ROOT), session.total, "the queues of the cluster")
     cluster.ceiling = [UNLIMITED] * size
-    cluster.reserve = _reserve(standings.values(), size)
-    for standing in standings.values():
+    cluster.reserve = _reserve(queue_shares.values(), size)
+    for standing in queue_shares.values():
         standing.chain = (standing,)
         standing.refusal = _not_open(standing.queue)
         standing.steps = _steps(standing, cluster)
-    return standings
+    return queue_shares
 
 
-def tree_standings(session: Session) -> Standings:
+def tree_queue_shares(session: Session) -> QueueShares:
     """Every queue below another. Those that are cut off neither take nor give."""
     tree, size = QueueTree(session.queues), session.snapshot.size
-    promises = tree_promises(tree, session.total, session.axis)
+    promises = tree_limits(tree, session.total, session.axis)
     session.warnings += promises.corrections
-    standings = _standings_of(session, tree.queues, promises)
+    queue_shares = _queue_shares_of(session, tree.queues, promises)
     for name, fault in tree.cut_off.items():
-        standings[name] = _plain(session, session.queues[name], [0] * size)
-        standings[name].is_cut_off = True
-        standings[name].refusal = Reason(Code.QUEUE_MISPLACED, f"queue {name} takes nothing: {fault}")
+        queue_shares[name] = _plain(session, session.queues[name], [0] * size)
+        queue_shares[name].is_detached = True
+        queue_shares[name].refusal = Reason(Code.QUEUE_MISPLACED, f"queue {name} takes nothing: {fault}")
         session.warnings.append(f"Queue {name}: it takes nothing: {fault}")
     below: dict[str, list[Standing]] = {}
     for row in range(1, len(tree.queues)):
         parent = tree.queues[tree.parents[row]].name
-        below.setdefault(parent, []).append(standings[tree.queues[row].name])
+        below.setdefault(parent, []).append(queue_shares[tree.queues[row].name])
     for parent, children in below.items():
-        standings[parent].reserve = _reserve(children, size)
+        queue_shares[parent].reserve = _reserve(children, size)
     for row, queue in enumerate(tree.queues):
-        standing = standings[queue.name]
-        standing.chain = tuple(standings[tree.queues[each].name] for each in tree.chain(row) if each)
-        standing.refusal = _reason_to_stay_out(tree, standing)
-        standing.steps = _steps(standing, standings[ROOT])
-    return standings
+        standing = queue_shares[queue.name]
+        standing.chain = tuple(queue_shares[tree.queues[each].name] for each in tree.chain(row) if each)
+        standing.refusal = _reason_not_admitted(tree, standing)
+        standing.steps = _steps(standing, queue_shares[ROOT])
+    return queue_shares
 
 
-def _standings_of(session: Session, queues: Sequence[Queue], promises: Promises) -> Standings:
+def _queue_shares_of(session: Session, queues: Sequence[Queue], promises: QueueLimits) -> QueueShares:
     tables = (promises.guarantee, promises.deserved, promises.limit, promises.ceiling)
     amounts = zip(*(table.tolist() for table in tables), strict=True)
     books = session.ledger.queues
@@ -69,8 +69,8 @@ def _plain(session: Session, queue: Queue, limit: Sequence[int], title: str = ""
     return Standing(queue, session.ledger.queues[queue.name], nothing, nothing, most, most, title)
 
 
-def _reserve(standings: Iterable[Standing], size: int) -> Reserve | None:
-    guaranteed = [standing for standing in standings if standing.guaranteed]
+def _reserve(queue_shares: Iterable[Standing], size: int) -> Reserve | None:
+    guaranteed = [standing for standing in queue_shares if standing.guaranteed]
     return Reserve(guaranteed, size) if guaranteed else None
 
 
@@ -89,7 +89,7 @@ def _not_open(queue: Queue) -> Reason | None:
     return Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open")
 
 
-def _reason_to_stay_out(tree: QueueTree, standing: Standing) -> Reason | None:
+def _reason_not_admitted(tree: QueueTree, standing: Standing) -> Reason | None:
     if standing.name in tree.inner or standing.name == ROOT:
         detail = f"queue {standing.name} is for the queues below it; name one of those in spec.queue"
         return Reason(Code.QUEUE_MISPLACED, detail)

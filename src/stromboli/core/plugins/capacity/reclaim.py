@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from stromboli.core.model.queues.queue import QueueBooks
+from stromboli.core.model.queues.queue import QueueUsage
 from stromboli.core.model.resources.resources import PODS, Amounts, Request, add_request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.capacity.queue_share import Standing
@@ -14,51 +14,51 @@ from stromboli.core.plugins.capacity.queue_share import Standing
 class Objection(Enum):
     """Why a victim stays; the value is for people."""
 
-    OF_NO_USE = "it holds nothing that the claimant asks for"
+    NO_SHARED_RESOURCE = "it holds nothing that the claimant asks for"
     ELSEWHERE = "its room would not help, as a queue above the claimant's is full"
     GUARANTEED = "it is needed for what the queue is guaranteed"
     DESERVED = "the queue has no more than it deserves"
 
 
-class Reclaiming:
+class ReclaimRules:
     """Judges one candidate after the other; those that were accepted count as gone for those after them."""
 
-    def __init__(self, claimant: Standing, request: Request | None, level: int) -> None:
-        self._claimant = claimant
+    def __init__(self, preemptor: Standing, request: Request | None, level: int) -> None:
+        self._preemptor = preemptor
         #: What the claimant asks for; None where a whole job claims.
         self._request = request
         self._level = level
-        self._above = frozenset(standing.name for standing in claimant.chain[1:])
-        self._near = frozenset(standing.name for standing in claimant.chain[1 : level + 1])
+        self._above = frozenset(standing.name for standing in preemptor.chain[1:])
+        self._near = frozenset(standing.name for standing in preemptor.chain[1 : level + 1])
         #: Queues that are too full for the claimant: only what goes from inside them helps.
         self._full = frozenset(
             holder.name
-            for member, holder in claimant.steps
-            if holder in claimant.chain
+            for member, holder in preemptor.steps
+            if holder in preemptor.chain
             and any(holder.free(d, member) < amount for d, amount in request or () if d != PODS)
         )
         self._left: dict[str, Amounts] = {}
 
     def accepts(self, victim: Task, standing: Standing) -> bool:
         request = victim.task_class.request
-        if self.objection_to(victim, standing) is not None:
+        if self.veto(victim, standing) is not None:
             return False
         for books in standing.books.chain:
             add_request(self._holding(books), request, -1)
         return True
 
-    def objection_to(self, victim: Task, standing: Standing) -> Objection | None:
+    def veto(self, victim: Task, standing: Standing) -> Objection | None:
         """What stands against a victim; None if it may go."""
         request = victim.task_class.request
         if self._request is not None and not _share_a_resource(request, self._request):
-            return Objection.OF_NO_USE
+            return Objection.NO_SHARED_RESOURCE
         if not self._full.issubset(each.name for each in standing.chain):
             return Objection.ELSEWHERE
         if not self._keeps_guarantees(standing, request):
             return Objection.GUARANTEED
         return None if self._may_lose(standing, request) else Objection.DESERVED
 
-    def _holding(self, books: QueueBooks) -> Amounts:
+    def _holding(self, books: QueueUsage) -> Amounts:
         """What a queue holds without those that were accepted before."""
         known = self._left.get(books.name)
         if known is None:
@@ -89,7 +89,7 @@ class Reclaiming:
 
     def _is_as_poor(self, standing: Standing) -> bool:
         """Whether the claimant's queue is near and deserves as little: neither has a better right than the other."""
-        if self._request is None or self._claimant.deserves_any(self._request):
+        if self._request is None or self._preemptor.deserves_any(self._request):
             return False
         return any(above.name in self._near for above in standing.chain[1 : self._level + 1])
 

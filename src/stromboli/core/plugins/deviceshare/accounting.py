@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stromboli.core.config.plugin import Event
 from stromboli.core.model.devices.shared_devices import DeviceClaim, DeviceClaims
-from stromboli.core.model.ledger.ledger import BrokenBooks
+from stromboli.core.model.ledger.ledger import LedgerInconsistency
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -41,7 +41,7 @@ class _Step(NamedTuple):
     later: bool
 
 
-class DeviceBooks:
+class DeviceState:
     """The books of one back-end, node by node; None for nodes that have no devices."""
 
     def __init__(self, backend: DeviceBackend) -> None:
@@ -141,7 +141,9 @@ class DeviceBooks:
         row = self._ledger.row_of(task)
         node = self.rows[row]
         if node is None or task.uid not in node.holdings:
-            raise BrokenBooks(f"{task.key} is bound to node {self._nodes.names[row]} without the devices it asks for")
+            raise LedgerInconsistency(
+                f"{task.key} is bound to node {self._nodes.names[row]} without the devices it asks for"
+            )
         return self.backend.annotations(node.holdings[task.uid], self._nodes.names[row], node.devices, now)
 
     # -- following ----------------------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ class DeviceBooks:
         pick = self.pick(task.task_class, row, later=later)
         if pick is None or node is None or wanted is None:
             name = self._nodes.names[row]
-            raise BrokenBooks(f"{task.key} was placed on node {name}, which has no devices left for it")
+            raise LedgerInconsistency(f"{task.key} was placed on node {name}, which has no devices left for it")
         return node.with_holding(task.uid, Holding(pick.containers, task.job, wanted.is_exclusive))
 
     # -- proofs -------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from stromboli.core.config.spelling import quoted
-from stromboli.core.model.devices.shared_devices import ASCEND_CHIPS, Backend, DeviceClaim, DeviceWish
+from stromboli.core.model.devices.shared_devices import ASCEND_CHIPS, Backend, DeviceClaim, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
-from stromboli.core.plugins.deviceshare.assignments import assigned, in_writing, words_of
+from stromboli.core.plugins.deviceshare.assignments import assigned, words_of, written_form
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, moment
 from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, Share, Shares, Use
 
@@ -64,7 +64,7 @@ class HamiAscend(DeviceBackend):
     name = Backend.ASCEND_HAMI
     reads_annotations = (MODE, *(key.format(chip) for chip in ASCEND_CHIPS for key in (_USE, _AVOID)))
     lock = "hami.io/mutex.lock"
-    devices_in_words = "NPUs"
+    devices_description = "NPUs"
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -111,14 +111,14 @@ class HamiAscend(DeviceBackend):
                 tuple(replace(share, part="") for share in each if devices[share.place].kind == chip)
                 for each in pick.containers
             )
-            text = in_writing(own, devices, lambda device: device.kind)
+            text = written_form(own, devices, lambda device: device.kind)
             written |= {_TO_ALLOCATE.format(chip): text, _ALLOCATED.format(chip): text}
             written[f"huawei.com/{chip}"] = json.dumps([_runtime(share, devices) for share in shares])
         return written
 
     # -- what a pod gets ----------------------------------------------------------------------------------------
 
-    def offer(self, place: int, device: Device, use: Use, wish: DeviceWish, wanted: Wanted) -> Share | None:
+    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
         if device.kind != wish.chip or not device.is_healthy or use.users >= device.slots:
             return None
         used, avoided = (words_of(wanted.says(key.format(wish.chip))) for key in (_USE, _AVOID))
@@ -128,15 +128,15 @@ class HamiAscend(DeviceBackend):
             return self._cut_by_software(place, device, use, wish)
         return self._cut_after_template(place, device, use, wish)
 
-    def _cut_by_software(self, place: int, device: Device, use: Use, wish: DeviceWish) -> Share | None:
+    def _cut_by_software(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest) -> Share | None:
         """So much memory and so many percent of the cores. Who asks for all of them shares with nobody."""
         memory = wish.memory or device.memory
         if device.mode != SOFTWARE or use.memory + memory > device.memory or use.cores + wish.cores > device.cores:
             return None
-        is_taken_alone = use.users == 1 and use.cores >= 100
-        return None if is_taken_alone or (wish.cores >= 100 and use.users) else Share(place, memory, wish.cores)
+        is_exclusive_chip = use.users == 1 and use.cores >= 100
+        return None if is_exclusive_chip or (wish.cores >= 100 and use.users) else Share(place, memory, wish.cores)
 
-    def _cut_after_template(self, place: int, device: Device, use: Use, wish: DeviceWish) -> Share | None:
+    def _cut_after_template(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest) -> Share | None:
         """Who asks for several chips gets whole ones."""
         model = self.models.get(device.kind)
         if model is None:

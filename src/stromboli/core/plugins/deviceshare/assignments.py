@@ -39,7 +39,7 @@ def _shares_in(text: str, places: dict[str, int], key: str) -> list[Share]:
     return shares
 
 
-def in_writing(containers: Shares, devices: Sequence[Device], kind: Callable[[Device], str]) -> str:
+def written_form(containers: Shares, devices: Sequence[Device], kind: Callable[[Device], str]) -> str:
     """The same the other way round."""
     return ";".join("".join(_written(share, devices[share.place], kind) for share in each) for each in containers)
 

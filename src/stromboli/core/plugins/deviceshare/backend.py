@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stromboli.core.model.devices.shared_devices import Backend, DeviceClaim, DeviceWish
+from stromboli.core.model.devices.shared_devices import Backend, DeviceClaim, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, NodeDevices, Pick, Share, Shares, Use
@@ -42,7 +42,7 @@ class Policy(NamedTuple):
 class Wanted:
     """What pods of a class want of one back-end."""
 
-    containers: tuple[tuple[DeviceWish, ...], ...]
+    containers: tuple[tuple[SharedDeviceRequest, ...], ...]
     #: Keep off devices of others of this job.
     apart_from: str = ""
     is_exclusive: bool = False
@@ -67,7 +67,7 @@ class DeviceBackend(ABC):
     #: The annotation by which nodes are locked; empty where the device plugin needs no lock.
     lock = ""
     #: In words, for refusals.
-    devices_in_words = "GPUs"
+    devices_description = "GPUs"
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -118,7 +118,7 @@ class DeviceBackend(ABC):
         return Pick(tuple(containers), score)
 
     def _choose(
-        self, devices: Sequence[Device], uses: Sequence[Use], wish: DeviceWish, wanted: Wanted
+        self, devices: Sequence[Device], uses: Sequence[Use], wish: SharedDeviceRequest, wanted: Wanted
     ) -> list[Share] | None:
         """As many different devices as one container asks for."""
         found: list[Share] = []
@@ -135,7 +135,7 @@ class DeviceBackend(ABC):
         return self.policy.places(uses)
 
     @abstractmethod
-    def offer(self, place: int, device: Device, use: Use, wish: DeviceWish, wanted: Wanted) -> Share | None:
+    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
         """What a container would get of one device, as far as that is used; None if nothing."""
 
 

@@ -25,7 +25,7 @@ class Known:
     chips: Mapping[str, ChipModel]
 
 
-def known_from(data: Mapping[str, str]) -> Known:
+def read_catalog(data: Mapping[str, str]) -> Known:
     """What a ConfigMap says; parts that it does not have are as everybody knows them.
 
     Raises ValueError that says what is wrong with it.

@@ -16,7 +16,7 @@ from stromboli.core.model.devices.shared_devices import (
     GPU_NUMBER,
     Backend,
     DeviceClaim,
-    DeviceWish,
+    SharedDeviceRequest,
 )
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -28,7 +28,7 @@ _PREDICATE_TIME = "volcano.sh/predicate-time"
 #: More containers than could ever share a GPU.
 _MANY = 1 << 20
 #: More GPUs than any node has.
-_MOST_DEVICES = 1024
+_MAX_DEVICES = 1024
 
 
 class GpuSharing(DeviceBackend):
@@ -46,7 +46,7 @@ class GpuSharing(DeviceBackend):
     def devices(self, registered: Hashable) -> list[Device]:
         assert isinstance(registered, tuple)  # noqa: S101 - what `registered` gave
         number, memory, unhealthy = registered
-        if number > _MOST_DEVICES:
+        if number > _MAX_DEVICES:
             raise ValueError(f"{GPU_NUMBER} of status.allocatable is {number}; correct the number")
         broken = set(_indices(unhealthy, f"annotation {UNHEALTHY}"))
         return [self._device(place, memory // number, place not in broken) for place in range(number)]
@@ -75,16 +75,16 @@ class GpuSharing(DeviceBackend):
         if wanted is None:
             return None
         wishes = [wish for container in wanted.containers for wish in container]
-        together = DeviceWish(self.name, self.number_of(wishes), sum(wish.memory for wish in wishes))
+        together = SharedDeviceRequest(self.name, self.number_of(wishes), sum(wish.memory for wish in wishes))
         return replace(wanted, containers=((together,),))
 
-    def number_of(self, wishes: Sequence[DeviceWish]) -> int:
+    def number_of(self, wishes: Sequence[SharedDeviceRequest]) -> int:
         return 1
 
     def order(self, uses: Sequence[Use]) -> Iterable[int]:
         return range(len(uses))
 
-    def offer(self, place: int, device: Device, use: Use, wish: DeviceWish, wanted: Wanted) -> Share | None:
+    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
         if not device.is_healthy or use.memory + wish.memory > device.memory:
             return None
         return Share(place, wish.memory)
@@ -95,10 +95,10 @@ class GpuNumber(GpuSharing):
 
     name = Backend.GPU_NUMBER
 
-    def number_of(self, wishes: Sequence[DeviceWish]) -> int:
+    def number_of(self, wishes: Sequence[SharedDeviceRequest]) -> int:
         return sum(wish.number for wish in wishes)
 
-    def offer(self, place: int, device: Device, use: Use, wish: DeviceWish, wanted: Wanted) -> Share | None:
+    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
         return Share(place) if device.is_healthy and not use.users else None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from stromboli.core.config.spelling import quoted
-from stromboli.core.model.devices.shared_devices import NPU_CORE, Backend, DeviceClaim, DeviceWish
+from stromboli.core.model.devices.shared_devices import NPU_CORE, Backend, DeviceClaim, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.deviceshare.assignments import words_of
@@ -19,14 +19,14 @@ from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, W
 from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, NodeDevices, Pick, Share, Shares, Use
 
 KIND_LABEL, KIND = "ring-controller.atlas", "ascend-310P"
-LEVEL_LABEL, PICTURES_LABEL = "vnpu-level", "vnpu-dvpp"
+LEVEL_LABEL, IMAGE_UNITS_LABEL = "vnpu-level", "vnpu-dvpp"
 SERVER_TYPE = "servertype"
 UNHEALTHY = "huawei.com/Ascend310P-Unhealthy"
 _SERVER = re.compile(r"Ascend310P-(\d{1,3})(-dual)?", re.ASCII)
 _SHARED = re.compile(r"(\d{1,6})-(vir\w+)", re.ASCII)
 _CHIP = "Ascend310P-"
 _CORES_PER_CHIP = 8
-_MOST_CHIPS = 1024
+_MAX_CHIPS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ChipPart:
     cores: int
     helpers: int
     #: Of the units for pictures; who does without them leaves them to others.
-    pictures: int = 0
+    image_units: int = 0
 
 
 _PARTS = {
@@ -55,24 +55,24 @@ _PARTS = {
 _HELPERS_PER_CHIP = 7
 
 
-def part_for(cores: int, level: str, pictures: str, *, is_high_left: bool = True) -> ChipPart | None:
+def part_for(cores: int, level: str, image_units: str, *, is_upper_half_free: bool = True) -> ChipPart | None:
     """The template that follows from what a pod asks for; None when there is none.
 
     `is_high_left` tells whether a chip has enough for the larger template of a pod of high level.
     """
-    wants_high = level == "high" and is_high_left
-    if cores == 4 and pictures in ("yes", "no"):
-        return _PARTS["vir04_4c_dvpp" if pictures == "yes" else "vir04_3c_ndvpp"]
-    if pictures not in ("", "null"):
+    wants_upper_half = level == "high" and is_upper_half_free
+    if cores == 4 and image_units in ("yes", "no"):
+        return _PARTS["vir04_4c_dvpp" if image_units == "yes" else "vir04_3c_ndvpp"]
+    if image_units not in ("", "null"):
         return None
-    names = {1: "vir01", 2: "vir02" if wants_high else "vir02_1c", 4: "vir04" if wants_high else "vir04_3c"}
+    names = {1: "vir01", 2: "vir02" if wants_upper_half else "vir02_1c", 4: "vir04" if wants_upper_half else "vir04_3c"}
     return _PARTS.get(names.get(cores, ""))
 
 
 class MindCluster(DeviceBackend):
     name = Backend.ASCEND_MIND_CLUSTER
-    reads_labels = (KIND_LABEL, LEVEL_LABEL, PICTURES_LABEL)
-    devices_in_words = "NPUs"
+    reads_labels = (KIND_LABEL, LEVEL_LABEL, IMAGE_UNITS_LABEL)
+    devices_description = "NPUs"
 
     # -- what nodes and pods say --------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class MindCluster(DeviceBackend):
         if server and found is None:
             raise ValueError(f"label {SERVER_TYPE}: expected a type such as Ascend310P-8, got {quoted(server)}")
         each = int(found.group(1)) if found else _CORES_PER_CHIP
-        if not each or cores // each > _MOST_CHIPS:
+        if not each or cores // each > _MAX_CHIPS:
             raise ValueError(f"{cores} {NPU_CORE} are no number of chips with {each} cores")
         broken = {word.removeprefix(_CHIP) for word in words_of(unhealthy)}
         return [
@@ -102,7 +102,7 @@ class MindCluster(DeviceBackend):
         shared = _SHARED.fullmatch(text)
         if shared is not None and shared.group(2) in _PARTS:
             part, place = _PARTS[shared.group(2)], int(shared.group(1))
-            shares = [Share(place, part.pictures, part.cores, part.name, part.helpers)]
+            shares = [Share(place, part.image_units, part.cores, part.name, part.helpers)]
         else:
             words = [word.removeprefix(_CHIP) for word in words_of(text)]
             if not words or not all(word.isdecimal() and len(word) < 7 for word in words):
@@ -127,7 +127,7 @@ class MindCluster(DeviceBackend):
         if wanted is None:
             return None
         cores = sum(wish.cores for container in wanted.containers for wish in container)
-        return replace(wanted, containers=((DeviceWish(self.name, 1, cores=cores),),))
+        return replace(wanted, containers=((SharedDeviceRequest(self.name, 1, cores=cores),),))
 
     # -- what a pod gets ----------------------------------------------------------------------------------------
 
@@ -137,12 +137,12 @@ class MindCluster(DeviceBackend):
             return None
         each = node.devices[0].cores
         if wish.cores % each == 0:
-            chips = DeviceWish(self.name, wish.cores // each, cores=each)
+            chips = SharedDeviceRequest(self.name, wish.cores // each, cores=each)
             return super().pick(node, replace(wanted, containers=((chips,),)), later=later)
-        for is_high_left in (True, False):
+        for is_upper_half_free in (True, False):
             part = part_for(
-                wish.cores, wanted.is_labelled(LEVEL_LABEL), wanted.is_labelled(PICTURES_LABEL),
-                is_high_left=is_high_left,
+                wish.cores, wanted.is_labelled(LEVEL_LABEL), wanted.is_labelled(IMAGE_UNITS_LABEL),
+                is_upper_half_free=is_upper_half_free,
             )  # fmt: skip
             found = self._cut(node, part, later=later) if part is not None else None
             if found is not None:
@@ -160,10 +160,10 @@ class MindCluster(DeviceBackend):
         if not fitting:
             return None
         place = min(fitting, key=lambda place: (node.devices[place].cores - uses[place].cores, place))
-        share = Share(place, part.pictures, part.cores, part.name, part.helpers)
+        share = Share(place, part.image_units, part.cores, part.name, part.helpers)
         return Pick(((share,),), 100.0 * (uses[place].cores + part.cores) / node.devices[place].cores)
 
-    def offer(self, place: int, device: Device, use: Use, wish: DeviceWish, wanted: Wanted) -> Share | None:
+    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
         """A whole chip."""
         return Share(place, 1, device.cores, helpers=_HELPERS_PER_CHIP) if device.is_healthy and not use.users else None
 
@@ -176,5 +176,5 @@ def _has_room(device: Device, use: Use, part: ChipPart) -> bool:
     return (
         use.cores + part.cores <= device.cores
         and use.helpers + part.helpers <= _HELPERS_PER_CHIP
-        and use.memory + part.pictures <= 1
+        and use.memory + part.image_units <= 1
     )

@@ -129,10 +129,10 @@ class NodeDevices:
         return key in self._picks, self._picks.get(key)
 
     def keep_pick(self, task_class: TaskClass, pick: Pick | None, *, later: bool) -> None:
-        if len(self._picks) >= _MOST_PICKS:
+        if len(self._picks) >= _MAX_CACHED_PICKS:
             self._picks.clear()
         self._picks[task_class, later] = pick
 
 
 #: Classes of pods come and go, and books of a node that nobody uses live for long.
-_MOST_PICKS = 64
+_MAX_CACHED_PICKS = 64

@@ -10,13 +10,13 @@ from stromboli.core.config.plugin import Event, Plugin
 from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.shared_devices import DEVICES, NODE_LOCK
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.plugins.deviceshare.accounting import DeviceBooks
+from stromboli.core.plugins.deviceshare.accounting import DeviceState
 from stromboli.core.plugins.deviceshare.ascend import HamiAscend
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Policy
-from stromboli.core.plugins.deviceshare.catalog import STANDARD, Known, known_from
+from stromboli.core.plugins.deviceshare.catalog import STANDARD, Known, read_catalog
 from stromboli.core.plugins.deviceshare.gpu_sharing import GpuNumber, GpuSharing
 from stromboli.core.plugins.deviceshare.mind_cluster import MindCluster
-from stromboli.core.plugins.deviceshare.rules import Columns, HasDevices, PreferredDevices
+from stromboli.core.plugins.deviceshare.rules import Columns, DeviceFilter, DeviceScorer
 from stromboli.core.plugins.deviceshare.vgpu import VirtualGpu
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
@@ -53,7 +53,7 @@ class DeviceShare(Plugin):
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
         self._backends = _backends(given)
-        self.books = [DeviceBooks(backend) for backend in self._backends]
+        self.books = [DeviceState(backend) for backend in self._backends]
         self._columns = Columns(self.books)
         self._locks = bool(given[_LOCK])
         self._map = f"{given[_MAP_NAMESPACE]}/{given[_MAP]}"
@@ -69,7 +69,7 @@ class DeviceShare(Plugin):
         self._now = 0.0
         self._chooses = False
 
-    def unanswered(self) -> frozenset[str]:
+    def unused_extension_points(self) -> frozenset[str]:
         return frozenset() if self.books else frozenset({"on_allocate", "on_deallocate", "bind_context"})
 
     def open(self, session: Session) -> None:
@@ -88,7 +88,7 @@ class DeviceShare(Plugin):
         self._data, self._warning, known = data, "", STANDARD
         if data is not None:
             try:
-                known = known_from(data)
+                known = read_catalog(data)
             except ValueError as error:
                 self._warning = f"ConfigMap {self._map}: {error}; the usual geometries are assumed"
         self._know(known)
@@ -104,11 +104,11 @@ class DeviceShare(Plugin):
     def node_filters(self) -> Sequence[NodeFilter]:
         """Without a say in where pods go, devices cannot be promised: whoever is switched off here hands out none."""
         self._chooses = bool(self.books)
-        return [HasDevices(self._columns)] if self.books else []
+        return [DeviceFilter(self._columns)] if self.books else []
 
     def node_scorers(self) -> Sequence[NodeScorer]:
         weight = self.given[_WEIGHT]
-        return [PreferredDevices(self._columns, weight)] if self.books and weight else []
+        return [DeviceScorer(self._columns, weight)] if self.books and weight else []
 
     def on_allocate(self, event: Event) -> None:
         for books in self.books if self._chooses else ():
@@ -118,10 +118,10 @@ class DeviceShare(Plugin):
         for books in self.books if self._chooses else ():
             books.follow_removal(event)
 
-    def on_hold(self, task: Task, node: str) -> None:
+    def on_reserve(self, task: Task, node: str) -> None:
         self.on_allocate(Event([task], [node]))
 
-    def on_let_go(self, task: Task, node: str) -> None:
+    def on_release(self, task: Task, node: str) -> None:
         self.on_deallocate(Event([task], [node]))
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.deviceshare.accounting import DeviceBooks
+from stromboli.core.plugins.deviceshare.accounting import DeviceState
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 
@@ -30,7 +30,7 @@ class _Column:
 class Columns:
     """What all back-ends together say about nodes."""
 
-    def __init__(self, books: Sequence[DeviceBooks]) -> None:
+    def __init__(self, books: Sequence[DeviceState]) -> None:
         self._books = books
         self._columns: dict[tuple[int, bool], _Column] = {}
 
@@ -38,7 +38,7 @@ class Columns:
         """A cycle begins."""
         self._columns = {}
 
-    def concerned(self, task_class: TaskClass) -> list[DeviceBooks]:
+    def concerned(self, task_class: TaskClass) -> list[DeviceState]:
         if task_class.devices is None:
             return []
         return [each for each in self._books if each.wanted(task_class) is not None]
@@ -62,7 +62,7 @@ class Columns:
             column.points[row] = round(sum(pick.score for pick in picks if pick is not None))
 
 
-class HasDevices(NodeFilter):
+class DeviceFilter(NodeFilter):
     """Each placement changes what is left, in a way that no amount of a row can tell: pods are placed one by one."""
 
     locality = Locality.CLUSTER
@@ -70,27 +70,27 @@ class HasDevices(NodeFilter):
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._columns.concerned(task_class))
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         fits = self._columns.column(task_class, ledger, later=rows.later).fits
         return fits.copy() if rows.index is None else fits[rows.index]
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         left = refused.copy()
         for each in self._columns.concerned(task_class):
-            words = each.backend.devices_in_words
+            words = each.backend.devices_description
             without = left & np.array([node is None for node in each.rows], dtype=np.bool_)
             if without.any():
                 yield Reason(Code.NO_DEVICES, f"node(s) had no {words} to share"), np.flatnonzero(without)
             left &= ~without
         if left.any():
-            words = self._columns.concerned(task_class)[0].backend.devices_in_words
+            words = self._columns.concerned(task_class)[0].backend.devices_description
             yield Reason(Code.DEVICES_TAKEN, f"node(s) didn't have enough left of their {words}"), np.flatnonzero(left)
 
 
-class PreferredDevices(NodeScorer):
+class DeviceScorer(NodeScorer):
     """Nodes on which a pod would get fuller devices, or emptier ones."""
 
     locality = Locality.CLUSTER
@@ -99,7 +99,7 @@ class PreferredDevices(NodeScorer):
         self._columns = columns
         self._weight = weight
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._weight and self._columns.concerned(task_class))
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

@@ -9,10 +9,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from stromboli.core.config.spelling import quoted
-from stromboli.core.model.devices.shared_devices import VGPU_IDS, Backend, DeviceClaim, DeviceWish
+from stromboli.core.model.devices.shared_devices import VGPU_IDS, Backend, DeviceClaim, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.deviceshare.assignments import assigned, in_writing, words_of
+from stromboli.core.plugins.deviceshare.assignments import assigned, words_of, written_form
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, moment
 from stromboli.core.plugins.deviceshare.instances import Geometries, instance_for, named
 from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, Share, Shares, Use
@@ -56,7 +56,7 @@ class VirtualGpu(DeviceBackend):
         return assigned(text, devices, VGPU_IDS) if text is not None else None
 
     def annotations(self, pick: Holding, node: str, devices: Sequence[Device], now: float) -> dict[str, str]:
-        text = in_writing(pick.containers, devices, lambda _: _MAKER)
+        text = written_form(pick.containers, devices, lambda _: _MAKER)
         return {
             VGPU_IDS: text,
             "volcano.sh/devices-to-allocate": text,
@@ -80,8 +80,8 @@ class VirtualGpu(DeviceBackend):
 
     # -- what a pod gets ----------------------------------------------------------------------------------------
 
-    def offer(self, place: int, device: Device, use: Use, wish: DeviceWish, wanted: Wanted) -> Share | None:
-        if not device.is_healthy or use.users >= device.slots or not _is_welcome(device, wanted):
+    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
+        if not device.is_healthy or use.users >= device.slots or not _is_allowed_type(device, wanted):
             return None
         if wanted.apart_from and wanted.apart_from in use.jobs:
             return None
@@ -89,17 +89,17 @@ class VirtualGpu(DeviceBackend):
             return self._instance(place, device, use, wish)
         if wanted.is_exclusive and use.has_exclusive:
             return None
-        memory = _memory_wanted(device, wish)
+        memory = _memory_requested(device, wish)
         if use.memory + memory > device.memory or not _has_cores(device, use, wish.cores):
             return None
         return Share(place, memory, wish.cores)
 
-    def _instance(self, place: int, device: Device, use: Use, wish: DeviceWish) -> Share | None:
-        found = instance_for(self.geometries, device.kind, use.parts, _memory_wanted(device, wish), device.memory)
+    def _instance(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest) -> Share | None:
+        found = instance_for(self.geometries, device.kind, use.parts, _memory_requested(device, wish), device.memory)
         return Share(place, found.memory, part=named(found)) if found is not None else None
 
 
-def _memory_wanted(device: Device, wish: DeviceWish) -> int:
+def _memory_requested(device: Device, wish: SharedDeviceRequest) -> int:
     """A container that does not say how much it wants gets all of it."""
     if wish.memory:
         return wish.memory
@@ -113,7 +113,7 @@ def _has_cores(device: Device, use: Use, cores: int) -> bool:
     return use.cores < device.cores if not cores else use.cores + cores <= device.cores
 
 
-def _is_welcome(device: Device, wanted: Wanted) -> bool:
+def _is_allowed_type(device: Device, wanted: Wanted) -> bool:
     """Whether the pod has nothing against the GPU."""
     kind, mode = device.kind.lower(), wanted.says(MODE)
     used, avoided = words_of(wanted.says(USE_TYPE).lower()), words_of(wanted.says(AVOID_TYPE).lower())

@@ -27,7 +27,7 @@ def dominant_share(allocated: Sequence[float], total: Sequence[float]) -> float:
 class Drf(Plugin):
     name = "drf"
 
-    def unanswered(self) -> frozenset[str]:
+    def unused_extension_points(self) -> frozenset[str]:
         """Without a tree there is nothing to say about queues."""
         return (
             frozenset()
@@ -48,10 +48,10 @@ class Drf(Plugin):
     def job_order(self, job: Job) -> Key:
         return dominant_share(job.allocated, self._total)
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         """Victims whose job would still have at least the share that the claimant's job would get."""
-        gained = self._jobs[claimant.job].allocated[:]
-        _add(gained, claimant, 1)
+        gained = self._jobs[preemptor.job].allocated[:]
+        _add(gained, preemptor, 1)
         mine = dominant_share(gained, self._total)
         left: dict[str, Amounts] = {}
         victims = []
@@ -63,22 +63,26 @@ class Drf(Plugin):
                 victims.append(task)
         return victims
 
-    def right_to(self, claimant: Task, victim: Task) -> str:
-        mine, theirs = self._shares(claimant, victim)
-        if self._jobs[victim.job].queue != self._jobs[claimant.job].queue:
-            return f"queue {self._jobs[victim.job].queue} comes after queue {self._jobs[claimant.job].queue}, also then"
-        return f"PodGroup {victim.job} would keep a share of {theirs:.0%}, {claimant.job} would have {mine:.0%}"
+    def justification(self, preemptor: Task, victim: Task) -> str:
+        mine, theirs = self._shares(preemptor, victim)
+        if self._jobs[victim.job].queue != self._jobs[preemptor.job].queue:
+            return (
+                f"queue {self._jobs[victim.job].queue} comes after queue {self._jobs[preemptor.job].queue}, also then"
+            )
+        return f"PodGroup {victim.job} would keep a share of {theirs:.0%}, {preemptor.job} would have {mine:.0%}"
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
-        mine, theirs = self._shares(claimant, victim)
-        if self._jobs[victim.job].queue != self._jobs[claimant.job].queue:
-            return f"queue {self._jobs[victim.job].queue} would then come before queue {self._jobs[claimant.job].queue}"
-        return f"PodGroup {victim.job} would keep a share of {theirs:.0%} only, {claimant.job} would have {mine:.0%}"
+    def veto(self, preemptor: Task, victim: Task) -> str:
+        mine, theirs = self._shares(preemptor, victim)
+        if self._jobs[victim.job].queue != self._jobs[preemptor.job].queue:
+            return (
+                f"queue {self._jobs[victim.job].queue} would then come before queue {self._jobs[preemptor.job].queue}"
+            )
+        return f"PodGroup {victim.job} would keep a share of {theirs:.0%} only, {preemptor.job} would have {mine:.0%}"
 
-    def _shares(self, claimant: Task, victim: Task) -> tuple[float, float]:
+    def _shares(self, preemptor: Task, victim: Task) -> tuple[float, float]:
         """What the claimant's job would have with it, and the victim's without it."""
-        gained, left = self._jobs[claimant.job].allocated[:], self._jobs[victim.job].allocated[:]
-        _add(gained, claimant, 1)
+        gained, left = self._jobs[preemptor.job].allocated[:], self._jobs[victim.job].allocated[:]
+        _add(gained, preemptor, 1)
         _add(left, victim, -1)
         return dominant_share(gained, self._total), dominant_share(left, self._total)
 
@@ -87,10 +91,10 @@ class Drf(Plugin):
     def queue_order(self, queue: Queue) -> Key:
         return self._tree.key(queue)
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         """Victims whose queue, without them, would still come after the claimant's queue with the claimant."""
-        with self._tree.supposing(claimant, 1):
-            return self._of_queues_after(self._jobs[claimant.job], candidates)
+        with self._tree.supposing(preemptor, 1):
+            return self._of_queues_after(self._jobs[preemptor.job], candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         """The same for a job with all that it needs to start; within a queue everybody may go."""

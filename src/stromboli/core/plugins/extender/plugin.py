@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.combining import Vote
-from stromboli.core.config.external_services import Conversation, Document, Endpoint, NoAnswer, web_address
+from stromboli.core.config.external_services import Document, Endpoint, ServiceClient, ServiceError, checked_url
 from stromboli.core.config.plugin import Event, Plugin, Victims
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import Queue
@@ -49,7 +49,7 @@ def _verb(text: str) -> str:
 
 
 def _address(text: str) -> str:
-    return web_address(text) if text else ""
+    return checked_url(text) if text else ""
 
 
 class Extender(Plugin):
@@ -82,7 +82,7 @@ class Extender(Plugin):
         self._filters = (Refusals(self._is_managed, self._verdict),) if self._verbs["predicate"] else ()
         self._scorers = (Scores(self._is_managed, self._scores),) if self._verbs["node_order"] else ()
 
-    def unanswered(self) -> frozenset[str]:
+    def unused_extension_points(self) -> frozenset[str]:
         return frozenset(question for question, verb in self._verbs.items() if not verb)
 
     def node_filters(self) -> Sequence[NodeFilter]:
@@ -98,22 +98,22 @@ class Extender(Plugin):
         self._told: set[str] = set()
         self._overused: dict[tuple[object, ...], bool] = {}
         outside = session.program.outside
-        self._conversation: Conversation | None = None
+        self._client_of_extender: ServiceClient | None = None
         if outside is not None and any(self._verbs.values()):
-            self._conversation = outside.talk_to(self._endpoint)
+            self._client_of_extender = outside.client_for(self._endpoint)
         elif any(self._verbs.values()):
             self._warn("the extender is not asked here; what follows is without its word")
-        self._mention("open", self._documents.of_session)
+        self._notify("open", self._documents.of_session)
 
     def close(self, session: Session) -> None:
-        self._mention("close", dict)
+        self._notify("close", dict)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def _verdict(self, task_class: TaskClass) -> Verdict:
         try:
             return Verdict(self._asked("predicate", self._about_nodes(task_class), responses.reasons, {}))
-        except NoAnswer as error:
+        except ServiceError as error:
             return Verdict({}, str(error))
 
     def _scores(self, task_class: TaskClass) -> Mapping[str, float]:
@@ -148,7 +148,7 @@ class Extender(Plugin):
         return Vote.PERMIT if vote else Vote.ABSTAIN
 
     def job_enqueued(self, job: Job) -> None:
-        self._mention("job_enqueued", lambda: {"job": self._documents.of_job(job)})
+        self._notify("job_enqueued", lambda: {"job": self._documents.of_job(job)})
 
     def job_ready(self, job: Job) -> bool:
         question = {"job": self._documents.of_job(job)}
@@ -156,17 +156,17 @@ class Extender(Plugin):
 
     # -- victims ------------------------------------------------------------------------------------------------
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        return self._victims("preemptable", claimant, candidates)
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        return self._victims("preemptable", preemptor, candidates)
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        return self._victims("reclaimable", claimant, candidates)
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        return self._victims("reclaimable", preemptor, candidates)
 
-    def _victims(self, question: str, claimant: Task, candidates: Sequence[Task]) -> Victims:
-        if not self._is_managed(claimant.task_class):
+    def _victims(self, question: str, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        if not self._is_managed(preemptor.task_class):
             return None
-        asked = {"evictor": self._documents.of_task(claimant), "evictees": self._documents.of_tasks(candidates)}
-        vote, named = self._asked(question, asked, _vote_and_victims, _NOTHING_SAID)
+        asked = {"evictor": self._documents.of_task(preemptor), "evictees": self._documents.of_tasks(candidates)}
+        vote, named = self._asked(question, asked, _vote_and_victims, _NO_VOTE)
         if not vote:
             return None
         chosen = frozenset(named) if vote > 0 else frozenset[str]()
@@ -182,7 +182,7 @@ class Extender(Plugin):
     def on_deallocate(self, event: Event) -> None:
         """Nothing can be undone any more."""
         if self._is_managed(event.tasks[0].task_class):
-            self._mention("on_deallocate", lambda: self._about(event))
+            self._notify("on_deallocate", lambda: self._about(event))
 
     def _about(self, event: Event) -> Document:
         return {"tasks": self._documents.of_tasks(event.tasks), "nodes": list(event.nodes)}
@@ -193,26 +193,26 @@ class Extender(Plugin):
         """What the extender answers. `otherwise` holds where it is not asked, or is ignorable and does not answer;
         raises NoAnswer where it is not ignorable.
         """
-        if self._conversation is None:
+        if self._client_of_extender is None:
             return otherwise
         try:
-            answer = self._conversation.ask(self._verbs[question], {"session": self._session.uid, **about})
+            answer = self._client_of_extender.ask(self._verbs[question], {"session": self._session.uid, **about})
             if failure := responses.words(answer, "errorMessage"):
-                raise NoAnswer(f"{self._endpoint.address}/{self._verbs[question]}: {failure}")
+                raise ServiceError(f"{self._endpoint.address}/{self._verbs[question]}: {failure}")
             return read(answer)
-        except NoAnswer as error:
+        except ServiceError as error:
             if not self._ignorable:
                 raise
             self._warn(f"the extender did not answer and is ignored: {error}")
             return otherwise
 
-    def _mention(self, question: str, about: Callable[[], Document]) -> None:
+    def _notify(self, question: str, about: Callable[[], Document]) -> None:
         """Tell it something. If that fails, whatever is asked next will say so."""
-        if self._conversation is None or not self._verbs[question]:
+        if self._client_of_extender is None or not self._verbs[question]:
             return
         try:
             self._asked(question, about(), lambda _: None, None)
-        except NoAnswer as error:
+        except ServiceError as error:
             self._warn(f"the extender could not be told: {error}")
 
     def _warn(self, words: str) -> None:
@@ -221,7 +221,7 @@ class Extender(Plugin):
             self._session.warnings.append(words)
 
 
-_NOTHING_SAID: tuple[int, Sequence[str]] = (0, ())
+_NO_VOTE: tuple[int, Sequence[str]] = (0, ())
 
 
 def _vote_and_victims(answer: Document) -> tuple[int, Sequence[str]]:

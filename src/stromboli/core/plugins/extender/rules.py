@@ -12,7 +12,7 @@ from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 
@@ -31,14 +31,14 @@ class Refusals(NodeFilter):
     locality = Locality.ROW  # it does not change during a cycle, but may in the next one
 
     def __init__(self, concerned: Concerned, ask: Callable[[TaskClass], Verdict]) -> None:
-        self._concerned = concerned
-        self._verdicts: ClassMemory[Verdict] = ClassMemory(lambda task_class, _: ask(task_class))
-        self._masks: ClassMemory[Mask] = ClassMemory(self._mask)
+        self._applicable = concerned
+        self._verdicts: ClassCache[Verdict] = ClassCache(lambda task_class, _: ask(task_class))
+        self._masks: ClassCache[Mask] = ClassCache(self._mask)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return self._concerned(task_class)
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return self._applicable(task_class)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         mask = self._masks.of(task_class, ledger)
         return mask.copy() if rows.index is None else mask[rows.index]
 
@@ -53,10 +53,10 @@ class Refusals(NodeFilter):
         if verdict.failure:
             yield Reason(Code.PLUGIN_FAILED, f"extender did not answer: {verdict.failure}"), np.flatnonzero(refused)
             return
-        by_words: dict[str, list[str]] = {}
+        by_message: dict[str, list[str]] = {}
         for node, why in verdict.refused.items():
-            by_words.setdefault(why or "it does not say why", []).append(node)
-        for why, nodes in by_words.items():
+            by_message.setdefault(why or "it does not say why", []).append(node)
+        for why, nodes in by_message.items():
             rows = [row for row in _rows(ledger.nodes, nodes) if refused[row]]
             if rows:
                 yield Reason(Code.PLUGIN_REFUSED, f"refused by the extender: {why}"), np.array(rows, dtype=np.int64)
@@ -66,12 +66,12 @@ class Scores(NodeScorer):
     locality = Locality.ROW
 
     def __init__(self, concerned: Concerned, ask: Callable[[TaskClass], Mapping[str, float]]) -> None:
-        self._concerned = concerned
+        self._applicable = concerned
         self._ask = ask
-        self._scores: ClassMemory[Vector] = ClassMemory(self._vector)
+        self._scores: ClassCache[Vector] = ClassCache(self._vector)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return self._concerned(task_class)
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return self._applicable(task_class)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         scores = self._scores.of(task_class, ledger)

@@ -24,8 +24,14 @@ from stromboli.core.model.devices.gpu_fractions import (
     new_groups,
     portion_of,
 )
-from stromboli.core.model.devices.shared_devices import Backend, DeviceClaim, DeviceClaims, DeviceWish, DeviceWishes
-from stromboli.core.model.ledger.ledger import BrokenBooks
+from stromboli.core.model.devices.shared_devices import (
+    Backend,
+    DeviceClaim,
+    DeviceClaims,
+    SharedDeviceRequest,
+    SharedDeviceRequests,
+)
+from stromboli.core.model.ledger.ledger import LedgerInconsistency
 from stromboli.core.model.nodes.table import Mask, NodeTable
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.tasks.task import Task, TaskStatus
@@ -56,7 +62,7 @@ class _Step(NamedTuple):
     after: NodeShares
 
 
-class ShareBooks:
+class SharedGpuState:
     def __init__(self, policy: str, namespace: str) -> None:
         self._policy = policy
         self._prefix = f"{namespace}/"
@@ -72,7 +78,7 @@ class ShareBooks:
         self._claims: DeviceClaims = {}
         self._largest = 0
         self._warnings: tuple[str, ...] = ()
-        self._wishes: dict[int, DeviceWish | None] = {}
+        self._wishes: dict[int, SharedDeviceRequest | None] = {}
         #: By uid, the last step of a pod in this cycle.
         self._steps: dict[str, _Step] = {}
 
@@ -117,25 +123,25 @@ class ShareBooks:
                 reservations.update(dict.fromkeys(groups, claim.leaving))
             else:
                 stay = Stay.LEAVING if claim.leaving else Stay.PRESENT
-                holdings[uid] = _holding(groups, wish_in(claim.wishes), node, largest, stay)
+                holdings[uid] = _holding(groups, preference_in(claim.wishes), node, largest, stay)
         return NodeShares(memory, holdings, reservations)
 
     # -- asking -------------------------------------------------------------------------------------------------
 
-    def wish_of(self, task_class: TaskClass) -> DeviceWish | None:
+    def wish_of(self, task_class: TaskClass) -> SharedDeviceRequest | None:
         """The shares that pods of a class want; None for none."""
         if task_class.devices is None:
             return None
         number = task_class.number
         if number not in self._wishes:
-            self._wishes[number] = wish_in(task_class.devices)
+            self._wishes[number] = preference_in(task_class.devices)
         return self._wishes[number]
 
-    def wants_whole(self, task_class: TaskClass) -> int:
+    def wants_whole_gpus(self, task_class: TaskClass) -> int:
         """How much of whole GPUs pods of a class want, in thousandths."""
         return 0 if self.wish_of(task_class) else dict(task_class.request).get(self.dimension, 0)
 
-    def pick(self, wish: DeviceWish, row: int, *, later: bool, own: int = 0, pods: int = 0) -> Pick | None:
+    def pick(self, wish: SharedDeviceRequest, row: int, *, later: bool, own: int = 0, pods: int = 0) -> Pick | None:
         """What a pod would get on a node; None for not enough. `own` is what the amounts of the node have of pods that
         are not in these books yet, and `pods` how many these are.
         """
@@ -143,7 +149,7 @@ class ShareBooks:
 
     def _room(self, row: int, later: bool, own: int, pods: int) -> Room:
         """Whole GPUs that nobody shares, and places for the pods that would hold them."""
-        node, is_promised = self.rows[row], self._ledger.holds_rooms
+        node, is_promised = self.rows[row], self._ledger.holds_nominated
         if self.dimension < 0:
             return Room(0, 0)
         gpus = self._left(self.dimension, row, later=later) + own - (node.later_slack if later else node.slack)
@@ -157,13 +163,13 @@ class ShareBooks:
         """The nodes on which GPUs are shared, or will be."""
         return [row for row, node in enumerate(self.rows) if node.holdings or node.reservations]
 
-    def takes_unshared(self, wish: DeviceWish, *, later: bool) -> Mask:
+    def takes_unshared(self, wish: SharedDeviceRequest, *, later: bool) -> Mask:
         """The nodes that could take a pod if nobody shared a GPU there: one answer for all of them."""
         number = wish.number
         able: Mask = self.memories >= wish.memory if wish.memory else np.ones(len(self.rows), dtype=np.bool_)
         if self.dimension < 0:
             return np.zeros(len(self.rows), dtype=np.bool_)
-        times = (True,) if later else (False, True) if self._ledger.holds_rooms else (False,)
+        times = (True,) if later else (False, True) if self._ledger.holds_nominated else (False,)
         rows = self._ledger.all_rows
         for then in times:
             left = rows.future_idle if then else rows.idle
@@ -183,7 +189,9 @@ class ShareBooks:
         node = self.rows[row]
         holding = node.holdings.get(task.uid)
         if holding is None or wish is None:
-            raise BrokenBooks(f"{task.key} is bound to node {self._nodes.names[row]} without its share of a GPU")
+            raise LedgerInconsistency(
+                f"{task.key} is bound to node {self._nodes.names[row]} without its share of a GPU"
+            )
         return Received(holding.groups, wish.portion or portion_of(wish.memory, node.memory))
 
     # -- following ----------------------------------------------------------------------------------------------
@@ -214,7 +222,7 @@ class ShareBooks:
                 is_undone = before is not None and task.uid not in before.holdings
                 self._replace(task, row, before if before is not None and is_undone else node.without(task.uid))
 
-    def _enter(self, task: Task, wish: DeviceWish, row: int, pods: int) -> None:
+    def _enter(self, task: Task, wish: SharedDeviceRequest, row: int, pods: int) -> None:
         """A task has its place. Who waits again where nothing has changed since gets back what was kept for him."""
         later = self._ledger.status_of(task) is not TaskStatus.ALLOCATED
         before = self._before_last_step(task, row) if later else None
@@ -226,7 +234,7 @@ class ShareBooks:
         found, need = self.pick(wish, row, later=later, own=charge * pods, pods=pods), need_of(wish, node)
         if found is None or need is None:
             name = self._nodes.names[row]
-            raise BrokenBooks(f"{task.key} was placed on node {name}, which has no GPU left to share with it")
+            raise LedgerInconsistency(f"{task.key} was placed on node {name}, which has no GPU left to share with it")
         groups = (*found.joined, *new_groups(task.uid, found.fresh, node.now_groups | node.later_groups))
         stay = Stay.WAITING if later else Stay.PRESENT
         self._replace(task, row, node.with_holding(task.uid, Holding(groups, need, charge, stay)))
@@ -249,13 +257,15 @@ class ShareBooks:
         return repr((held, self.slack.tolist(), self.later_slack.tolist()))
 
 
-def wish_in(wishes: DeviceWishes | None) -> DeviceWish | None:
+def preference_in(wishes: SharedDeviceRequests | None) -> SharedDeviceRequest | None:
     """The shares of GPUs among what a pod asks for."""
     every = (wish for container in (wishes.containers if wishes else ()) for wish in container)
     return next((wish for wish in every if wish.backend is Backend.GPU_FRACTIONS), None)
 
 
-def _holding(groups: tuple[str, ...], wish: DeviceWish | None, node: NodeShares, largest: int, stay: Stay) -> Holding:
+def _holding(
+    groups: tuple[str, ...], wish: SharedDeviceRequest | None, node: NodeShares, largest: int, stay: Stay
+) -> Holding:
     """Who does not say any more how much he was given has all of it."""
     need = need_of(wish, node) if wish is not None else None
     charge = charge_of(wish.portion, wish.memory, wish.number, largest) if wish is not None else 0

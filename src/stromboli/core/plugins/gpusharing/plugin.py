@@ -12,8 +12,8 @@ from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, RECEIVED, REGULAR_RECEIVED, RESERVATIONS_IN
 from stromboli.core.model.devices.shared_devices import DEVICES, Backend
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.plugins.gpusharing.accounting import ShareBooks
-from stromboli.core.plugins.gpusharing.rules import Columns, HasShares, HasWholeGpus, SharedFirst
+from stromboli.core.plugins.gpusharing.accounting import SharedGpuState
+from stromboli.core.plugins.gpusharing.rules import Columns, GpuShareFilter, GpuShareScorer, WholeGpuFilter
 from stromboli.core.plugins.gpusharing.selection import PACK, SPREAD
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
@@ -51,7 +51,7 @@ class GpuSharing(Plugin):
         super().__init__(given, hierarchy)
         if given[_SECONDS] > _LONGEST:
             raise ValueError(f"{_SECONDS}: expected at most {_LONGEST:g} seconds, got {given[_SECONDS]:g}")
-        self.books = ShareBooks(given[_POLICY], given[_NAMESPACE])
+        self.books = SharedGpuState(given[_POLICY], given[_NAMESPACE])
         self._columns = Columns(self.books)
         self.reads_annotations = (DEVICES + Backend.GPU_FRACTIONS, RESERVATIONS_IN + given[_NAMESPACE])
         self.binding_options = {
@@ -71,11 +71,11 @@ class GpuSharing(Plugin):
     def node_filters(self) -> Sequence[NodeFilter]:
         """Without a say in where pods go, GPUs cannot be promised: whoever is switched off here hands out none."""
         self._chooses = True
-        return [HasShares(self._columns), HasWholeGpus(self.books)]
+        return [GpuShareFilter(self._columns), WholeGpuFilter(self.books)]
 
     def node_scorers(self) -> Sequence[NodeScorer]:
         weight = self.given[_WEIGHT]
-        return [SharedFirst(self._columns, weight)] if weight else []
+        return [GpuShareScorer(self._columns, weight)] if weight else []
 
     def on_allocate(self, event: Event) -> None:
         if self._chooses:
@@ -85,10 +85,10 @@ class GpuSharing(Plugin):
         if self._chooses:
             self.books.follow_removal(event)
 
-    def on_hold(self, task: Task, node: str) -> None:
+    def on_reserve(self, task: Task, node: str) -> None:
         self.on_allocate(Event([task], [node]))
 
-    def on_let_go(self, task: Task, node: str) -> None:
+    def on_release(self, task: Task, node: str) -> None:
         self.on_deallocate(Event([task], [node]))
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
@@ -96,5 +96,5 @@ class GpuSharing(Plugin):
             return
         if self.books.wish_of(task.task_class) is not None:
             context.update(self.books.received(task).annotations())
-        elif self.books.wants_whole(task.task_class):
+        elif self.books.wants_whole_gpus(task.task_class):
             context[RECEIVED] = REGULAR_RECEIVED

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from stromboli.core.model.devices.shared_devices import DeviceWish
+from stromboli.core.model.devices.shared_devices import SharedDeviceRequest
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.gpusharing.accounting import ShareBooks
+from stromboli.core.plugins.gpusharing.accounting import SharedGpuState
 from stromboli.core.plugins.gpusharing.selection import Pick
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
@@ -33,7 +33,7 @@ class _Column:
 
 
 class Columns:
-    def __init__(self, books: ShareBooks) -> None:
+    def __init__(self, books: SharedGpuState) -> None:
         self.books = books
         self._columns: dict[tuple[int, bool], _Column] = {}
 
@@ -54,14 +54,14 @@ class Columns:
             column.fresh = log.position
         return column
 
-    def _answer(self, column: _Column, wish: DeviceWish, rows: Iterable[int], *, later: bool) -> None:
+    def _answer(self, column: _Column, wish: SharedDeviceRequest, rows: Iterable[int], *, later: bool) -> None:
         for row in rows:
             found: Pick | None = self.books.pick(wish, row, later=later)
             column.fits[row] = found is not None
             column.joins[row] = found is not None and not found.fresh
 
 
-class HasShares(NodeFilter):
+class GpuShareFilter(NodeFilter):
     """Each placement changes what is left, in a way that no amount of a row can tell: pods are placed one by one."""
 
     locality = Locality.CLUSTER
@@ -69,10 +69,10 @@ class HasShares(NodeFilter):
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return self._columns.books.wish_of(task_class) is not None
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         fits = self._columns.column(task_class, ledger, later=rows.later).fits
         return fits.copy() if rows.index is None else fits[rows.index]
 
@@ -92,23 +92,23 @@ class HasShares(NodeFilter):
             yield Reason(Code.DEVICES_TAKEN, "node(s) didn't have enough left of their GPUs"), np.flatnonzero(left)
 
 
-class HasWholeGpus(NodeFilter):
+class WholeGpuFilter(NodeFilter):
     """Who wants whole GPUs gets none that others share: what these do not use of them is not to be had."""
 
     locality = Locality.ROW
 
-    def __init__(self, books: ShareBooks) -> None:
+    def __init__(self, books: SharedGpuState) -> None:
         self._books = books
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return self._books.wants_whole(task_class) > 0
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return self._books.wants_whole_gpus(task_class) > 0
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        dimension, wanted = self._books.dimension, self._books.wants_whole(task_class)
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        dimension, wanted = self._books.dimension, self._books.wants_whole_gpus(task_class)
         admitted: Mask = np.ones(len(rows), dtype=np.bool_)
         if not rows.later:
             admitted &= rows.idle(dimension) - self._of(self._books.slack, rows) >= wanted
-        if rows.later or ledger.holds_rooms:
+        if rows.later or ledger.holds_nominated:
             admitted &= rows.future_idle(dimension) - self._of(self._books.later_slack, rows) >= wanted
         return admitted
 
@@ -120,7 +120,7 @@ class HasWholeGpus(NodeFilter):
         return Reason(Code.DEVICES_TAKEN, "node(s) had only parts of GPUs left that others share")
 
 
-class SharedFirst(NodeScorer):
+class GpuShareScorer(NodeScorer):
     """Nodes on which a pod would join others are better: so whole GPUs stay whole."""
 
     locality = Locality.CLUSTER
@@ -129,7 +129,7 @@ class SharedFirst(NodeScorer):
         self._columns = columns
         self._weight = weight
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return self._columns.books.wish_of(task_class) is not None
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stromboli.core.model.devices.gpu_fractions import WHOLE
-from stromboli.core.model.devices.shared_devices import DeviceWish
+from stromboli.core.model.devices.shared_devices import SharedDeviceRequest
 from stromboli.core.plugins.gpusharing.node_shares import NodeShares
 
 PACK, SPREAD = "gpupack", "gpuspread"
@@ -29,14 +29,14 @@ class Pick:
     fresh: int = 0
 
 
-def need_of(wish: DeviceWish, node: NodeShares) -> int | None:
+def need_of(wish: SharedDeviceRequest, node: NodeShares) -> int | None:
     """What a pod needs of each device in the unit of the node; None where that cannot be told."""
     if wish.portion:
         return wish.portion * node.size // WHOLE
     return wish.memory * WHOLE if node.memory else None
 
 
-def pick(node: NodeShares, wish: DeviceWish, room: Room, policy: str, *, later: bool) -> Pick | None:
+def pick(node: NodeShares, wish: SharedDeviceRequest, room: Room, policy: str, *, later: bool) -> Pick | None:
     """As many different devices as a pod wants, fuller ones first or emptier ones; None for not enough."""
     need = need_of(wish, node)
     if need is None or need > node.size:

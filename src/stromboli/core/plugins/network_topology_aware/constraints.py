@@ -19,7 +19,7 @@ class Reach(NamedTuple):
     highest: int
 
 
-class Wishes:
+class TopologyConstraints:
     """What topologies mean; None when nothing is asked for."""
 
     def __init__(self, tree: HyperNodeTree, network: str = "") -> None:

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 #: The score of each node for a task, between 0 and 1; None when there is nothing to say.
-Opinion = Callable[[Task], Vector | None]
+DistanceScore = Callable[[Task], Vector | None]
 
 
-class Nearness(NodeScorer):
+class DomainDistance(NodeScorer):
     """Asks about the task at hand, for classes that have such tasks."""
 
     locality = Locality.CLUSTER
 
-    def __init__(self, top: float, opinion: Opinion) -> None:
+    def __init__(self, top: float, opinion: DistanceScore) -> None:
         self._top = top
         self._opinion = opinion
         self._session: Session | None = None
@@ -36,7 +36,7 @@ class Nearness(NodeScorer):
     def open(self, session: Session, classes: Set[int]) -> None:
         self._session, self._classes = session, classes
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return task_class.number in self._classes
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
@@ -45,7 +45,7 @@ class Nearness(NodeScorer):
         return np.zeros(len(rows)) if opinion is None else opinion * self._top
 
 
-def near_home(tree: HyperNodeTree, home: int, mates: Vector, candidates: int) -> Vector:
+def near_previous_domain(tree: HyperNodeTree, home: int, mates: Vector, candidates: int) -> Vector:
     """1 for nodes in the home itself; less, the higher the tier of the smallest domain around both. The best get more
     for the mates in their closest domain.
     """

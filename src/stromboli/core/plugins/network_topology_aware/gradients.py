@@ -49,7 +49,7 @@ class Gradients:
         if start is None:
             return []
         groups = self._by_tier(start, min(reach.first, self._tree.tiers[start]), reach.highest)
-        if home is not None or not minimum or root.may_be_emptied:
+        if home is not None or not minimum or root.evictions_allowed_inside:
             return groups
         enough = self._have(minimum)
         return groups if enough.all() else [left for group in groups if (left := group.where(enough))]

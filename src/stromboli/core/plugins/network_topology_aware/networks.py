@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
-from stromboli.core.plugins.network_topology_aware.constraints import UnknownTier, Wishes
+from stromboli.core.plugins.network_topology_aware.constraints import TopologyConstraints, UnknownTier
 from stromboli.core.plugins.network_topology_aware.domain_amounts import DomainAmounts
 from stromboli.core.plugins.network_topology_aware.gradients import Gradients
 from stromboli.core.plugins.network_topology_aware.packing import DomainPacking
-from stromboli.core.plugins.network_topology_aware.previous_domains import Staying
+from stromboli.core.plugins.network_topology_aware.previous_domains import PreviousDomainFirst
 from stromboli.core.session.session import Session
 
 
@@ -19,10 +19,10 @@ class Network:
 
     def __init__(self, tree: HyperNodeTree, session: Session, weights: Mapping[str, int], name: str = "") -> None:
         self.tree = tree
-        self.wishes = Wishes(tree, name)
+        self.wishes = TopologyConstraints(tree, name)
         amounts = DomainAmounts(tree, session.ledger)
         self.gradients = Gradients(tree, amounts)
-        self.staying = Staying(tree, session.ledger, self.gradients, session.nodes.index)
+        self.staying = PreviousDomainFirst(tree, session.ledger, self.gradients, session.nodes.index)
         self.packing = DomainPacking(tree, session.ledger, session.axis, weights, amounts)
 
 

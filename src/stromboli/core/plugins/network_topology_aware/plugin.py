@@ -14,12 +14,12 @@ from stromboli.core.model.nodes.table import Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.network_topology_aware.constraints import UnknownTier
-from stromboli.core.plugins.network_topology_aware.distance import Nearness, near_home
+from stromboli.core.plugins.network_topology_aware.distance import DomainDistance, near_previous_domain
 from stromboli.core.plugins.network_topology_aware.networks import Networks
 from stromboli.core.plugins.network_topology_aware.packing import PREFIX, sum_of, weights_of
 from stromboli.core.search.node_rules import NodeScorer
 from stromboli.core.topology.domain_group import DomainGroup, DomainScores
-from stromboli.core.topology.previous_domains import home_of
+from stromboli.core.topology.previous_domains import enclosing_domain
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -50,8 +50,8 @@ class NetworkTopologyAware(Plugin):
         super().__init__(given, hierarchy)
         self._top = _HIGHEST * given["weight"]
         self._weights = weights_of(given)
-        self._near = Nearness(self._top, self._score_of_mates)
-        self._normal = Nearness(self._top, self._score_of_normal)
+        self._near = DomainDistance(self._top, self._score_of_mates)
+        self._normal = DomainDistance(self._top, self._score_of_normal)
         wanted = [self._near, *([self._normal] if given[f"{PREFIX}.normal-pod.enable"] else [])]
         self._scorers: Sequence[NodeScorer] = wanted if self._top else ()
 
@@ -133,14 +133,14 @@ class NetworkTopologyAware(Plugin):
         job = self._session.jobs[task.job]
         network = self._networks.of_job(job)
         if job.key not in self._homes:
-            self._homes[job.key] = home_of(network.tree, self._session.ledger, job.tasks.values())
+            self._homes[job.key] = enclosing_domain(network.tree, self._session.ledger, job.tasks.values())
         home = self._homes[job.key]
         if home is None or not (job.spec.topology or any(policy.topology for policy in job.spec.policies)):
             return None
         mates = job.sub_jobs[task.sub_job].tasks if task.sub_job in job.sub_jobs else list(job.tasks.values())
         by_domain = np.zeros(network.tree.top + 1)
         np.add.at(by_domain, network.tree.lowest, self._mates(mates))
-        return near_home(network.tree, home, by_domain, len(mates))
+        return near_previous_domain(network.tree, home, by_domain, len(mates))
 
     def _score_of_normal(self, task: Task) -> Vector | None:
         """In domains that are filling up, the closer ones first of all."""

@@ -15,10 +15,10 @@ from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.plugins.network_topology_aware.constraints import Reach
 from stromboli.core.plugins.network_topology_aware.gradients import Gradients
 from stromboli.core.topology.domain_group import DomainGroup, group_of
-from stromboli.core.topology.previous_domains import home_of
+from stromboli.core.topology.previous_domains import enclosing_domain
 
 
-class Staying:
+class PreviousDomainFirst:
     """Groups of domains in the order in which a job or a sub-job looks at them."""
 
     def __init__(self, tree: HyperNodeTree, ledger: Ledger, gradients: Gradients, rows: Mapping[str, int]) -> None:
@@ -32,11 +32,11 @@ class Staying:
         self, root: Domain, reach: Reach, tasks: Collection[Task], last: str, minimum: Request | None = None
     ) -> Sequence[DomainGroup]:
         """Domains within reach; `last` is the name of the one in which the tasks were."""
-        home = home_of(self._tree, self._ledger, tasks)
+        home = enclosing_domain(self._tree, self._ledger, tasks)
         groups = self._gradients.groups(root, reach, home, minimum)
         if home is not None:
             return self._around(home, groups)
-        return groups if root.may_be_emptied else self._beginning_with(self._last(tasks, last), groups)
+        return groups if root.evictions_allowed_inside else self._beginning_with(self._last(tasks, last), groups)
 
     def _around(self, home: int, groups: Sequence[DomainGroup]) -> Sequence[DomainGroup]:
         """The home and what is around it: with anything else the tasks are as far apart as with the smallest domain

@@ -17,7 +17,7 @@ from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
 from stromboli.core.model.queues.queue import NO_NODE_GROUPS, NodeGroups
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import QUEUE, TaskClass
-from stromboli.core.plugins.nodegroup.limits import GROUP_NAME, LimitsOfQueues
+from stromboli.core.plugins.nodegroup.limits import GROUP_NAME, QueueGroupLimits
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 _REQUIRED, _PREFERRED, _DISLIKED = 100.0, 50.0, -1.0
@@ -44,12 +44,12 @@ class Belonging(NodeFilter):
 
     locality = Locality.STATIC
 
-    def __init__(self, limits: LimitsOfQueues, *, strict: bool) -> None:
+    def __init__(self, limits: QueueGroupLimits, *, strict: bool) -> None:
         self._limits = limits
         self._strict = strict
         self.groups: Mapping[str, NodeGroups] = {}
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return self._verdicts(task_class, ledger.nodes) == _Verdict.WELCOME
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
@@ -89,7 +89,7 @@ class Preference(NodeScorer):
         self._in_order = in_order
         self.groups: Mapping[str, NodeGroups] = {}
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self.groups.get(task_class.annotations[QUEUE]))
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

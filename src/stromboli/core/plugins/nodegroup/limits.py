@@ -31,7 +31,7 @@ GROUP_NAME = "volcano.sh/nodegroup-name"
 GroupLimits = Mapping[str, Mapping[int, int]]
 
 
-class LimitsOfQueues:
+class QueueGroupLimits:
     """The limits of all queues that have any, and what their pods use in each group. Nothing is counted for others."""
 
     def __init__(self) -> None:
@@ -98,16 +98,16 @@ class Limits(NodeFilter):
 
     locality = Locality.CLUSTER
 
-    def __init__(self, limits: LimitsOfQueues) -> None:
+    def __init__(self, limits: QueueGroupLimits) -> None:
         self._limits = limits
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._limits.limits_of(task_class.annotations[QUEUE]))
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        return self._roomy(task_class, rows.nodes)
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        return self._with_headroom(task_class, rows.nodes)
 
-    def _roomy(self, task_class: TaskClass, nodes: NodeTable) -> Mask:
+    def _with_headroom(self, task_class: TaskClass, nodes: NodeTable) -> Mask:
         queue, column = task_class.annotations[QUEUE], nodes.column(GROUP_NAME)
         verdicts = [self._limits.has_room(queue, group, task_class) for group in column.values]
         return np.array([*verdicts, True], dtype=np.bool_)[column.codes]  # code -1 reads the last

@@ -10,7 +10,7 @@ from stromboli.core.config.plugin import Event, Plugin
 from stromboli.core.model.queues.queue import NO_NODE_GROUPS, ROOT, NodeGroups, Queue
 from stromboli.core.model.tasks.task_class import QUEUE
 from stromboli.core.plugins.nodegroup.affinity import Belonging, Preference
-from stromboli.core.plugins.nodegroup.limits import Limits, LimitsOfQueues
+from stromboli.core.plugins.nodegroup.limits import Limits, QueueGroupLimits
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class NodeGroup(Plugin):
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
-        self._limits = LimitsOfQueues()
+        self._limits = QueueGroupLimits()
         self._belonging = Belonging(self._limits, strict=given["strict"])
         self._preference = Preference(in_order=given["enablePreferredOrder"])
         self._filters = (self._belonging, Limits(self._limits))

@@ -20,7 +20,7 @@ from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.resources.resources import CPU, MEMORY
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class BalancedResource(WeightedScorer):
         self._top = np.array(self.top)
         self._half = np.array(self.top / 2)
         self._gpu: int | None = None
-        self._parts = ClassMemory(self._parts_of)
+        self._parts = ClassCache(self._parts_of)
 
     def open(self, session: Session) -> None:
         self._gpu = session.axis.find(GPU)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return any(part.is_requested for part in self._parts.of(task_class, ledger))
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

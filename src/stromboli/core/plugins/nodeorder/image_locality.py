@@ -18,7 +18,7 @@ from stromboli.core.search.node_rules import Locality
 _MEBIBYTE = 1 << 20
 #: Below this much nothing is gained; from so much per container on a node is as good as it gets.
 _LEAST = 23 * _MEBIBYTE
-_MOST_PER_CONTAINER = 1000 * _MEBIBYTE
+_MAX_BYTES_PER_CONTAINER = 1000 * _MEBIBYTE
 
 
 class ImageLocality(WeightedScorer):
@@ -26,14 +26,14 @@ class ImageLocality(WeightedScorer):
 
     locality = Locality.STATIC
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(task_class.images)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         raw = np.zeros(len(rows))
         for image in task_class.images:
             raw += _spread_sizes(ledger.nodes, image)
-        most = _MOST_PER_CONTAINER * max(1, task_class.container_count)
+        most = _MAX_BYTES_PER_CONTAINER * max(1, task_class.container_count)
         return (np.clip(raw, _LEAST, most) - _LEAST) * (self.top / (most - _LEAST))
 
 

@@ -11,7 +11,7 @@ from stromboli.core.model.resources.resources import CPU, MEMORY
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.nodeorder.requested import NOTHING, scored_request
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality
 
 
@@ -23,7 +23,7 @@ class MostRequested(WeightedScorer):
     def __init__(self, weight: int) -> None:
         super().__init__(weight)
         self._half = np.array(self.top / 2)
-        self._requests = ClassMemory(scored_request)
+        self._requests = ClassCache(scored_request)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         cpu, memory = self._requests.of(task_class, ledger)

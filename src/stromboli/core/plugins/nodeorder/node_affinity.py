@@ -17,7 +17,7 @@ class NodeAffinity(WeightedScorer):
 
     locality = Locality.STATIC
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(task_class.preferred_node_terms)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

@@ -17,7 +17,7 @@ from stromboli.core.model.tasks.owned_terms import OwnedTerms
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.label_domains import DomainCount, count_by_label
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality
 
 
@@ -29,9 +29,9 @@ class PodAffinity(WeightedScorer):
     def __init__(self, weight: int) -> None:
         super().__init__(weight)
         self._owned = OwnedTerms()
-        self._preferences = ClassMemory(self._count_preferences)
+        self._preferences = ClassCache(self._count_preferences)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._preferences.of(task_class, ledger))
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

@@ -18,7 +18,7 @@ class TaintToleration(WeightedScorer):
 
     locality = Locality.STATIC
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return taint_lists(ledger.nodes).has_effect(DISCOURAGING_EFFECT)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

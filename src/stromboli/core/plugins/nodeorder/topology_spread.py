@@ -16,7 +16,7 @@ from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.topology_spread import SpreadDomains, SpreadPlan, spread_plan
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality
 
 #: The label that tells nodes apart: each is its own domain.
@@ -30,9 +30,9 @@ class TopologySpread(WeightedScorer):
 
     def __init__(self, weight: int) -> None:
         super().__init__(weight)
-        self._plans = ClassMemory(_soft_plan)
+        self._plans = ClassCache(_soft_plan)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return any(not constraint.hard for constraint in task_class.spread)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

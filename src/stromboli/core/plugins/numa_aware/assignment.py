@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stromboli.core.model.nodes.cpu_assignment import Allotment, Demand
+from stromboli.core.model.nodes.cpu_assignment import CpuAllocation, Demand
 from stromboli.core.model.nodes.numa import CpuSet, Holdings
 from stromboli.core.model.nodes.table import NodeTable
-from stromboli.core.plugins.numa_aware.states import NOTHING, States
+from stromboli.core.plugins.numa_aware.states import NOTHING, NumaStates
 
 
 @dataclass(slots=True)
@@ -33,32 +33,32 @@ class _Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Gift:
+class CpuAssignment:
     """What a task was given on a node, at once or as a promise."""
 
     row: int
-    allotment: Allotment
+    allotment: CpuAllocation
     is_promise: bool
 
 
-class Giving:
+class CpuAssigner:
     """The processors of all nodes that look at cells, in one cycle."""
 
-    def __init__(self, states: States, nodes: NodeTable, holdings: Mapping[str, Holdings]) -> None:
+    def __init__(self, states: NumaStates, nodes: NodeTable, holdings: Mapping[str, Holdings]) -> None:
         self._states = states
         self._names = nodes.names
         self._holdings = holdings
         #: The states of all nodes: as they are, and as they will be once everybody has left who is leaving.
         self.now, self.later = states.begin(holdings)
         self._rooms: dict[int, _Room] = {}
-        self._gifts: dict[str, Gift] = {}
+        self._assignments: dict[str, CpuAssignment] = {}
         #: By task, node and whether it waited: what was taken back. Whoever returns gets the same again.
-        self._former: dict[tuple[str, int, bool], Allotment] = {}
+        self._former: dict[tuple[str, int, bool], CpuAllocation] = {}
         self._evicted: set[str] = set()
 
-    def of(self, uid: str) -> Gift | None:
+    def of(self, uid: str) -> CpuAssignment | None:
         """What a task was given in this cycle."""
-        return self._gifts.get(uid)
+        return self._assignments.get(uid)
 
     # -- tasks come and go --------------------------------------------------------------------------------------
 
@@ -72,13 +72,13 @@ class Giving:
             self._note(row)
         elif demand:
             allotment = self._former_of(uid, row, waits) or self._states.allotment(self._state(row, waits), demand)
-            if isinstance(allotment, Allotment):
-                self._gifts[uid] = Gift(row, allotment, waits)
-                self._change(self._gifts[uid], taken=True)
+            if isinstance(allotment, CpuAllocation):
+                self._assignments[uid] = CpuAssignment(row, allotment, waits)
+                self._change(self._assignments[uid], taken=True)
 
     def take_back(self, uid: str) -> None:
         """A placement was undone."""
-        gift = self._gifts.pop(uid, None)
+        gift = self._assignments.pop(uid, None)
         if gift is not None:
             self._former[uid, gift.row, gift.is_promise] = gift.allotment
             self._change(gift, taken=False)
@@ -105,14 +105,14 @@ class Giving:
     def _state(self, row: int, waits: bool) -> int:
         return int((self.later if waits else self.now)[row])
 
-    def _former_of(self, uid: str, row: int, waits: bool) -> Allotment | None:
+    def _former_of(self, uid: str, row: int, waits: bool) -> CpuAllocation | None:
         """What the task had here before, if it is still to be had."""
         former, room = self._former.get((uid, row, waits)), self._room(row)
         if former is None or former.cpus & ~(room.later if waits else room.now):
             return None
         return former
 
-    def _change(self, gift: Gift, *, taken: bool) -> None:
+    def _change(self, gift: CpuAssignment, *, taken: bool) -> None:
         room, cpus = self._room(gift.row), gift.allotment.cpus
         if gift.is_promise:
             room.promised = room.promised | cpus if taken else room.promised & ~cpus

@@ -12,11 +12,11 @@ from stromboli.core.model.nodes.numa import DECISION, POLICY, PROCESSORS, WANTED
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.numa_aware.assignment import Giving
+from stromboli.core.plugins.numa_aware.assignment import CpuAssigner
 from stromboli.core.plugins.numa_aware.preferences import Wish, wish_of
-from stromboli.core.plugins.numa_aware.rules import Alignment, FewCells, SamePolicy
-from stromboli.core.plugins.numa_aware.states import States
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.plugins.numa_aware.rules import Alignment, FewNumaNodes, SamePolicy
+from stromboli.core.plugins.numa_aware.states import NumaStates
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
 
@@ -31,17 +31,17 @@ class NumaAware(Plugin):
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
-        self._wishes = ClassMemory(_wish_of)
+        self._wishes = ClassCache(_preference_of)
         self._alignment = Alignment(self._wish)
         self._filters = (SamePolicy(self._wish), self._alignment)
-        self._scorers = (FewCells(self._wish, given[_WEIGHT]),) if given[_WEIGHT] else ()
+        self._scorers = (FewNumaNodes(self._wish, given[_WEIGHT]),) if given[_WEIGHT] else ()
 
     def open(self, session: Session) -> None:
         self._ledger, self._nodes = session.ledger, session.nodes
-        states: States = session.nodes.remember(_KEPT, States)
-        if states.are_too_many:
-            states = session.nodes.answers[_KEPT] = States(session.nodes)
-        self._giving = Giving(states, session.nodes, session.snapshot.processors)
+        states: NumaStates = session.nodes.remember(_KEPT, NumaStates)
+        if states.has_too_many_shapes:
+            states = session.nodes.answers[_KEPT] = NumaStates(session.nodes)
+        self._giving = CpuAssigner(states, session.nodes, session.snapshot.processors)
         for rule in (self._alignment, *self._scorers):
             rule.open(states, self._giving)
         self._states = states
@@ -75,12 +75,12 @@ class NumaAware(Plugin):
             else:
                 self._giving.take_back(task.uid)
 
-    def on_hold(self, task: Task, node: str) -> None:
+    def on_reserve(self, task: Task, node: str) -> None:
         """Who was promised a room keeps the processors that it will need there."""
         demand = self._wish(task.task_class).demand
         self._giving.place(task.uid, self._nodes.index[node], demand, waits=True)
 
-    def on_let_go(self, task: Task, node: str) -> None:
+    def on_release(self, task: Task, node: str) -> None:
         self._giving.take_back(task.uid)
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
@@ -89,13 +89,13 @@ class NumaAware(Plugin):
         if gift is not None and gift.allotment.cpus:
             given = {name: format_cpus(cpus) for name, cpus in gift.allotment.containers if cpus}
             context[PROCESSORS] = json.dumps(given)
-            context[DECISION] = json.dumps({"numa": self._by_cell(gift.row, gift.allotment.cpus)})
+            context[DECISION] = json.dumps({"numa": self._by_numa_node(gift.row, gift.allotment.cpus)})
 
-    def _by_cell(self, row: int, cpus: int) -> Mapping[str, Mapping[str, str]]:
+    def _by_numa_node(self, row: int, cpus: int) -> Mapping[str, Mapping[str, str]]:
         """How many processors of each cell, in Volcano's form."""
         cells = self._states.processors_of(row).cells.items()
         return {str(cell): {"cpu": str((own & cpus).bit_count())} for cell, own in cells if own & cpus}
 
 
-def _wish_of(task_class: TaskClass, _: Ledger) -> Wish:
+def _preference_of(task_class: TaskClass, _: Ledger) -> Wish:
     return wish_of(task_class)

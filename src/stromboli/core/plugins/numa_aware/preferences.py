@@ -21,14 +21,14 @@ class Wish:
     fault: Reason | None = None
 
 
-_NO_WISH = Wish()
+_NO_PREFERENCE = Wish()
 
 
 def wish_of(task_class: TaskClass) -> Wish:
     """Only guaranteed pods get processors of their own."""
     wanted, policy = task_class.annotations.get(WANTED), task_class.annotations.get(POLICY, "")
     if wanted is None:
-        return _NO_WISH
+        return _NO_PREFERENCE
     pairs = (part.partition("=") for part in wanted.split(",") if part)
     demand = tuple((container, int(number)) for container, _, number in pairs)
     if policy and policy not in POLICIES:

@@ -13,12 +13,12 @@ from stromboli.core.model.nodes.numa import POLICIES, Processors
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.numa_aware.assignment import Giving
+from stromboli.core.plugins.numa_aware.assignment import CpuAssigner
 from stromboli.core.plugins.numa_aware.preferences import Wish
-from stromboli.core.plugins.numa_aware.states import States
+from stromboli.core.plugins.numa_aware.states import NumaStates
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
-Wishes = Callable[[TaskClass], Wish]
+TopologyConstraints = Callable[[TaskClass], Wish]
 
 
 class _Offer(IntEnum):
@@ -42,13 +42,13 @@ class SamePolicy(NodeFilter):
 
     locality = Locality.STATIC
 
-    def __init__(self, wishes: Wishes) -> None:
+    def __init__(self, wishes: TopologyConstraints) -> None:
         self._wishes = wishes
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._wishes(task_class).policy)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return _offers_of(ledger.nodes) == _Offer.POLICY + POLICIES.index(self._wishes(task_class).policy)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
@@ -86,10 +86,10 @@ class _OverStates:
 
     locality = Locality.CLUSTER
 
-    def __init__(self, wishes: Wishes) -> None:
+    def __init__(self, wishes: TopologyConstraints) -> None:
         self._wishes = wishes
 
-    def open(self, states: States, giving: Giving) -> None:
+    def open(self, states: NumaStates, giving: CpuAssigner) -> None:
         self._states, self._giving = states, giving
 
     def _states_of(self, rows: Rows) -> Index:
@@ -103,34 +103,34 @@ class Alignment(_OverStates, NodeFilter):
     Processors are given to one pod at a time: whoever comes next sees what is left.
     """
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._wishes(task_class).demand and self._states)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        return self._states.fits(self._wishes(task_class).demand).admits(self._states_of(rows))
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        return self._states.fits(self._wishes(task_class).demand).filter(self._states_of(rows))
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         demand, giving = self._wishes(task_class).demand, self._giving
-        states = np.where(self._states.fits(demand).admits(giving.now), giving.later, giving.now)
-        by_words: dict[str, list[int]] = {}
+        states = np.where(self._states.fits(demand).filter(giving.now), giving.later, giving.now)
+        by_message: dict[str, list[int]] = {}
         for row in np.flatnonzero(refused).tolist():
             number = int(states[row])
             words = "cpu allocatable map is empty"
             if self._states.has_free(number):
                 words = f"container {self._states.allotment(number, demand)} cannot be assigned by numa"
-            by_words.setdefault(words, []).append(row)
-        for words, nodes in by_words.items():
+            by_message.setdefault(words, []).append(row)
+        for words, nodes in by_message.items():
             yield Reason(Code.NUMA_ALIGNMENT, words), np.array(nodes, dtype=np.int64)
 
 
-class FewCells(_OverStates, NodeScorer):
+class FewNumaNodes(_OverStates, NodeScorer):
     """The fewer cells the processors of a pod come from, the better; the worst node left to choose from gets 0."""
 
-    def __init__(self, wishes: Wishes, weight: int) -> None:
+    def __init__(self, wishes: TopologyConstraints, weight: int) -> None:
         super().__init__(wishes)
         self._top = 100.0 * weight
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         wish = self._wishes(task_class)
         return bool(wish.policy and wish.demand)
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from stromboli.core.model.nodes.cpu_assignment import Allotment, Demand, allot, count_cells
+from stromboli.core.model.nodes.cpu_assignment import CpuAllocation, Demand, assign_cpus, count_numa_nodes
 from stromboli.core.model.nodes.numa import CpuSet, Holdings, Processors
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable
 
 #: The state of nodes whose kubelet does not look at cells.
-INDIFFERENT = 0
+NO_CONSTRAINT = 0
 #: So many states may be known beside four for each node before it is better to begin anew.
 _SLACK = 4096
 NOTHING = Holdings(0, 0, {})
@@ -29,25 +29,25 @@ class Fits:
         self._known = 1
         self._cells: Index = np.zeros(64, dtype=np.int64)
         #: Of states in which somebody was placed or refused.
-        self.allotments: dict[int, Allotment | str] = {}
+        self.allotments: dict[int, CpuAllocation | str] = {}
 
     def extend(self, states: list[tuple[Processors, CpuSet]]) -> None:
         """Work out the states that are new."""
         for processors, free in states[self._known - 1 :]:
             if self._known == len(self._cells):
                 self._cells = np.concatenate((self._cells, np.zeros_like(self._cells)))
-            self._cells[self._known] = count_cells(processors, free, self._demand)
+            self._cells[self._known] = count_numa_nodes(processors, free, self._demand)
             self._known += 1
 
-    def admits(self, states: Index) -> Mask:
-        return (self._cells[states] > 0) | (states == INDIFFERENT)
+    def filter(self, states: Index) -> Mask:
+        return (self._cells[states] > 0) | (states == NO_CONSTRAINT)
 
     def cells(self, states: Index) -> Index:
         """In how many cells the processors would lie."""
         return self._cells[states]
 
 
-class States:
+class NumaStates:
     """All states that nodes of one table were seen in, by number."""
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -64,11 +64,11 @@ class States:
         self._names = [(row, nodes.names[row]) for row in self._shapes]
         #: Who had what when the last cycle began, and the states that followed.
         self._seen: dict[int, Holdings] = {}
-        self._now: Index = np.full(len(nodes), INDIFFERENT, dtype=np.int64)
+        self._now: Index = np.full(len(nodes), NO_CONSTRAINT, dtype=np.int64)
         self._later: Index = self._now.copy()
 
     @property
-    def are_too_many(self) -> bool:
+    def has_too_many_shapes(self) -> bool:
         """Whether it is better to begin anew, as most of them will not come back."""
         return len(self._states) * max(1, len(self._fits)) > 64 * (4 * len(self._now) + _SLACK)
 
@@ -104,11 +104,11 @@ class States:
     def processors_of(self, row: int) -> Processors:
         return self._processors[self._shapes[row]]
 
-    def allotment(self, number: int, demand: Demand) -> Allotment | str:
+    def allotment(self, number: int, demand: Demand) -> CpuAllocation | str:
         """The processors that containers get in a state, or the one for which there are none."""
         known = self.fits(demand).allotments
         if number not in known:
-            known[number] = allot(*self._states[number - 1], demand)
+            known[number] = assign_cpus(*self._states[number - 1], demand)
         return known[number]
 
     def has_free(self, number: int) -> bool:

@@ -30,10 +30,10 @@ class Availability(NodeFilter):
 
     locality = Locality.STATIC
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(_cordoned(ledger.nodes).any() or _unready(ledger.nodes).any())
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         refused = np.zeros(len(ledger.nodes), dtype=np.bool_)
         if not tolerates(task_class.tolerations, _CORDONED):
             refused |= _cordoned(ledger.nodes)

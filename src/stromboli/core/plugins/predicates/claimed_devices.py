@@ -23,10 +23,10 @@ class ClaimReach(NodeFilter):
 
     locality = Locality.STATIC
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool((task_class.claims or NO_CLAIMS).bound)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return ledger.claims.usable(task_class.claims or NO_CLAIMS)
 
     def refusal(self, task_class: TaskClass) -> Reason:
@@ -38,10 +38,10 @@ class ClaimedDevices(NodeFilter):
 
     locality = Locality.CLUSTER
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool((task_class.claims or NO_CLAIMS).waiting)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return ledger.claims.satisfiable(task_class.claims or NO_CLAIMS, later=rows.later)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:

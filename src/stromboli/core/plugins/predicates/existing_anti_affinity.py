@@ -9,7 +9,7 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.owned_terms import OwnedTerms
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.label_domains import DomainCount, count_by_label, domains_without
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeFilter
 
 _REASON = Reason(Code.EXISTING_ANTI_AFFINITY, "node(s) didn't satisfy existing pods anti-affinity rules")
@@ -22,13 +22,13 @@ class ExistingAntiAffinity(NodeFilter):
 
     def __init__(self) -> None:
         self._owned = OwnedTerms()
-        self._owners = ClassMemory(self._count_owners)
+        self._owners = ClassCache(self._count_owners)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         """By the terms alone: the pods that carry them may be placed in this very cycle."""
         return bool(self._owners.of(task_class, ledger))
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return domains_without(self._owners.of(task_class, ledger), ledger)
 
     def refusal(self, task_class: TaskClass) -> Reason:

@@ -9,7 +9,7 @@ from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import HostPort, TaskClass
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeFilter
 
 _REASON = Reason(Code.HOST_PORT, "node(s) didn't have free ports for the requested pod ports")
@@ -21,12 +21,12 @@ class HostPorts(NodeFilter):
     locality = Locality.ROW
 
     def __init__(self) -> None:
-        self._colliding = ClassMemory(_colliding)
+        self._colliding = ClassCache(_colliding)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(task_class.ports)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         free = np.ones(len(rows), dtype=np.bool_)
         for port in self._colliding.of(task_class, ledger):
             users = rows.port_users(port)

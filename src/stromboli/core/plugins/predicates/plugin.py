@@ -100,7 +100,7 @@ class Predicates(Plugin):
             return task_class.volumes.fault
         return task_class.claims.fault if self._gives_devices and task_class.claims is not None else None
 
-    def unanswered(self) -> frozenset[str]:
+    def unused_extension_points(self) -> frozenset[str]:
         asks = self._volumes.binds or self._gives_devices
         return frozenset() if asks else frozenset({"pre_predicate"})
 

@@ -16,7 +16,7 @@ from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import AffinityTerm, TaskClass
 from stromboli.core.model.topology.label_domains import DomainCount, label_domains
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeFilter
 
 _REASON = Reason(Code.POD_AFFINITY, "node(s) didn't match pod affinity rules")
@@ -28,18 +28,18 @@ class PodAffinity(NodeFilter):
     locality = Locality.CLUSTER
 
     def __init__(self) -> None:
-        self._terms = ClassMemory(_terms)
+        self._terms = ClassCache(_terms)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(task_class.affinity)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         terms = self._terms.of(task_class, ledger)
         counts = [term.per_domain(ledger) for term in terms]
         admitted: Mask | None = None
         for term, count in zip(terms, counts, strict=True):
             if count is None or not count.any():
-                return self._with_nobody_there(task_class, ledger, terms, counts)
+                return self._with_no_match(task_class, ledger, terms, counts)
             near = (count > 0)[term.domains.places]
             admitted = near if admitted is None else admitted & near
         return np.ones(len(rows), dtype=np.bool_) if admitted is None else admitted
@@ -48,7 +48,7 @@ class PodAffinity(NodeFilter):
         return _REASON
 
     @staticmethod
-    def _with_nobody_there(
+    def _with_no_match(
         task_class: TaskClass, ledger: Ledger, terms: Sequence[DomainCount], counts: Sequence[Vector | None]
     ) -> Mask:
         """Some term is satisfied nowhere. The first pod of a set that refers to itself would wait for itself

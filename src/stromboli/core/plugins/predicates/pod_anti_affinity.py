@@ -8,7 +8,7 @@ from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.label_domains import DomainCount, count_by_label, domains_without
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeFilter
 
 _REASON = Reason(Code.POD_ANTI_AFFINITY, "node(s) didn't match pod anti-affinity rules")
@@ -20,12 +20,12 @@ class PodAntiAffinity(NodeFilter):
     locality = Locality.CLUSTER
 
     def __init__(self) -> None:
-        self._avoided = ClassMemory(_avoided)
+        self._avoided = ClassCache(_avoided)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(task_class.anti_affinity)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return domains_without(self._avoided.of(task_class, ledger), ledger)
 
     def refusal(self, task_class: TaskClass) -> Reason:

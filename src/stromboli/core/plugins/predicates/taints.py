@@ -20,10 +20,10 @@ class Taints(NodeFilter):
 
     locality = Locality.STATIC
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return taint_lists(ledger.nodes).has_effect(*REPELLING_EFFECTS)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return tolerated_nodes(ledger.nodes, task_class.tolerations)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:

@@ -12,7 +12,7 @@ from stromboli.core.model.nodes.table import Index, Mask
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.topology_spread import SpreadDomains, SpreadPlan, spread_plan
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeFilter
 
 _SKEW_REASON = Reason(Code.TOPOLOGY_SPREAD, "node(s) didn't match pod topology spread constraints")
@@ -25,12 +25,12 @@ class TopologySpread(NodeFilter):
     locality = Locality.CLUSTER
 
     def __init__(self) -> None:
-        self._plans = ClassMemory(_hard_plan)
+        self._plans = ClassCache(_hard_plan)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return any(constraint.hard for constraint in task_class.spread)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         first, *others = self._plans.of(task_class, ledger).constraints
         admitted = _within_skew(first, ledger)
         for constraint in others:

@@ -23,10 +23,10 @@ class VolumeAffinity(NodeFilter):
 
     locality = Locality.STATIC
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return any(volume.terms is not None for volume in _bound(task_class))
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         mask = np.ones(len(ledger.nodes), dtype=np.bool_)
         for volume in _bound(task_class):
             mask &= reachable(ledger.nodes, volume.terms)
@@ -44,10 +44,10 @@ class VolumeZone(NodeFilter):
 
     locality = Locality.STATIC
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return any(volume.zones for volume in _bound(task_class))
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         nodes = ledger.nodes
         mask = np.ones(len(nodes), dtype=np.bool_)
         for label, values in {zone for volume in _bound(task_class) for zone in volume.zones}:

@@ -27,11 +27,11 @@ class VolumeBinding(NodeFilter):
 
     locality = Locality.CLUSTER
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         needs = task_class.volumes or NO_NEEDS
         return bool(needs.waiting or needs.exclusive)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return ledger.volumes.satisfiable(task_class.volumes or NO_NEEDS, later=rows.later)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
@@ -40,9 +40,9 @@ class VolumeBinding(NodeFilter):
         if volumes.is_in_use(needs):
             yield _IN_USE, np.flatnonzero(refused)
             return
-        possible = np.full(len(ledger.nodes), any(claim.has_rooms for claim in needs.waiting))
+        possible = np.full(len(ledger.nodes), any(claim.checks_capacity for claim in needs.waiting))
         for claim in needs.waiting:
-            possible &= (volumes.free(claim) > 0) | volumes.makeable(claim)
+            possible &= (volumes.free(claim) > 0) | volumes.provisionable(claim)
         for reason, mask in ((_NO_STORAGE, refused & possible), (_NO_VOLUME, refused & ~possible)):
             if mask.any():
                 yield reason, np.flatnonzero(mask)

@@ -21,10 +21,10 @@ class VolumeLimits(NodeFilter):
 
     locality = Locality.CLUSTER
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool((task_class.volumes or NO_NEEDS).attachments)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return ledger.volumes.within_limits(task_class.volumes or NO_NEEDS, later=rows.later)
 
     def refusal(self, task_class: TaskClass) -> Reason:

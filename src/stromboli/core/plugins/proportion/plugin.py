@@ -8,7 +8,7 @@ import numpy as np
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Allowance, EvictionContext, Key, Plugin, QueueFacts, Victims
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.queues.queue import Queue, QueueBooks
+from stromboli.core.model.queues.queue import Queue, QueueUsage
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense, exceeding
 from stromboli.core.model.tasks.task import Task
@@ -21,7 +21,7 @@ from stromboli.core.session.session import Session
 class Standing:
     """How a queue stands in this cycle. What it uses is read from the ledger."""
 
-    books: QueueBooks
+    books: QueueUsage
     deserved: Amounts
     #: The most it may ever use: its capability, and what the guarantees of others leave.
     limit: Amounts
@@ -43,7 +43,7 @@ class Standing:
 class Proportion(Plugin):
     name = "proportion"
     #: What a queue deserves is safe, whatever is agreed on elsewhere.
-    objects_in_every_tier = True
+    vetoes_in_every_tier = True
 
     def open(self, session: Session) -> None:
         self._axis = session.axis
@@ -52,7 +52,7 @@ class Proportion(Plugin):
         books = session.ledger.queues
         queues = [queue for queue in session.queues.values() if books[queue.name].jobs]
         limits = [self._limit(session, queue) for queue in queues]
-        self._standings = {
+        self._queue_shares = {
             queue.name: Standing(books[queue.name], deserved, limit)
             for queue, deserved, limit in zip(queues, self._deserved(session, queues, limits), limits, strict=True)
         }
@@ -77,19 +77,19 @@ class Proportion(Plugin):
         return [min(room[d], capability.get(d, UNLIMITED)) for d in range(size)]
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
-        standing = self._standings.get(queue.name)
+        standing = self._queue_shares.get(queue.name)
         return QueueFacts(standing.deserved, standing.share) if standing else None
 
     # -- order --------------------------------------------------------------------------------------------------
 
     def queue_order(self, queue: Queue) -> Key:
-        standing = self._standings.get(queue.name)
+        standing = self._queue_shares.get(queue.name)
         return -queue.priority, standing.share if standing else 0.0
 
     # -- admission ----------------------------------------------------------------------------------------------
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
-        standing, queue = self._standings.get(job.queue), self._queues[job.queue]
+        standing, queue = self._queue_shares.get(job.queue), self._queues[job.queue]
         if not queue.is_open:
             return Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open")
         if standing is None or job.min_resources is None:
@@ -113,7 +113,7 @@ class Proportion(Plugin):
     # -- use ----------------------------------------------------------------------------------------------------
 
     def overused(self, queue: Queue) -> Reason | None:
-        standing = self._standings.get(queue.name)
+        standing = self._queue_shares.get(queue.name)
         if standing is None:
             return None
         allocated = standing.books.allocated
@@ -124,7 +124,7 @@ class Proportion(Plugin):
         return Reason(Code.QUEUE_OVERUSED, f"queue {queue.name} already has all it deserves ({have})")
 
     def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
-        standing = self._standings.get(queue.name)
+        standing = self._queue_shares.get(queue.name)
         if not queue.is_open:
             return Allowance(0, Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open"))
         if standing is None:
@@ -152,7 +152,7 @@ class Proportion(Plugin):
                 return allowance.reason
         return None
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         return self._above_deserved(candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
@@ -164,7 +164,7 @@ class Proportion(Plugin):
         left: dict[str, Amounts] = {}
         victims = []
         for task in candidates:
-            standing = self._standings.get(self._jobs[task.job].queue)
+            standing = self._queue_shares.get(self._jobs[task.job].queue)
             if standing is None:
                 continue
             allocated = left.setdefault(standing.books.name, standing.books.allocated[:])
@@ -174,18 +174,18 @@ class Proportion(Plugin):
                     allocated[dimension] -= amount
         return victims
 
-    def right_to(self, claimant: Task, victim: Task) -> str:
-        standing = self._standings[self._jobs[victim.job].queue]
+    def justification(self, preemptor: Task, victim: Task) -> str:
+        standing = self._queue_shares[self._jobs[victim.job].queue]
         allocated = standing.books.allocated
         above = [d for d, deserved in enumerate(standing.deserved) if allocated[d] > deserved]
-        asked = {dimension for dimension, _ in claimant.task_class.request if dimension != PODS}
+        asked = {dimension for dimension, _ in preemptor.task_class.request if dimension != PODS}
         return self._compared(standing, next((d for d in above if d in asked), above[0])) if above else ""
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
-        standing = self._standings.get(self._jobs[victim.job].queue)
+    def veto(self, preemptor: Task, victim: Task) -> str:
+        standing = self._queue_shares.get(self._jobs[victim.job].queue)
         if standing is None:
             return f"what queue {self._jobs[victim.job].queue} deserves is not known"
-        right = self.right_to(claimant, victim)
+        right = self.justification(preemptor, victim)
         if right:
             return f"{right}: others of the queue go first, and then it has no more than that"
         return self._compared(standing, victim.task_class.request[0][0])

@@ -24,20 +24,20 @@ Percent = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class Thresholds:
     """In per cent: below all of `low` a node has little to do, above one of `high` it is busy."""
 
     low: Sequence[float]
     high: Sequence[float]
 
     @classmethod
-    def of(cls, parameters: Mapping[str, object]) -> Marks:
+    def of(cls, parameters: Mapping[str, object]) -> Thresholds:
         nested = parameters.get("nodeResourceUtilizationThresholds", {})
         said = {**nested, **parameters} if isinstance(nested, Mapping) else parameters
-        return cls(_marks(said.get("thresholds")), _marks(said.get("targetThresholds")))
+        return cls(_thresholds(said.get("thresholds")), _thresholds(said.get("targetThresholds")))
 
 
-def _marks(said: object) -> list[float]:
+def _thresholds(said: object) -> list[float]:
     given = said if isinstance(said, Mapping) else {}
     return [float(given.get(name, UNSAID)) for name in NAMES]
 
@@ -45,8 +45,8 @@ def _marks(said: object) -> list[float]:
 class Balance:
     """The nodes as they were measured, and what moves between them."""
 
-    def __init__(self, marks: Marks, usage: UsageTable, rows: Rows, known: Mask, open_to_pods: Mask) -> None:
-        self._marks = marks
+    def __init__(self, marks: Thresholds, usage: UsageTable, rows: Rows, known: Mask, open_to_pods: Mask) -> None:
+        self._thresholds = marks
         self._whole = np.array([rows.allocatable(dimension) for dimension in MEASURED], dtype=np.float64)
         #: A column per node: how much it uses, in the units of the resources.
         self._used = np.array([usage.cpu * self._whole[0], usage.memory * self._whole[1], rows.used(PODS)])
@@ -55,15 +55,15 @@ class Balance:
             self.low: Mask = known & open_to_pods & (percent < np.array([marks.low]).T).all(axis=0)
             self.high: Mask = known & (percent > np.array([marks.high]).T).any(axis=0)
         self.high &= ~self.low
-        self._room = self._room_below_marks()
+        self._room = self._headroom_below_thresholds()
 
     @property
     def percent(self) -> Percent:
         return self._used * 100.0 / np.maximum(self._whole, 1.0)
 
-    def _room_below_marks(self) -> list[float]:
+    def _headroom_below_thresholds(self) -> list[float]:
         """How much the nodes with little to do may take before one of them would be busy."""
-        mark = np.array([self._marks.high]).T / 100.0
+        mark = np.array([self._thresholds.high]).T / 100.0
         room = np.maximum(mark * self._whole - self._used, 0.0)[:, self.low]
         return [float(amount) for amount in room.sum(axis=1)]
 
@@ -77,9 +77,9 @@ class Balance:
         return sorted(np.flatnonzero(self.high).tolist(), key=lambda row: (-load[row], row))
 
     def is_busy(self, row: int) -> bool:
-        return bool((self.percent[:, row] > self._marks.high).any())
+        return bool((self.percent[:, row] > self._thresholds.high).any())
 
-    def has_room_for(self, task_class: TaskClass) -> bool:
+    def fits_on(self, task_class: TaskClass) -> bool:
         return all(amount <= room for amount, room in zip(_assumed_use(task_class), self._room, strict=True))
 
     def move(self, task_class: TaskClass, row: int) -> None:
@@ -90,7 +90,7 @@ class Balance:
 
     def why(self, row: int) -> str:
         """In words, what makes a node busy."""
-        over = zip(NAMES, self.percent[:, row], self._marks.high, strict=True)
+        over = zip(NAMES, self.percent[:, row], self._thresholds.high, strict=True)
         return ", ".join(f"{used:.0f}% of its {name} (above {mark:g}%)" for name, used, mark in over if used > mark)
 
 

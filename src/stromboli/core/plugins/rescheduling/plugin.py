@@ -13,8 +13,8 @@ from stromboli.core.model.resources.resources import CPU, MEMORY
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import LIMITS, TaskClass
 from stromboli.core.model.values.durations import parse_duration
-from stromboli.core.plugins.rescheduling.balance import NAMES, Balance, Marks
-from stromboli.core.preemption.units import Spare
+from stromboli.core.plugins.rescheduling.balance import NAMES, Balance, Thresholds
+from stromboli.core.preemption.units import SpareMembers
 from stromboli.core.session.session import Session
 
 _STRATEGY = "lowNodeUtilization"
@@ -46,7 +46,7 @@ class Rescheduling(Plugin):
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
-        self._marks = [Marks.of(strategy.get("params", {})) for strategy in given["strategies"]]
+        self._thresholds = [Thresholds.of(strategy.get("params", {})) for strategy in given["strategies"]]
         self._interval = parse_duration(given["interval"])
         self.usage_window = parse_duration(given["metricsPeriod"])
         self._wanted_labels = {key: str(value) for key, value in given["labelSelector"].items()}
@@ -54,8 +54,8 @@ class Rescheduling(Plugin):
         #: When the nodes were last looked at.
         self._looked_at: float | None = None
 
-    def unanswered(self) -> frozenset[str]:
-        return frozenset() if self._marks else frozenset({"victim_tasks"})
+    def unused_extension_points(self) -> frozenset[str]:
+        return frozenset() if self._thresholds else frozenset({"victim_tasks"})
 
     def open(self, session: Session) -> None:
         self._session = session
@@ -66,12 +66,12 @@ class Rescheduling(Plugin):
         if not self._is_due(session.now):
             return ()
         known = usage.known(session.now) if usage is not None else np.zeros(len(session.nodes), dtype=np.bool_)
-        self._tell_unknown(known)
+        self._warn_of_unknown(known)
         if usage is None or not known.any():
             return ()
         self._looked_at = session.now
         named: dict[str, Task] = {}
-        for marks in self._marks:
+        for marks in self._thresholds:
             balance = Balance(marks, usage, session.ledger.all_rows, known, _open_to_pods(session.nodes))
             if balance.is_uneven:
                 named.update((task.uid, task) for task in self._leaving(balance, candidates))
@@ -80,7 +80,7 @@ class Rescheduling(Plugin):
     def _is_due(self, now: float) -> bool:
         return self._looked_at is None or not self._looked_at <= now < self._looked_at + self._interval
 
-    def _tell_unknown(self, known: Mask) -> None:
+    def _warn_of_unknown(self, known: Mask) -> None:
         unknown = len(known) - int(known.sum())
         if unknown:
             words = f"no figure of the last 5m says what {unknown} of {len(known)} nodes use"
@@ -89,7 +89,7 @@ class Rescheduling(Plugin):
     def _leaving(self, balance: Balance, candidates: Sequence[Task]) -> Iterator[Task]:
         """Nodes that are busiest first; of each, the pods that matter least first."""
         standing = self._by_row(candidates)
-        spares: dict[str, Spare] = {}
+        spares: dict[str, SpareMembers] = {}
         for row in balance.busiest_first():
             for task in sorted(standing.get(row, ()), key=_least_first):
                 if not balance.is_busy(row):
@@ -105,14 +105,14 @@ class Rescheduling(Plugin):
             standing.setdefault(self._session.ledger.row_of(task), []).append(task)
         return standing
 
-    def _may_move(self, task: Task, balance: Balance, spares: dict[str, Spare]) -> bool:
+    def _may_move(self, task: Task, balance: Balance, spares: dict[str, SpareMembers]) -> bool:
         """Whether a pod is one of those that may be moved, has a place to go, and leaves no gang broken."""
-        if not self._is_chosen(task) or not balance.has_room_for(task.task_class):
+        if not self._is_chosen(task) or not balance.fits_on(task.task_class):
             return False
         if not self._session.search.places(task, 1, balance.low):
             return False
         job = self._session.jobs[task.job]
-        spare = spares.setdefault(task.job, Spare(job))
+        spare = spares.setdefault(task.job, SpareMembers(job))
         return len(job.tasks) == 1 or spare.take(task)
 
     def _is_chosen(self, task: Task) -> bool:

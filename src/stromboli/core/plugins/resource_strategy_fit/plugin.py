@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.plugin import Plugin
-from stromboli.core.plugins.resource_strategy_fit.proportions import Proportions
-from stromboli.core.plugins.resource_strategy_fit.scarcity import Scarcity
+from stromboli.core.plugins.resource_strategy_fit.proportions import ProportionFilter
+from stromboli.core.plugins.resource_strategy_fit.scarcity import ScarceResourceScorer
 from stromboli.core.plugins.resource_strategy_fit.strategies import SCORING_TYPE, TYPES, WEIGHTS, Strategies
-from stromboli.core.plugins.resource_strategy_fit.strategy_score import Fitting
+from stromboli.core.plugins.resource_strategy_fit.strategy_score import StrategyScorer
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ class ResourceStrategyFit(Plugin):
         strategies = {name: Arguments(_STRATEGY, entry) for name, entry in given["resources"].items()}
         scarcity = Arguments(_SCARCITY, given["sra"])
         proportions = Arguments(_PROPORTIONS, given["proportional"])
-        self._fitting = Fitting(weight, Strategies(strategies)) if weight else None
-        self._scarcity = Scarcity(scarcity) if scarcity["enable"] and scarcity["weight"] else None
-        self._proportions = Proportions(proportions) if proportions["enable"] else None
+        self._fitting = StrategyScorer(weight, Strategies(strategies)) if weight else None
+        self._scarcity = ScarceResourceScorer(scarcity) if scarcity["enable"] and scarcity["weight"] else None
+        self._proportions = ProportionFilter(proportions) if proportions["enable"] else None
 
     def open(self, session: Session) -> None:
         for rule in (self._fitting, self._scarcity, self._proportions):

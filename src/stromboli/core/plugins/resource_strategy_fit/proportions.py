@@ -24,7 +24,7 @@ _MILLI_CPU = 1_000
 _GIGABYTE = 1_000_000_000
 
 
-class _Companions(NamedTuple):
+class _DeviceProportion(NamedTuple):
     """What goes with the smallest amount of a resource: milli-cpu, and bytes of memory."""
 
     name: str
@@ -33,7 +33,7 @@ class _Companions(NamedTuple):
     memory: float
 
 
-class Proportions(NodeFilter):
+class ProportionFilter(NodeFilter):
     """A pod that does not ask for a device must leave enough cpu and memory for all that are idle."""
 
     locality = Locality.ROW
@@ -44,21 +44,21 @@ class Proportions(NodeFilter):
             name: (float(rates.get(f"{name}.cpu", 1)), float(rates.get(f"{name}.memory", 1)))
             for name in names_in(given["resources"])
         }
-        self._companions: list[_Companions] = []
+        self._companions: list[_DeviceProportion] = []
 
     def open(self, session: Session) -> None:
         found = ((name, session.axis.find(name)) for name in self._rates)
         self._companions = [self._companions_of(name, d) for name, d in found if d is not None]
 
-    def _companions_of(self, name: str, dimension: int) -> _Companions:
+    def _companions_of(self, name: str, dimension: int) -> _DeviceProportion:
         cpu, memory = self._rates[name]
         parts = 1_000 if counts_in_milli(name) else 1
-        return _Companions(name, dimension, cpu * _MILLI_CPU / parts, memory * _GIGABYTE / parts)
+        return _DeviceProportion(name, dimension, cpu * _MILLI_CPU / parts, memory * _GIGABYTE / parts)
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._kept_from(task_class))
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         mask = np.ones(len(rows), dtype=np.bool_)
         for companions in self._kept_from(task_class):
             mask &= _leaves_enough(companions, task_class, rows)
@@ -70,16 +70,16 @@ class Proportions(NodeFilter):
             short = left & ~_leaves_enough(companions, task_class, ledger.all_rows)
             if short.any():
                 detail = f"proportional of resource {companions.name} check failed"
-                yield Reason(Code.KEPT_FOR_DEVICES, detail), np.flatnonzero(short)
+                yield Reason(Code.CAPACITY_RESERVED_FOR_DEVICES, detail), np.flatnonzero(short)
                 left &= ~short
 
-    def _kept_from(self, task_class: TaskClass) -> list[_Companions]:
+    def _kept_from(self, task_class: TaskClass) -> list[_DeviceProportion]:
         """The resources that the class does not ask for itself."""
         asked = {dimension for dimension, _ in task_class.request}
         return [companions for companions in self._companions if companions.dimension not in asked]
 
 
-def _leaves_enough(companions: _Companions, task_class: TaskClass, rows: Rows) -> Mask:
+def _leaves_enough(companions: _DeviceProportion, task_class: TaskClass, rows: Rows) -> Mask:
     """What counts is what will be idle: who waits for room that is being released is judged by that room."""
     asked, idle = dict(task_class.request), np.maximum(rows.future_idle(companions.dimension), 0)
     enough: Mask = rows.future_idle(CPU) - asked.get(CPU, 0) >= idle * companions.cpu

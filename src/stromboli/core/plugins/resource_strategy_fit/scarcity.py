@@ -24,7 +24,7 @@ def names_in(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-class Scarcity(NodeScorer):
+class ScarceResourceScorer(NodeScorer):
     """The fewer scarce resources a node has, the better; nothing for a node that lacks what the pod asks for."""
 
     locality = Locality.STATIC

@@ -15,7 +15,7 @@ WEIGHTS = "volcano.sh/resource-strategy-weight"
 LEAST, MOST = TYPES = ("LeastAllocated", "MostAllocated")
 
 #: The largest weight that a pod may ask for: more would drown everybody else's scores.
-_LARGEST_WEIGHT = 10_000
+_MAX_WEIGHT = 10_000
 
 
 class Strategy(NamedTuple):
@@ -89,5 +89,5 @@ def _weights(text: str) -> Mapping[str, int] | None:
         return None
     if not isinstance(read, dict):
         return None
-    sound = all(type(weight) is int and 0 <= weight <= _LARGEST_WEIGHT for weight in read.values())
+    sound = all(type(weight) is int and 0 <= weight <= _MAX_WEIGHT for weight in read.values())
     return read if sound else None

@@ -11,7 +11,7 @@ from stromboli.core.model.nodes.amounts import Amount, Rows
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.resource_strategy_fit.strategies import Strategies, wish_of
-from stromboli.core.search.class_cache import ClassMemory
+from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeScorer
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class _Part(NamedTuple):
     points: Vector
 
 
-class Fitting(NodeScorer):
+class StrategyScorer(NodeScorer):
     locality = Locality.ROW
 
     def __init__(self, weight: int, strategies: Strategies) -> None:
@@ -38,13 +38,13 @@ class Fitting(NodeScorer):
         self._strategies = strategies
         self._names: list[str] = []
         self._warnings: list[str] = []
-        self._parts = ClassMemory(self._parts_of)
+        self._parts = ClassCache(self._parts_of)
 
     def open(self, session: Session) -> None:
         self._names = session.axis.names
         self._warnings = session.warnings
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._parts.of(task_class, ledger))
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:

@@ -36,7 +36,7 @@ def buckets_of(job: Job, rules: Rules, ledger: Ledger) -> list[Bucket]:
                 waiting.append(task)
             elif PLACED[ledger.codes[task.row]] and ledger.row_of(task) >= 0:
                 placed.append(task)
-    filling = _Filling(rules, [*placed, *waiting])
+    filling = _BucketBuilder(rules, [*placed, *waiting])
     by_node: dict[str, int] = {}
     for task in sorted(placed, key=lambda task: (ledger.node_name(task), task.order)):
         node = ledger.node_name(task)
@@ -46,7 +46,7 @@ def buckets_of(job: Job, rules: Rules, ledger: Ledger) -> list[Bucket]:
     return filling.buckets
 
 
-class _Filling:
+class _BucketBuilder:
     """Buckets while they are being filled, with what each of them means to each role."""
 
     def __init__(self, rules: Rules, tasks: Sequence[Task]) -> None:

@@ -14,8 +14,8 @@ from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.task_topology.rules import Rules, rules_of, says_anything
-from stromboli.core.plugins.task_topology.task_buckets import NO_OPINION, Arrangement
+from stromboli.core.plugins.task_topology.rules import Rules, has_annotations, rules_of
+from stromboli.core.plugins.task_topology.task_buckets import NO_BUCKET, TaskBuckets
 from stromboli.core.search.node_rules import Locality, NodeScorer
 from stromboli.core.session.session import Session
 
@@ -28,22 +28,22 @@ class TaskTopology(Plugin):
 
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
-        self._arrangements: dict[str, Arrangement] = {}
-        self._scorers = (Closeness(given[_WEIGHT]),) if given[_WEIGHT] else ()
+        self._task_buckets: dict[str, TaskBuckets] = {}
+        self._scorers = (BucketScorer(given[_WEIGHT]),) if given[_WEIGHT] else ()
 
     def open(self, session: Session) -> None:
-        self._arrangements = {}
+        self._task_buckets = {}
         for key in session.snapshot.waiting:
             job = session.jobs[key]
-            rules = _rules_of(job, session.warnings) if job.tasks and says_anything(job.spec.annotations) else None
+            rules = _rules_of(job, session.warnings) if job.tasks and has_annotations(job.spec.annotations) else None
             if rules is not None:
-                self._arrangements[key] = Arrangement(job, rules, session.ledger)
+                self._task_buckets[key] = TaskBuckets(job, rules, session.ledger)
         for scorer in self._scorers:
-            scorer.open(session, self._arrangements)
+            scorer.open(session, self._task_buckets)
 
     def task_order(self, task: Task) -> Key:
-        arrangement = self._arrangements.get(task.job)
-        return NO_OPINION if arrangement is None else arrangement.key(task)
+        arrangement = self._task_buckets.get(task.job)
+        return NO_BUCKET if arrangement is None else arrangement.key(task)
 
     def node_scorers(self) -> Sequence[NodeScorer]:
         return self._scorers
@@ -59,7 +59,7 @@ def _rules_of(job: Job, warnings: list[str]) -> Rules | None:
         return None
 
 
-class Closeness(NodeScorer):
+class BucketScorer(NodeScorer):
     """How well nodes suit the task that is asked about, given where others of its job stand."""
 
     locality = Locality.CLUSTER
@@ -67,17 +67,17 @@ class Closeness(NodeScorer):
     def __init__(self, weight: int) -> None:
         self._weight = float(weight)
 
-    def open(self, session: Session, arrangements: Mapping[str, Arrangement]) -> None:
+    def open(self, session: Session, arrangements: Mapping[str, TaskBuckets]) -> None:
         self._search = session.search
-        self._arrangements = arrangements
+        self._task_buckets = arrangements
         tasks = (task for key in arrangements for task in session.jobs[key].tasks.values())
         self._classes = {task.task_class for task in tasks if session.ledger.is_pending(task)}
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return task_class in self._classes
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         task = self._search.asking
-        arrangement = self._arrangements.get(task.job) if task is not None else None
+        arrangement = self._task_buckets.get(task.job) if task is not None else None
         scores = arrangement.scores(task, rows) if task is not None and arrangement is not None else None
         return np.zeros(len(rows)) if scores is None else scores * self._weight

@@ -50,7 +50,7 @@ class Rules:
         return 2 if near else 1 if away else 0
 
 
-def says_anything(annotations: Mapping[str, str]) -> bool:
+def has_annotations(annotations: Mapping[str, str]) -> bool:
     return any(annotations.get(key) for key in (AFFINITY, ANTI_AFFINITY, TASK_ORDER))
 
 

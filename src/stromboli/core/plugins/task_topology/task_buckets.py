@@ -20,7 +20,7 @@ from stromboli.core.plugins.task_topology.rules import Rules
 
 #: In a bucket or not, how many of the bucket still wait, which bucket, and the place of the role in line.
 OrderKey = tuple[int, int, int, tuple[int, int]]
-NO_OPINION: OrderKey = (1, 0, 0, (0, 0))
+NO_BUCKET: OrderKey = (1, 0, 0, (0, 0))
 
 
 class _Load:
@@ -36,7 +36,7 @@ class _Load:
         )
 
 
-class Arrangement:
+class TaskBuckets:
     """The buckets of one job in one cycle."""
 
     def __init__(self, job: Job, rules: Rules, ledger: Ledger) -> None:
@@ -88,7 +88,7 @@ class Arrangement:
             return None
         load = self._load(number)
         fitting = self._fitting(load, task, rows)
-        points = self._standing(load.rows) - self._standing(self._unwelcome(task.role)) + fitting
+        points = self._standing(load.rows) - self._standing(self._repelling(task.role)) + fitting
         return np.where(fitting > 0, points, 0) * (100.0 / self._largest)
 
     def _load(self, number: int) -> _Load:
@@ -96,7 +96,7 @@ class Arrangement:
             self._loads[number] = _Load(self._buckets[number])
         return self._loads[number]
 
-    def _unwelcome(self, role: str) -> Index:
+    def _repelling(self, role: str) -> Index:
         """The members that pods of a role should stay away from."""
         apart = self._rules.apart.get(role, ())
         return self._rows[[task.role in apart for task in self._members]] if apart else self._rows[:0]

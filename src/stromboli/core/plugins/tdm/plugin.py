@@ -16,12 +16,12 @@ from stromboli.core.plugins.tdm.zones import (
     PREEMPTABLE,
     ZONE,
     Hours,
-    Lending,
-    Opening,
+    RevocableNodeFilter,
+    RevocableNodeScorer,
     Zones,
     hours_of,
     is_marked,
-    may_be_lent,
+    may_use_revocable_nodes,
 )
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
@@ -47,8 +47,8 @@ class Tdm(Plugin):
     def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
         super().__init__(given, hierarchy)
         self._zones = Zones({zone: hours_of(text) for zone, text in given.with_prefix(_HOURS).items() if text})
-        self._filters = (Opening(self._zones),)
-        self._scorers = (Lending(self._zones),)
+        self._filters = (RevocableNodeFilter(self._zones),)
+        self._scorers = (RevocableNodeScorer(self._zones),)
         self._period = parse_duration(given[_PERIOD])
         #: When pods were last told to leave.
         self._evicted_at: float | None = None
@@ -80,21 +80,21 @@ class Tdm(Plugin):
 
     # -- victims ------------------------------------------------------------------------------------------------
 
-    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Victims:
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         """Whoever could run on nodes that are lent out makes room on the others for those who could not."""
-        if self._may_be_preempted(claimant) or may_be_lent(claimant.task_class):
+        if self._may_be_preempted(preemptor) or may_use_revocable_nodes(preemptor.task_class):
             return []
-        return self._as_allowed(task for task in candidates if not self._zone_of(task) and self._may_leave(task))
+        return self._within_budget(task for task in candidates if not self._zone_of(task) and self._is_evictable(task))
 
-    def right_to(self, claimant: Task, victim: Task) -> str:
+    def justification(self, preemptor: Task, victim: Task) -> str:
         return "it may run on nodes that are lent out, and the claimant may not"
 
-    def objection_to(self, claimant: Task, victim: Task) -> str:
-        if self._may_be_preempted(claimant) or may_be_lent(claimant.task_class):
+    def veto(self, preemptor: Task, victim: Task) -> str:
+        if self._may_be_preempted(preemptor) or may_use_revocable_nodes(preemptor.task_class):
             return "the claimant may run on nodes that are lent out itself"
         if self._zone_of(victim):
             return "its node is lent out"
-        if not self._may_leave(victim):
+        if not self._is_evictable(victim):
             return "it is not running, or not marked as preemptable"
         return f"PodGroup {victim.job} allows no more evictions at a time"
 
@@ -103,13 +103,13 @@ class Tdm(Plugin):
         now = self._zones.now
         if self._evicted_at is not None and self._evicted_at <= now < self._evicted_at + self._period:
             return ()
-        over = (task for task in candidates if self._zones.is_over(self._zone_of(task)) and self._may_leave(task))
-        victims = self._as_allowed(over)
+        over = (task for task in candidates if self._zones.is_over(self._zone_of(task)) and self._is_evictable(task))
+        victims = self._within_budget(over)
         if victims:
             self._evicted_at = now
         return victims
 
-    def _as_allowed(self, candidates: Iterable[Task]) -> list[Task]:
+    def _within_budget(self, candidates: Iterable[Task]) -> list[Task]:
         """Of each job as many as its owner allows."""
         left: dict[str, int] = {}
         victims = []
@@ -121,7 +121,7 @@ class Tdm(Plugin):
                 victims.append(task)
         return victims
 
-    def _may_leave(self, task: Task) -> bool:
+    def _is_evictable(self, task: Task) -> bool:
         return self._ledger.status_of(task) is TaskStatus.RUNNING and self._may_be_preempted(task)
 
     def _may_be_preempted(self, task: Task) -> bool:
@@ -134,4 +134,4 @@ class Tdm(Plugin):
         return self._nodes.nodes[row].revocable_zone if row >= 0 else ""
 
 
-_NOT_YET = Reason(Code.GANG_SHORT, "fewer tasks have a place than must start together")
+_NOT_YET = Reason(Code.GANG_DOES_NOT_FIT, "fewer tasks have a place than must start together")

@@ -48,7 +48,7 @@ def hours_of(text: str) -> Hours:
     return Hours(text.strip(), start_hour * 60 + start_minute, end_hour * 60 + end_minute)
 
 
-def may_be_lent(task_class: TaskClass) -> bool:
+def may_use_revocable_nodes(task_class: TaskClass) -> bool:
     """Whether pods of a class may run on nodes that are lent out: they say so, or that they may be preempted."""
     zone = task_class.annotations.get(ZONE)
     return zone == ANY_ZONE if zone is not None else is_marked(task_class) is True
@@ -80,7 +80,7 @@ class Zones:
         return np.array([*map(self.is_open, column.values), False], dtype=np.bool_)[column.codes]
 
 
-class Opening(NodeFilter):
+class RevocableNodeFilter(NodeFilter):
     """A node that is lent out takes pods that may be lent, in its hours."""
 
     locality = Locality.ROW  # not static: what is true at noon is not true at night
@@ -88,16 +88,16 @@ class Opening(NodeFilter):
     def __init__(self, zones: Zones) -> None:
         self._zones = zones
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(ledger.nodes.column(ZONE).values)
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        welcome = self._welcome(task_class, rows.nodes)
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        welcome = self._allowed_nodes(task_class, rows.nodes)
         return welcome if rows.index is None else welcome[rows.index]
 
-    def _welcome(self, task_class: TaskClass, nodes: NodeTable) -> Mask:
+    def _allowed_nodes(self, task_class: TaskClass, nodes: NodeTable) -> Mask:
         outside: Mask = nodes.column(ZONE).codes < 0
-        return outside | self._zones.opened(nodes) if may_be_lent(task_class) else outside
+        return outside | self._zones.opened(nodes) if may_use_revocable_nodes(task_class) else outside
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         column, lent = ledger.nodes.column(ZONE), np.zeros(len(ledger.nodes), dtype=np.bool_)
@@ -117,7 +117,7 @@ class Opening(NodeFilter):
         return f"current time beyond revocable zone {zone}:{hours.text}"
 
 
-class Lending(NodeScorer):
+class RevocableNodeScorer(NodeScorer):
     """Whoever may be lent goes to nodes that are lent out, and leaves the others to those who may not."""
 
     locality = Locality.ROW
@@ -125,8 +125,8 @@ class Lending(NodeScorer):
     def __init__(self, zones: Zones) -> None:
         self._zones = zones
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return may_be_lent(task_class) and bool(ledger.nodes.column(ZONE).values)
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return may_use_revocable_nodes(task_class) and bool(ledger.nodes.column(ZONE).values)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         points: Vector = np.where(self._zones.opened(rows.nodes), _POINTS, 0.0)

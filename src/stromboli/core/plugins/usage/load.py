@@ -31,10 +31,10 @@ class Limits(NodeFilter):
     def __init__(self, plugin: UsagePlugin) -> None:
         self._plugin = plugin
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return self._plugin.is_informed
 
-    def admits(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         calm = ~(self._plugin.cpu_exceeded | self._plugin.memory_exceeded)
         return calm if rows.index is None else calm[rows.index]
 
@@ -54,17 +54,17 @@ class Load(NodeScorer):
     def __init__(self, plugin: UsagePlugin) -> None:
         self._plugin = plugin
 
-    def concerns(self, task_class: TaskClass, ledger: Ledger) -> bool:
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return self._plugin.is_informed and self._plugin.weighs_anything
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        plugin, shadow = self._plugin, self._plugin.shadow
-        own_cpu, own_memory = shadow.of(task_class)
+        plugin, unmeasured = self._plugin, self._plugin.unmeasured
+        own_cpu, own_memory = unmeasured.of(task_class)
         at = slice(None) if rows.index is None else rows.index
         # rows may show nodes as they would be after more copies of the class: each has taken a slot
         copies = rows.used(PODS) - ledger.all_rows.used(PODS)[at]
-        cpu = _expected(plugin.cpu[at], shadow.cpu[at] + own_cpu[at] * copies, rows.capacity(CPU))
-        memory = _expected(plugin.memory[at], shadow.memory[at] + own_memory[at] * copies, rows.capacity(MEMORY))
+        cpu = _expected(plugin.cpu[at], unmeasured.cpu[at] + own_cpu[at] * copies, rows.capacity(CPU))
+        memory = _expected(plugin.memory[at], unmeasured.memory[at] + own_memory[at] * copies, rows.capacity(MEMORY))
         calm = (1.0 - cpu) * plugin.cpu_weight + (1.0 - memory) * plugin.memory_weight
         points: Vector = calm / (plugin.cpu_weight + plugin.memory_weight) * _POINTS * plugin.weight
         return np.where(plugin.known[at], points, 0.0)

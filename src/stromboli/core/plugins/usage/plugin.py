@@ -13,7 +13,7 @@ from stromboli.core.model.tasks.task_class import LIMITS
 from stromboli.core.model.values.durations import parse_duration
 from stromboli.core.plugins.usage.estimate import ARGUMENTS, Estimator
 from stromboli.core.plugins.usage.load import Limits, Load
-from stromboli.core.plugins.usage.unmeasured import Shadow
+from stromboli.core.plugins.usage.unmeasured import UnmeasuredLoad
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
 
@@ -48,7 +48,7 @@ class UsagePlugin(Plugin):
         self.usage_window = max(_periods(given["thresholds"]), default=_WINDOW)
         self._estimator = Estimator(given["estimator"])
         self._rules = (Limits(self),), (Load(self),)
-        self._shadow: Shadow | None = None
+        self._unmeasured: UnmeasuredLoad | None = None
 
     @property
     def weighs_anything(self) -> bool:
@@ -56,7 +56,7 @@ class UsagePlugin(Plugin):
 
     def open(self, session: Session) -> None:
         usage, number = session.snapshot.usage, len(session.nodes)
-        self._session, self._shadow = session, None
+        self._session, self._unmeasured = session, None
         unknown = np.zeros(number)
         self.known: Mask = np.zeros(number, dtype=np.bool_) if usage is None else usage.known(session.now)
         self.cpu: Vector = unknown if usage is None else np.where(self.known, usage.cpu, 0.0)
@@ -65,20 +65,22 @@ class UsagePlugin(Plugin):
         self.cpu_exceeded: Mask = self.cpu > self._cpu_limit
         self.memory_exceeded: Mask = self.memory > self._memory_limit
         self.is_informed = bool(self.known.any())
-        self._tell_unknown()
+        self._warn_of_unknown()
 
-    def _tell_unknown(self) -> None:
+    def _warn_of_unknown(self) -> None:
         unknown, number = len(self.known) - int(self.known.sum()), len(self.known)
         if unknown:
             words = f"no figure of the last 5m says what {unknown} of {number} nodes use"
             self._session.warnings.append(f"usage: {words}; these are not judged by their load")
 
     @property
-    def shadow(self) -> Shadow:
+    def unmeasured(self) -> UnmeasuredLoad:
         """Made only if somebody is to be placed: it looks at every pod once."""
-        if self._shadow is None:
-            self._shadow = Shadow(self._session, self._estimator, self.known, self._measured_at, self._at_risk())
-        return self._shadow
+        if self._unmeasured is None:
+            self._unmeasured = UnmeasuredLoad(
+                self._session, self._estimator, self.known, self._measured_at, self._at_risk()
+            )
+        return self._unmeasured
 
     def _at_risk(self) -> Mask:
         """The nodes that are loaded so much, all in all, that more is expected of their pods."""
@@ -93,12 +95,12 @@ class UsagePlugin(Plugin):
         return self._rules[1]
 
     def on_allocate(self, event: Event) -> None:
-        if self._shadow is not None:
-            self._shadow.add(event)
+        if self._unmeasured is not None:
+            self._unmeasured.add(event)
 
     def on_deallocate(self, event: Event) -> None:
-        if self._shadow is not None:
-            self._shadow.take_away(event)
+        if self._unmeasured is not None:
+            self._unmeasured.take_away(event)
 
 
 def _limit(said: Mapping[str, float], name: str, old_name: str) -> float:

@@ -22,7 +22,7 @@ _ON_THE_WAY = frozenset(
 _RUNNING = TaskStatus.RUNNING.value
 
 
-class Shadow:
+class UnmeasuredLoad:
     """Made when the first score is asked for, and then kept true by every operation of the cycle."""
 
     def __init__(self, session: Session, estimator: Estimator, known: Mask, measured_at: Vector, at_risk: Mask) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-READ_AGAIN_SECONDS = 60.0
+RELOAD_SECONDS = 60.0
 _NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -106,7 +106,7 @@ class TokenFile(Anonymous):
         self._token = ""
 
     async def headers(self) -> Mapping[str, str]:
-        if self._clock() - self._read_at >= READ_AGAIN_SECONDS:
+        if self._clock() - self._read_at >= RELOAD_SECONDS:
             self._read()
         return {"Authorization": f"Bearer {self._token}"}
 
@@ -146,7 +146,7 @@ class CertificateFiles(Anonymous):
         self._read_at = clock()
 
     async def headers(self) -> Mapping[str, str]:
-        if self._clock() - self._read_at >= READ_AGAIN_SECONDS:
+        if self._clock() - self._read_at >= RELOAD_SECONDS:
             await self.renew()
         return _NO_HEADERS
 

@@ -26,10 +26,10 @@ from stromboli.kube.manifests.errors import printable
 
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 EXTENSION = "client.authentication.k8s.io/exec"
-LONGEST_RUN_SECONDS = 60.0
+MAX_RUN_SECONDS = 60.0
 EXPIRES_EARLY_SECONDS = 10.0
 """A token is replaced this long before its end, so that none expires on its way to the server."""
-RUN_AGAIN_SECONDS = 5.0
+MIN_RUN_INTERVAL_SECONDS = 5.0
 """Requests that are refused together share one run of the program, and one that failed is not run for every request."""
 
 
@@ -75,10 +75,10 @@ class ExecProgram:
 
     async def _output(self, process: asyncio.subprocess.Process) -> bytes:
         try:
-            async with asyncio.timeout(LONGEST_RUN_SECONDS):
+            async with asyncio.timeout(MAX_RUN_SECONDS):
                 output, complaints = await process.communicate()
         except TimeoutError:
-            raise self._problem(f"did not end within {LONGEST_RUN_SECONDS:.0f} s; run it by hand") from None
+            raise self._problem(f"did not end within {MAX_RUN_SECONDS:.0f} s; run it by hand") from None
         finally:
             if process.returncode is None:
                 process.kill()
@@ -130,7 +130,7 @@ class ExecPlugin:
 
     async def renew(self) -> bool:
         async with self._running:
-            if time.monotonic() - self._ran_at >= RUN_AGAIN_SECONDS:
+            if time.monotonic() - self._ran_at >= MIN_RUN_INTERVAL_SECONDS:
                 await self._run()
         return True
 
@@ -138,7 +138,7 @@ class ExecPlugin:
         return self._context
 
     async def _run(self) -> _ExecCredentialStatus:
-        if self._problem is not None and time.monotonic() - self._ran_at < RUN_AGAIN_SECONDS:
+        if self._problem is not None and time.monotonic() - self._ran_at < MIN_RUN_INTERVAL_SECONDS:
             raise self._problem
         try:
             self._given, self._problem = await self._obtain(), None

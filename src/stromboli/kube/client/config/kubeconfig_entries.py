@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stromboli.kube.client.config.connection import ConnectionProblem
-from stromboli.kube.manifests.errors import words_for
+from stromboli.kube.manifests.errors import description_of
 
 T = TypeVar("T")
 
@@ -33,13 +33,13 @@ class KubeconfigEntry:
                 raise self.problem(field, "is missing", "write it")
             return ""
         if not isinstance(value, str):
-            raise self.problem(field, f"expected a string, got {words_for(value)}", "put the value in quotes")
+            raise self.problem(field, f"expected a string, got {description_of(value)}", "put the value in quotes")
         return value
 
     def flag(self, field: str) -> bool:
         value = self.fields.get(field)
         if value is not None and not isinstance(value, bool):
-            raise self.problem(field, f"expected a boolean, got {words_for(value)}", "write true or false")
+            raise self.problem(field, f"expected a boolean, got {description_of(value)}", "write true or false")
         return bool(value)
 
     def part(self, field: str) -> KubeconfigEntry | None:
@@ -48,7 +48,7 @@ class KubeconfigEntry:
         if value is None:
             return None
         if not isinstance(value, Mapping):
-            raise self.problem(field, f"expected a map, got {words_for(value)}", "write a map of keys and values")
+            raise self.problem(field, f"expected a map, got {description_of(value)}", "write a map of keys and values")
         return KubeconfigEntry(self.source, f"{self.title}: {field}", value)
 
     def file(self, field: str) -> str:

@@ -50,7 +50,7 @@ def _timed(condition: dict[str, Any], node: KubeNode, moment: str) -> dict[str, 
 
 
 #: For how many seconds the server lets every pod stay that does not say otherwise.
-_GIVEN_TO_ALL = 300
+_DEFAULT_TOLERATION_SECONDS = 300
 
 
 def staying_time(tolerations: Sequence[KubeToleration], taint: str, patience: float) -> float | None:
@@ -62,7 +62,7 @@ def staying_time(tolerations: Sequence[KubeToleration], taint: str, patience: fl
     if not tolerated:
         return patience
     times = [toleration.toleration_seconds for toleration in tolerated if toleration.toleration_seconds is not None]
-    return max(0.0, min(patience if time == _GIVEN_TO_ALL else time for time in times)) if times else None
+    return max(0.0, min(patience if time == _DEFAULT_TOLERATION_SECONDS else time for time in times)) if times else None
 
 
 _READINESS = {
@@ -97,6 +97,6 @@ def lost_by(node: KubeNode) -> str | None:
     return next((key for key in lost if key in (NOT_READY, UNREACHABLE)), None)
 
 
-def says_how_it_is(node: KubeNode) -> bool:
+def reports_conditions(node: KubeNode) -> bool:
     wanted = health(node)
     return any(entry.type == "Ready" and entry.status == wanted for entry in node.status.conditions or ())

@@ -25,7 +25,7 @@ from stromboli.local.fakes.kubelet.node_health import (
     conditions,
     facts,
     lost_by,
-    says_how_it_is,
+    reports_conditions,
     staying_time,
     wanted_taints,
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 HEARTBEAT, PATIENCE = 300.0, 5.0
 
 
-class NodeLife:
+class NodeLifecycle:
     """`heartbeat` is how often a healthy node says so; `patience` how long pods may stay on a node that is lost."""
 
     def __init__(
@@ -113,9 +113,9 @@ class NodeLife:
             return None
         if (taints := wanted_taints(node, stamp(self._clock()))) is not None:
             await self._write_taints(node, taints)
-        if says_how_it_is(node) and health(node) == "Unknown":
+        if reports_conditions(node) and health(node) == "Unknown":
             return None
-        if self._clock() >= self._next_beat.get(name, 0.0) or not says_how_it_is(node):
+        if self._clock() >= self._next_beat.get(name, 0.0) or not reports_conditions(node):
             await self._write_conditions(node)
             self._next_beat[name] = self._clock() + _spread(name, self._heartbeat)
         return self._next_beat[name] - self._clock()

@@ -20,7 +20,7 @@ RUN_SECONDS = "stromboli.dev/run-seconds"
 STOP_SECONDS = "stromboli.dev/stop-seconds"
 EXIT_CODE = "stromboli.dev/exit-code"
 #: What initial containers leave as their last message.
-LAST_WORDS = "stromboli.dev/last-words"
+TERMINATION_MESSAGE = "stromboli.dev/last-words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def running(pod: Pod, now: float, address: str, host: str) -> dict[str, Any]:
     address = host if pod.spec.host_network else address
     states = [_container(pod, entry, {"running": {"startedAt": moment}}, True) for entry in pod.spec.containers or ()]
     done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": moment, "finishedAt": moment}}
-    if words := (pod.metadata.annotations or {}).get(LAST_WORDS):
+    if words := (pod.metadata.annotations or {}).get(TERMINATION_MESSAGE):
         done["terminated"]["message"] = words
     started = [
         _container(pod, entry, {"running": {"startedAt": moment}} if entry.restart_policy == "Always" else done, True)

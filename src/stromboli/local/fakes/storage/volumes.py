@@ -147,7 +147,7 @@ class VolumeController:
         phase = await self._phase(volume)
         if volume.status.phase != phase:
             await self._client.patch(VOLUMES, name, {"status": {"phase": phase}}, subresource="status")
-        if phase == "Released" and volume.metadata.deletion_timestamp is None and _is_ours_to_delete(volume):
+        if phase == "Released" and volume.metadata.deletion_timestamp is None and _is_deletable(volume):
             await self._delete(volume)
 
     async def _phase(self, volume: PersistentVolume) -> str:
@@ -180,7 +180,7 @@ def _is_complete(claim: PersistentVolumeClaim) -> bool:
     return BIND_COMPLETED in (claim.metadata.annotations or {})
 
 
-def _is_ours_to_delete(volume: PersistentVolume) -> bool:
+def _is_deletable(volume: PersistentVolume) -> bool:
     """Only volumes that were made here are also removed here."""
     ours = (volume.metadata.labels or {}).get(SIMULATED) == "true"
     return ours and volume.spec.persistent_volume_reclaim_policy == "Delete"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 
-class Adoption:
+class OwnerReferences:
     """Owners are a list that is replaced as a whole, so only in the version that was read."""
 
     def __init__(self, client: Client, resource: Resource[T]) -> None:

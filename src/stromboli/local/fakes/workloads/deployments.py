@@ -14,7 +14,7 @@ from stromboli.kube.objects.workloads import Deployment, ReplicaSet
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.matching import matches
-from stromboli.local.fakes.workloads.adoption import Adoption
+from stromboli.local.fakes.workloads.adoption import OwnerReferences
 from stromboli.local.fakes.workloads.owned_pods import OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_finished
 from stromboli.local.fakes.workloads.pod_templates import controller_of, controller_reference
@@ -36,8 +36,8 @@ from stromboli.local.fakes.workloads.rollout_rules import (
 )
 from stromboli.local.fakes.workloads.rollout_statuses import (
     is_complete,
-    patience_ends,
     progress,
+    progress_deadline,
     status_changes,
 )
 from stromboli.local.fakes.workloads.status_writes import write_status
@@ -60,7 +60,7 @@ class DeploymentController:
     ) -> None:
         self._client = client
         self._sets, self._pods = replica_sets, pods
-        self._adoption = Adoption(client, REPLICA_SETS)
+        self._adoption = OwnerReferences(client, REPLICA_SETS)
         self._clock = clock
         self._deployments: Informer[Deployment] = Informer(client, DEPLOYMENTS)
         self.work: WorkQueue[str] = WorkQueue(self._look, name="deployments", workers=4)
@@ -191,7 +191,7 @@ class DeploymentController:
         if is_complete(deployment, now_at):
             for replica_set in outdated(deployment, old):
                 await self._discard(replica_set)
-        end = patience_ends(deployment, now_at)
+        end = progress_deadline(deployment, now_at)
         return None if end is None else max(0.0, end - now)
 
     async def _tell_revision(self, deployment: Deployment, revision: str) -> Deployment:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 COUNTED_WITHIN = 0.02
 """How old a count of pods may be, in seconds: pods that change together are counted together."""
 
-FIRST_RETRY, LONGEST_RETRY = 1.0, 600.0
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 600.0
 """How long a pod that failed is not replaced, in seconds; twice as long after every further failure."""
 
 _OURS = (None, "", "kubernetes.io/job-controller")
@@ -50,7 +50,7 @@ class JobController:
         pods: OwnedPods,
         *,
         clock: Callable[[], float] = time.time,
-        first_retry: float = FIRST_RETRY,
+        first_retry: float = MIN_RETRY_SECONDS,
     ) -> None:
         self._client = client
         self._pods = pods
@@ -108,7 +108,7 @@ class JobController:
             record.dismiss(pod.metadata.uid)
         await self._writes.delete(step.delete)
         waits = [at - now for at in (deadline(job),) if at is not None and end is None]
-        if step.create and (pause := record.retry_at(self._first_retry, LONGEST_RETRY) - now) > 0:
+        if step.create and (pause := record.retry_at(self._first_retry, MAX_RETRY_SECONDS) - now) > 0:
             waits.append(pause)
         elif step.create and not await self._writes.create(job.metadata.namespace, self._documents(job, step.create)):
             waits.append(1.0)

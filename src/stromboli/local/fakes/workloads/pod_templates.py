@@ -17,13 +17,13 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource, T
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-_LONGEST_NAME = 63
+_MAX_NAME_LENGTH = 63
 _SUFFIX = 5
 
 
 def free_names(prefix: str, uid: str, is_taken: Callable[[str], bool]) -> Iterator[str]:
     """Names that begin with the prefix and are not taken, always in the same order."""
-    start = prefix[: _LONGEST_NAME - _SUFFIX - 1].rstrip("-.")
+    start = prefix[: _MAX_NAME_LENGTH - _SUFFIX - 1].rstrip("-.")
     for number in count():
         name = f"{start}-{_suffix(f'{uid}/{prefix}/{number}')}"
         if not is_taken(name):

@@ -13,7 +13,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.workloads import ReplicaSet
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.workloads.adoption import Adoption
+from stromboli.local.fakes.workloads.adoption import OwnerReferences
 from stromboli.local.fakes.workloads.owned_pods import OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_active
 from stromboli.local.fakes.workloads.pod_templates import controller_reference, free_names, pod_document
@@ -38,7 +38,7 @@ class ReplicaSetController:
     ) -> None:
         self._client = client
         self._sets, self._pods = replica_sets, pods
-        self._writes, self._adoption = PodWrites(client), Adoption(client, PODS)
+        self._writes, self._adoption = PodWrites(client), OwnerReferences(client, PODS)
         self._clock = clock
         self._by_namespace: dict[str, set[str]] = {}
         self._orphans: dict[str, set[str]] = {}

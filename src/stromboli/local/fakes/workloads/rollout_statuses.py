@@ -65,7 +65,7 @@ def status_changes(deployment: Deployment, now_at: RolloutProgress, name: str, n
     return changes
 
 
-def patience_ends(deployment: Deployment, now_at: RolloutProgress) -> float | None:
+def progress_deadline(deployment: Deployment, now_at: RolloutProgress) -> float | None:
     """When a rollout that does not move is given up, in seconds since the epoch."""
     limit = deployment.spec.progress_deadline_seconds
     present = next((each for each in deployment.status.conditions or () if each.type == PROGRESSING), None)
@@ -101,7 +101,7 @@ def _progressing(
     if _has_moved(deployment.status, now_at) or before.reason == "NewReplicaSetAvailable":
         message = f"{subject} is progressing."
         return _condition(before, PROGRESSING, True, "ReplicaSetUpdated", message, now, moved=True)
-    end = patience_ends(deployment, now_at)
+    end = progress_deadline(deployment, now_at)
     if end is not None and now >= end:
         return _condition(before, PROGRESSING, False, _TOO_LATE, f"{subject} has timed out progressing.", now)
     return before

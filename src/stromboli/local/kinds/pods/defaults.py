@@ -36,7 +36,7 @@ def defaulted_spec(spec: Object) -> Object:
     return complete
 
 
-def with_patience(spec: Object) -> Object:
+def with_default_tolerations(spec: Object) -> Object:
     """A pod stays for five minutes on a node that is lost, unless it says otherwise."""
     said = spec.get("tolerations") or []
     missing = [each for each in _PATIENCE if not any(_speaks_of(toleration, each["key"]) for toleration in said)]

@@ -10,7 +10,7 @@ from stromboli.local.api_server.errors import Cause, bad_request
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store
 from stromboli.local.kinds.pods.container_validation import CONTAINER_LISTS
-from stromboli.local.kinds.pods.defaults import defaulted_spec, quality_of_service, with_patience
+from stromboli.local.kinds.pods.defaults import defaulted_spec, quality_of_service, with_default_tolerations
 from stromboli.local.kinds.pods.topology_labels import topology_labels, with_labels
 from stromboli.local.kinds.pods.validation import pod_spec_causes
 from stromboli.local.kinds.priority_classes import PodPriorities
@@ -56,7 +56,7 @@ class PodStrategy(KindStrategy):
 
     def admit(self, resource: ServedResource, body: Object) -> None:
         self._priorities.admit(resource, body)
-        body["spec"] = with_patience(body["spec"])
+        body["spec"] = with_default_tolerations(body["spec"])
         if node := body["spec"].get("nodeName"):
             body["metadata"] = with_labels(body["metadata"], topology_labels(self._store, node))
 
@@ -81,7 +81,7 @@ class PodStrategy(KindStrategy):
             return merged
         decided = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
         missing = {name: value for name, value in decided.items() if spec.get(name) is None}
-        return {**merged, "spec": with_patience({**spec, **missing})}
+        return {**merged, "spec": with_default_tolerations({**spec, **missing})}
 
     def grace_period(self, body: Object, wanted: int | None) -> int:
         """Nobody is asked to stop what never started or has already ended."""

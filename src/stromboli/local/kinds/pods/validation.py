@@ -19,7 +19,7 @@ from stromboli.local.kinds.validation.names import subdomain_problem
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_LONGEST_DEADLINE = 2**31 - 1
+_MAX_DEADLINE = 2**31 - 1
 
 
 def pod_spec_causes(spec: Object, field: str = "spec") -> Iterator[Cause]:
@@ -46,8 +46,8 @@ def _amounts_causes(spec: Object, field: str) -> Iterator[Cause]:
 
 def _deadline_causes(spec: Object, field: str) -> Iterator[Cause]:
     deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= _LONGEST_DEADLINE:
-        why = f"must be between 1 and {_LONGEST_DEADLINE}, inclusive"
+    if deadline is not None and not 1 <= deadline <= _MAX_DEADLINE:
+        why = f"must be between 1 and {_MAX_DEADLINE}, inclusive"
         yield wrong(f"{field}.activeDeadlineSeconds", deadline, why)
 
 

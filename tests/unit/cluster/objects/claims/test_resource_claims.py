@@ -9,7 +9,7 @@ import pytest
 
 from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.core.model.devices.claims import ClaimChoice, DeviceName, GivenDevice
+from stromboli.core.model.devices.claims import AssignedDevice, ClaimChoice, DeviceName
 from stromboli.kube.objects.bind_requests import BindRequest, BindRequestSpec, BoundPod, ClaimAllocation
 from stromboli.kube.objects.kinds import KubeObject
 from stromboli.kube.objects.meta import ObjectMeta
@@ -17,13 +17,13 @@ from tests.testing.cases.case import objects
 from tests.testing.manifests.builders import Manifest, node, pod
 from tests.testing.manifests.resource_claims import (
     DRIVER,
+    claim_spec,
     claiming,
     device,
     device_class,
     exactly,
     offer,
     resource_claim,
-    wanting,
 )
 
 LARGE = f'device.attributes["{DRIVER}"].model == "large"'
@@ -48,7 +48,7 @@ LIVES: list[list[Manifest]] = [
     [offer("b", 1, name="b"), offer("b", 1, name="b", slices=2)],
     [offer("b", device("more"), name="b-2", slices=2, pool="b")],
     [resource_claim("one"), resource_claim("one", has=["a/gpu-0"], on="a", used_by=["pod-default-first"])],
-    [resource_claim("two", wanting(exactly(2))), resource_claim("two", leaving=True)],
+    [resource_claim("two", claim_spec(exactly(2))), resource_claim("two", leaving=True)],
     [resource_claim("made", owner="pod-default-late"), resource_claim("made", has=["b/gpu-0"], on="b")],
     [user("first", "one"), user("first", "one", on="a")],
     [user("second", "one", "two")],
@@ -110,7 +110,7 @@ def test_every_history_ends_with_the_truth(seed: int) -> None:
 
 # -- what was decided ----------------------------------------------------------------------------------------------
 
-CHOICE = ClaimChoice("one", (GivenDevice("r", DeviceName(DRIVER, "a", "gpu-0")),))
+CHOICE = ClaimChoice("one", (AssignedDevice("r", DeviceName(DRIVER, "a", "gpu-0")),))
 WORLD = [node("a"), device_class(), offer("a", 1), resource_claim("one"), user("first", "one"), user("second", "one")]
 FIRST, SECOND = "pod-default-first", "pod-default-second"
 

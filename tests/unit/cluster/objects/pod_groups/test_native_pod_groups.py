@@ -55,7 +55,7 @@ def cluster_of(*entries: Any) -> Cluster:
 
 
 def job_of(cluster: Cluster) -> Job:
-    return cluster.derived().jobs[KEY]
+    return cluster.cluster_state().jobs[KEY]
 
 
 #: The group, and what becomes of it: minimum, priority, queue.
@@ -109,18 +109,18 @@ def test_one_name_in_both_kinds_is_two_jobs() -> None:
     other = msgspec.convert({"metadata": {"name": "train", "namespace": "team", "uid": "v-1"}}, PodGroup)
     annotated = pod("theirs", annotations={"scheduling.k8s.io/group-name": "train"})
     cluster = cluster_of(other, group(GANG), pod("ours"), annotated)
-    jobs = cluster.derived().jobs
+    jobs = cluster.cluster_state().jobs
     assert {key: sorted(job.tasks) for key, job in jobs.items()} == {"team/train": ["theirs"], KEY: ["ours"]}
     cluster.remove(group(GANG))
     assert "does not exist, but pods name it; create it" in job_of(cluster).spec.fault
-    assert cluster.derived().jobs["team/train"].spec.fault == ""
+    assert cluster.cluster_state().jobs["team/train"].spec.fault == ""
 
 
 def test_a_phase_that_nobody_writes_is_remembered() -> None:
     cluster = cluster_of(group(GANG))
     assert cluster.phase(KEY) == "Pending"
     cluster.set_phase(KEY, "Inqueue", hold=True)
-    cluster.settle_phase(KEY)
+    cluster.release_phase(KEY)
     cluster.apply(group(GANG, conditions=scheduled("False")))
     assert cluster.phase(KEY) == "Inqueue"
     cluster.compact()

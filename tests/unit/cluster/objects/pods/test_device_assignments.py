@@ -144,7 +144,7 @@ def test_a_claim_that_is_lost_is_found_by_the_auditor() -> None:
 def test_other_back_ends_read_other_amounts() -> None:
     cluster = cluster_of(node("a", more={"volcano.sh/vgpu-memory": 100}), waiting("one"), reads=())
     assert "volcano.sh/vgpu-memory" in cluster.axis.names
-    cluster.read_also((), READS)
+    cluster.use_class_keys((), READS)
     assert "volcano.sh/vgpu-memory" not in cluster.axis.names
     wishes = cluster.books.counted and [c.task.task_class.devices for c in cluster.books.counted.values()]
     assert [wish.containers[0][0].memory for wish in wishes or () if wish] == [5]

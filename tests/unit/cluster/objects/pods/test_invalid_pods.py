@@ -7,7 +7,7 @@ import pytest
 
 from stromboli import kube
 from stromboli.cluster.audit.auditor import audit
-from stromboli.cluster.objects.pods.requests import MOST_NAMES
+from stromboli.cluster.objects.pods.requests import MAX_NAMES
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
 from tests.testing.random_clusters import objects
@@ -65,18 +65,18 @@ def test_a_running_pod_that_is_granted_nonsense_counts_as_one_pod_and_harms_nobo
 
 
 def test_a_pod_that_names_too_many_resources_is_at_fault_alone() -> None:
-    many = objects.template(invented(MOST_NAMES + 1))
+    many = objects.template(invented(MAX_NAMES + 1))
     cluster = a_cluster(*objects.gang("greedy", 1, many))
     before = len(a_cluster().axis)
     snapshot = cluster.snapshot()
-    assert f"{MOST_NAMES + 1} different resources are named" in snapshot.jobs["team/greedy"].spec.fault
+    assert f"{MAX_NAMES + 1} different resources are named" in snapshot.jobs["team/greedy"].spec.fault
     assert snapshot.jobs["team/good"].spec.fault == ""
     assert len(cluster.axis) == before, "none of the names becomes a row of the books"
     assert audit(cluster) == []
 
 
 def test_names_are_counted_over_all_containers_and_once_each() -> None:
-    half = invented(MOST_NAMES // 2)
+    half = invented(MAX_NAMES // 2)
     other = {f"{name}-x": "1" for name in half}
     same = objects.template(half)
     assert same.containers
@@ -86,18 +86,18 @@ def test_names_are_counted_over_all_containers_and_once_each() -> None:
     cluster = a_cluster(*objects.gang("same", 1, same), *objects.gang("different", 1, different))
     snapshot = cluster.snapshot()
     assert snapshot.jobs["team/same"].spec.fault == ""
-    assert f"{MOST_NAMES + 1} different resources" in snapshot.jobs["team/different"].spec.fault
+    assert f"{MAX_NAMES + 1} different resources" in snapshot.jobs["team/different"].spec.fault
 
 
 def test_a_group_that_names_too_many_resources_is_at_fault_alone() -> None:
-    cluster = a_cluster(objects.group("greedy", min_member=1, min_resources=invented(MOST_NAMES + 1)))
+    cluster = a_cluster(objects.group("greedy", min_member=1, min_resources=invented(MAX_NAMES + 1)))
     snapshot = cluster.snapshot()
     assert "different resources are named" in snapshot.jobs["team/greedy"].spec.fault
     assert len(cluster.axis) == len(a_cluster().axis)
 
 
 def test_a_kubelet_that_grants_too_many_resources_adds_no_rows() -> None:
-    cluster = a_cluster(objects.group("odd", min_member=1), running_pod(allocatedResources=invented(MOST_NAMES + 1)))
+    cluster = a_cluster(objects.group("odd", min_member=1), running_pod(allocatedResources=invented(MAX_NAMES + 1)))
     (warning,) = cluster.snapshot().warnings
     assert "different resources are named" in warning
     assert len(cluster.axis) == len(a_cluster().axis)

@@ -26,7 +26,7 @@ from tests.testing.manifests.storage import (
     claim,
     csi_node,
     driver,
-    room_on,
+    storage_capacity_on,
     storage_class,
     using,
     volume,
@@ -37,7 +37,7 @@ from tests.testing.random_clusters.engine import program_of
 PROGRAM = program_of(configuration("gang", "predicates"))
 NODES = [node(name, 8, labels={HOST: name}) for name in "ab"]
 STORAGE = [storage_class(), storage_class("made", DRIVER), driver(), csi_node("a", 2), csi_node("b", 2),
-           room_on("a", "2Gi"), room_on("b", "2Gi")]  # fmt: skip
+           storage_capacity_on("a", "2Gi"), storage_capacity_on("b", "2Gi")]  # fmt: skip
 
 
 def job(claims: str, name: str = "job") -> list[Manifest]:

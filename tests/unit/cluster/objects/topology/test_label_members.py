@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.cluster.objects.pods.constraints import selector_of
-from stromboli.cluster.objects.topology.hypernodes import HyperNodeBook
+from stromboli.cluster.objects.topology.hypernodes import HyperNodes
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.kube.objects.meta import KubeLabelSelector, KubeRequirement, ObjectMeta
 from stromboli.kube.objects.topology import HyperNodeMember, HyperNodeSpec, KubeHyperNode, MemberSelector
@@ -27,7 +27,7 @@ SELECTORS = st.builds(KubeLabelSelector, match_labels=LABELS, match_expressions=
 
 @given(st.lists(LABELS, min_size=1, max_size=6), SELECTORS)
 def test_exactly_the_nodes_that_match_are_members(labels: list[dict[str, str]], selector: KubeLabelSelector) -> None:
-    book, table = HyperNodeBook(), NodeTable(Node(str(place), given) for place, given in enumerate(labels))
+    book, table = HyperNodes(), NodeTable(Node(str(place), given) for place, given in enumerate(labels))
     member = HyperNodeMember(type="Node", selector=MemberSelector(label_match=selector))
     book.apply(KubeHyperNode(metadata=ObjectMeta(name="rack"), spec=HyperNodeSpec(tier=1, members=[member])))
     tree = book.tree(table)

@@ -7,7 +7,7 @@ import re2  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.cluster.objects.topology.hypernodes import HyperNodeBook
+from stromboli.cluster.objects.topology.hypernodes import HyperNodes
 from stromboli.cluster.objects.topology.node_patterns import Names, NodePatterns, is_plain, matching
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.kube.objects.meta import ObjectMeta
@@ -81,7 +81,7 @@ def test_what_nobody_asks_for_is_forgotten() -> None:
 def test_a_node_that_says_something_else_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five hundred patterns for five thousand nodes are two million and a half to compare."""
     member = HyperNodeMember(type="Node", selector=MemberSelector(regex_match=RegexMatch(pattern="^a")))
-    book = HyperNodeBook()
+    book = HyperNodes()
     book.apply(KubeHyperNode(metadata=ObjectMeta(name="rack"), spec=HyperNodeSpec(tier=1, members=[member])))
     looked_at: list[str] = []
 

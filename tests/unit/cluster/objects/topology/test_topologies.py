@@ -10,7 +10,7 @@ import pytest
 from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
-from stromboli.cluster.ingest.relevance import matters
+from stromboli.cluster.ingest.relevance import is_relevant
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.objects.kinds import KubeObject
 from tests.testing.cases.case import objects
@@ -122,5 +122,5 @@ def test_a_dump_brings_it_back(tmp_path: Path) -> None:
 
 
 def test_news_of_levels_call_for_a_cycle_and_others_do_not() -> None:
-    assert matters(one(topology("net", RACK)), one(topology()))
-    assert not matters(one(topology()), one(topology()))
+    assert is_relevant(one(topology("net", RACK)), one(topology()))
+    assert not is_relevant(one(topology()), one(topology()))

@@ -24,7 +24,7 @@ from stromboli.local.fakes.workloads.rollout_rules import (
     shrunk,
     template_hash,
 )
-from stromboli.local.fakes.workloads.rollout_statuses import RolloutProgress, patience_ends, status_changes
+from stromboli.local.fakes.workloads.rollout_statuses import RolloutProgress, progress_deadline, status_changes
 
 NOW = 1_800_000_000.0
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "web:1"}]}}
@@ -225,6 +225,6 @@ def test_conditions(case: Told) -> None:
 
 def test_when_patience_ends() -> None:
     stuck = deployment(said("ReplicaSetUpdated", at=NOW - 10), replicas=4, progressDeadlineSeconds=60)
-    assert patience_ends(stuck, RolloutProgress(1, 1, 0, 0)) == NOW + 50
-    assert patience_ends(stuck, RolloutProgress(4, 4, 4, 4)) is None
-    assert patience_ends(deployment(), RolloutProgress(0, 0, 0, 0)) is None
+    assert progress_deadline(stuck, RolloutProgress(1, 1, 0, 0)) == NOW + 50
+    assert progress_deadline(stuck, RolloutProgress(4, 4, 4, 4)) is None
+    assert progress_deadline(deployment(), RolloutProgress(0, 0, 0, 0)) is None
