@@ -25,7 +25,7 @@ test: setup  ## run the tests
 e2e: setup  ## run the stories, also against a real API server, which is built with Go the first time
 	@$(BIN)/pytest -n 2 --dist loadfile tests/e2e
 	@$(BIN)/python -m testbed.assets
-	@STROMBOLI_API_SERVER=real $(BIN)/pytest -n 2 --dist loadfile $(E2E_FLAGS) tests/embedded tests/kubectl tests/living
+	@STROMBOLI_API_SERVER=real $(BIN)/pytest -n 2 --dist loadfile $(E2E_FLAGS) tests/integration/api_server tests/integration/kubectl tests/integration/scheduler
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest $(E2E_FLAGS) tests/e2e
 
 check: setup  ## lint, formatting, types and the import rules of the design

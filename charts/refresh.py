@@ -24,7 +24,8 @@ def copies() -> dict[str, str]:
     webhooks = dump_documents([webhook_documents(Webhooks())])
     found = {"files/volcano-scheduler.conf": DEFAULT_TEXT, "files/webhooks.yaml": webhooks}
     for file in (files("stromboli.kube") / "crds").iterdir():
-        found[f"files/crds/{file.name}"] = file.read_text()
+        if file.name.endswith(".yaml"):
+            found[f"files/crds/{file.name}"] = file.read_text()
     for name, rights in _rights().items():
         found[f"files/rules/{name}.yaml"] = dump_documents([rules(rights)])
     return found

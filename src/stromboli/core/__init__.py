@@ -1,0 +1,1 @@
+"""The pure part of the scheduler: no clock, chance, thread, socket, file or log."""

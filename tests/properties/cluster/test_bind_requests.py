@@ -26,7 +26,7 @@ from tests.testing.random_clusters.histories import started
 from tests.testing.random_clusters.worlds import SmallWorld, Traits, worlds
 
 FEW = Traits(most_nodes=3, pod_rules=0, node_rules=False)
-PHASES = ("", "Pending", "Binding", "GangRollback", "Succeeded", "Failed", "Meditating")
+PHASES = ("", "Pending", "Binding", "Unwinding", "Succeeded", "Failed", "Meditating")
 FINISHED = ("Succeeded", "Failed")
 
 

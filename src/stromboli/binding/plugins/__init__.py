@@ -1,0 +1,1 @@
+"""Binder plugins: the base class, how they are loaded, and the list of built-in ones."""

@@ -20,7 +20,7 @@ _METHODS = {
     "validate": False,
     "mutate": False,
     "open": False,
-    "concerns": False,
+    "applies_to": False,
     "changed": False,
     "pre_bind": True,
     "post_bind": True,

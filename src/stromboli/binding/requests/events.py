@@ -37,11 +37,11 @@ class BindEvents:
 
     def unwinding_started(self, decision: Decision, reason: str) -> None:
         note = f"the gang could not be completed, and what was bound is evicted again: {reason}"
-        self._tell(_group(decision.first), "Warning", "HalfBoundGang", note)
+        self._tell(_group(decision.first), "Warning", "HalfBound", note)
 
     def evicted(self, request: BindRequest, member: BoundPod, reason: str) -> None:
         note = f"Pod is evicted, because its gang could not be completed: {reason}"
-        self._tell(_pod(request, member), "Warning", "Evict", note, action="EvictingAction")
+        self._tell(_pod(request, member), "Warning", "Evict", note, action="Evicting")
 
     def tell(self, regarding: TopLevel, kind: str, reason: str, note: str) -> None:
         """What a plugin has to say."""

@@ -62,6 +62,8 @@ class PodSpec(Wire):
 class Pod(TopLevel):
     """A reservation pod, with the last words of its containers. Other pods are not read with these."""
 
+    kind_name: ClassVar[str] = "Pod"
+
     namespaced: ClassVar[bool] = True
 
     spec: PodSpec = msgspec.field(default_factory=PodSpec)

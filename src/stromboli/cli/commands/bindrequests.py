@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
     from stromboli.kube.client.config.connection import Connection
 
-_PHASES = ("Pending", "Binding", "Succeeded", "GangRollback", "Failed")
+_PHASES = ("Pending", "Binding", "Succeeded", "Unwinding", "Failed")
 
 _EPILOG = """\b
 Examples:

@@ -71,4 +71,4 @@ def _as_markdown() -> Iterator[str]:
         yield f"## {code}\n"
         yield f"{facts['meaning']} {facts['advice']}\n"
         yield f"* Remedy: {facts['remedy']}"
-        yield f"* May change when: {'; '.join(facts['retry_events'])}"
+        yield f"* May change when: {'; '.join(facts['cures'])}"

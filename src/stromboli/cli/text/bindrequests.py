@@ -20,7 +20,7 @@ from stromboli.kube.objects.resources import Resource
 COLOURS = {
     "Succeeded": "green",
     "Binding": "cyan",
-    "GangRollback": "yellow",
+    "Unwinding": "yellow",
     "Failed": "red",
     "Pending": "",
     "Bound": "green",

@@ -1,0 +1,1 @@
+"""Writes the cache to a file, and reads it back."""

@@ -1,0 +1,1 @@
+"""Watch events and own writes on their way into the cluster state."""

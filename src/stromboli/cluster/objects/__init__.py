@@ -1,0 +1,1 @@
+"""What API objects mean for the model: one module per kind."""

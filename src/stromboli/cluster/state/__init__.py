@@ -1,0 +1,1 @@
+"""The live state of the cluster, updated by events."""

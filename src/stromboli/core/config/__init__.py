@@ -1,0 +1,1 @@
+"""The configuration file, plugin options, the registry, extension points and their combining rules."""

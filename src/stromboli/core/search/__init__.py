@@ -1,0 +1,1 @@
+"""Which node: filters, scores, ranking, batch placement."""

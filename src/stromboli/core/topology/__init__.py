@@ -1,0 +1,1 @@
+"""Which domain: search over the network topology."""

@@ -1,0 +1,1 @@
+"""Custom resource definitions of Volcano's kinds and of Stromboli's own."""

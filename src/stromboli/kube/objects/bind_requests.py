@@ -23,7 +23,7 @@ RECEIVED_RESOURCE_TYPE = f"{GROUP}/received-resource-type"
 REGULAR, FRACTION = "Regular", "Fraction"
 
 #: Phases of a request; a request that says none is pending.
-PENDING, BINDING, SUCCEEDED, UNWINDING, FAILED = "Pending", "Binding", "Succeeded", "GangRollback", "Failed"
+PENDING, BINDING, SUCCEEDED, UNWINDING, FAILED = "Pending", "Binding", "Succeeded", "Unwinding", "Failed"
 #: Phases of a member, besides Binding and Failed.
 BOUND, UNWOUND = "Bound", "Unwound"
 

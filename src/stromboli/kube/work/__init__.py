@@ -1,0 +1,1 @@
+"""Work queues, retries and status writes."""

@@ -1,0 +1,1 @@
+"""Bind requests as the scheduler writes and follows them."""

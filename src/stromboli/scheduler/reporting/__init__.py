@@ -1,0 +1,1 @@
+"""Statuses, conditions and events."""

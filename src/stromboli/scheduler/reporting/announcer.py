@@ -30,7 +30,7 @@ class EventAnnouncer:
         self._recorder.record(reference(group), type="Warning", reason="Unschedulable", note=message)
 
     def pod_group_half_bound(self, group: kube.PodGroup, message: str) -> None:
-        self._recorder.record(reference(group), type="Warning", reason="HalfBoundGang", note=message)
+        self._recorder.record(reference(group), type="Warning", reason="HalfBound", note=message)
 
     def domain_lost(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="DomainLost", note=message)
@@ -66,7 +66,7 @@ class EventAnnouncer:
         note = f"Pod is evicted, because of {order.reason}{favour}"
         related = reference(preemptor) if preemptor else None
         self._recorder.record(
-            reference(pod), type="Warning", reason="Evict", note=note, action="EvictingAction", related=related
+            reference(pod), type="Warning", reason="Evict", note=note, action="Evicting", related=related
         )
         if group is not None:
             told = f"{order.reason}: pod {order.key} is evicted{favour}"
@@ -82,7 +82,7 @@ class EventAnnouncer:
         who = ", ".join(order.key for order in victims)
         many = f"pod {who} is" if len(victims) == 1 else f"{len(victims)} pods ({who}) are"
         note = f"{victims[0].reason}: {many} evicted to make room on {node}"
-        self._recorder.record(reference(pod), type="Normal", reason="Evict", note=note, action="EvictingAction")
+        self._recorder.record(reference(pod), type="Normal", reason="Evict", note=note, action="Evicting")
 
     def eviction_failed(self, pod: kube.Pod, order: EvictOrder, problem: str, preemptor: kube.PodGroup | None) -> None:
         note = f"Pod stays, although it was to be evicted because of {order.reason}: {problem}"

@@ -320,7 +320,7 @@ async def half_bound(world: World) -> None:
     world.faults.add(third, Answer(422, "Invalid", "never"), times=None)
     await world.create(gang(3, 1, name="gang", labels={"app": "gang"}))
     await world.start()
-    await world.until_told("gang", "2 of 3 pods were bound", "HalfBoundGang")
+    await world.until_told("gang", "2 of 3 pods were bound", "HalfBound")
 
 
 BUDGETS = {

@@ -95,7 +95,7 @@ async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it(
         for name in others:
             await lose_node(world, name)
         bind.ends()
-        await world.until_told("gang", "pods were bound", "HalfBoundGang")
+        await world.until_told("gang", "pods were bound", "HalfBound")
         await world.until_bound("gang", 0)
         await check(world)
 
@@ -221,7 +221,7 @@ async def test_a_gang_whose_member_is_refused_for_good_is_unwound() -> None:
         fault = world.faults.add(refused, Answer(422, "Invalid", "no such thing"), times=None)
         await world.create(gang(3, 1, name="gang"))
         await world.start()
-        await world.until_told("gang", "2 of 3 pods were bound", "HalfBoundGang")
+        await world.until_told("gang", "2 of 3 pods were bound", "HalfBound")
         await world.until_bound("gang", 0)
         await world.until(lambda: gone(world, "gang-task-0"))
         assert fault.fired < 40, "it is not tried without a pause"

@@ -49,7 +49,7 @@ JUDGEMENTS = {
 
 
 @pytest.mark.parametrize("batch", [1, 2, 8])
-@pytest.mark.parametrize(("given", "obstacles", "expected"), JUDGEMENTS.values(), ids=JUDGEMENTS)
+@pytest.mark.parametrize(("given", "precondition_errors", "expected"), JUDGEMENTS.values(), ids=JUDGEMENTS)
 async def test_obstacles_before_the_first_bind(
     given: Commit, precondition_errors: str, expected: str, batch: int
 ) -> None:

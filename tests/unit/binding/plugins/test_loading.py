@@ -38,7 +38,7 @@ class Impatient(BinderPlugin):
     def pre_bind(self, bind): ...
 class Curious(BinderPlugin):
     name = "curious"
-    def concerns(self): ...
+    def applies_to(self): ...
 class Stranger: ...
 """
 
@@ -88,7 +88,7 @@ REFUSED = [
     ("no name", ["own_binding:Nameless"], [], [], "own_binding:Nameless cannot be used: Nameless has no name"),
     ("a name that is taken", ["own_binding:Copycat"], [], [], "the name 'volumes' is taken by stromboli.binding."),
     ("not awaited", ["own_binding:Impatient"], [], [], "Impatient cannot be used: pre_bind must be an async def"),
-    ("other arguments", ["own_binding:Curious"], [], [], "concerns must take (self, bind), and takes (self)"),
+    ("other arguments", ["own_binding:Curious"], [], [], "applies_to must take (self, bind), and takes (self)"),
     ("an option without a value", [], ["volumes"], [], "'volumes' is not of the form PLUGIN.OPTION=VALUE"),
     ("an option of nobody", [], ["nobody.x=1"], [], "there is no plugin 'nobody' of the binder; there are: "),
     ("an option it does not have", ["own_binding:Licences"], ["licences.port=1"], [],

@@ -25,8 +25,8 @@ ROOT = Path(stromboli.binding.__file__).parent
 VERBS = {"create", "patch", "delete", "bind", "evict"}
 #: Where the code itself does not say which resource is written.
 GENERIC = {
-    "volumes/writes.py": ("patch persistentvolumeclaims", "patch persistentvolumes"),
-    "claims/step.py": ("patch resourceclaims", "patch resourceclaims/status"),
+    "steps/volumes/writes.py": ("patch persistentvolumeclaims", "patch persistentvolumes"),
+    "steps/claims/step.py": ("patch resourceclaims", "patch resourceclaims/status"),
 }
 #: Written by classes that stand here and are used by schedulers only.
 OF_SCHEDULERS = {("evictions.py", "delete pods")}

@@ -108,7 +108,7 @@ async def two_parts(world: World, phase: str) -> None:
     await world.client.patch(NODES, "b", {"spec": {"unschedulable": True}})
 
 
-VANISHED = [("Binding", "Succeeded", "a-"), ("GangRollback", "Failed", ".-")]
+VANISHED = [("Binding", "Succeeded", "a-"), ("Unwinding", "Failed", ".-")]
 
 
 @pytest.mark.parametrize(("phase", "end", "places"), VANISHED, ids=[case[0] for case in VANISHED])

@@ -257,7 +257,7 @@ def test_an_eviction_that_a_budget_forbids_is_tried_until_it_is_allowed() -> Non
         world.start()
         await asyncio.sleep(90.0)
         found = await world.found("gang")
-        assert found.status.phase == "GangRollback", await world.described()
+        assert found.status.phase == "Unwinding", await world.described()
         assert found.status.failed_attempts > 3
         assert any("gang-0 cannot be evicted" in note for note in await world.events("BindingError"))
         await world.client.delete(DISRUPTION_BUDGETS, "tight", namespace="default")

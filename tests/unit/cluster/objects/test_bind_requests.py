@@ -77,7 +77,7 @@ STORIES: dict[str, tuple[list[Any], list[BindRequest], str]] = {
     "nobody has begun": ([gang(2, 2)], [request(HERE)], "a4 b0"),
     "it waits": ([gang(2, 2)], [request(HERE, "Pending")], "a4 b0"),
     "it is being carried out": ([gang(2, 2)], [request(HERE, "Binding", members="B")], "a4 b0"),
-    "it is being taken back": ([gang(2, 2)], [request(HERE, "GangRollback", members="BF")], "a4 b0"),
+    "it is being taken back": ([gang(2, 2)], [request(HERE, "Unwinding", members="BF")], "a4 b0"),
     "a phase of a later version": ([gang(2, 2)], [request(HERE, "Meditating")], "a4 b0"),
     "it failed": ([gang(2, 2)], [request(HERE, "Failed")], "a0 b0"),
     "it succeeded, and its pods say nothing yet": ([gang(2, 2)], [request(HERE, "Succeeded", members="BB")], "a4 b0"),

@@ -65,7 +65,7 @@ def test_a_pod_gets_the_smallest_instance(taken: list[str], memory: int, instanc
 
 
 @pytest.mark.parametrize(
-    ("cores", "level", "pictures", "is_upper_half_free", "template"),
+    ("cores", "level", "image_units", "is_upper_half_free", "template"),
     [
         (1, "low", "null", True, "vir01"),
         (1, "high", "", True, "vir01"),

@@ -109,7 +109,7 @@ async def test_what_was_refused_is_asked_for_again(tmp_path: Path, monkeypatch: 
     assert await token(credentials) == "Bearer 1"
     assert await credentials.renew()
     assert await token(credentials) == "Bearer 1", "those refused together share one run"
-    monkeypatch.setattr("stromboli.kube.client.config.exec_plugin.RUN_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("stromboli.kube.client.config.exec_plugin.MIN_RUN_INTERVAL_SECONDS", 0.0)
     assert await credentials.renew()
     assert await token(credentials) == "Bearer 2"
 
@@ -147,7 +147,7 @@ async def test_a_program_that_failed_is_not_run_for_every_request(tmp_path: Path
 
 
 async def test_a_program_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stromboli.kube.client.config.exec_plugin.LONGEST_RUN_SECONDS", 0.1)
+    monkeypatch.setattr("stromboli.kube.client.config.exec_plugin.MAX_RUN_SECONDS", 0.1)
     with pytest.raises(CredentialsProblem, match="did not end within 0 s; run it by hand"):
         await script("import time; time.sleep(60)").run()
 
@@ -262,7 +262,7 @@ async def test_a_program_may_give_a_certificate_and_know_the_cluster(tmp_path: P
 
 
 async def test_a_token_of_a_program_is_renewed_when_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stromboli.kube.client.config.exec_plugin.RUN_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("stromboli.kube.client.config.exec_plugin.MIN_RUN_INTERVAL_SECONDS", 0.0)
     (tmp_path / "plugin.py").write_text(PLUGIN)
     arguments = ["-I", str(tmp_path / "plugin.py"), str(tmp_path / "runs")]
     user = {"exec": {"apiVersion": VERSION, "command": sys.executable, "args": arguments}}

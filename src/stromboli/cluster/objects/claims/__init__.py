@@ -1,0 +1,1 @@
+"""Resource claims, device classes and resource slices."""

@@ -1,0 +1,1 @@
+"""Volcano's and Kubernetes' pod groups."""

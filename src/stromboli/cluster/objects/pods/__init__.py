@@ -1,0 +1,1 @@
+"""Pods: requests, constraints, classes."""

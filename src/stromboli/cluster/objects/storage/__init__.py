@@ -1,0 +1,1 @@
+"""Volumes, claims, storage classes and capacities."""

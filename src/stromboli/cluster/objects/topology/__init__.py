@@ -1,0 +1,1 @@
+"""HyperNodes and topologies."""

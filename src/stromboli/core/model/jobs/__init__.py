@@ -1,0 +1,1 @@
+"""Jobs and what is remembered about them."""

@@ -1,0 +1,1 @@
+"""The only mutable state of a cycle."""

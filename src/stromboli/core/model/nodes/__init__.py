@@ -1,0 +1,1 @@
+"""Nodes as a table."""

@@ -1,0 +1,1 @@
+"""Amounts as exact integers."""

@@ -1,0 +1,1 @@
+"""Small values that several modules share."""

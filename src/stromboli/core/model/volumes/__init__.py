@@ -1,0 +1,1 @@
+"""Volumes and where they can be used."""

@@ -1,0 +1,1 @@
+"""Fake kubelets: nodes and the lifecycle of pods."""

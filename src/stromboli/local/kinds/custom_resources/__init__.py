@@ -1,0 +1,1 @@
+"""Kinds defined by CustomResourceDefinitions."""

@@ -1,0 +1,1 @@
+"""Defaults and subresources of pods."""
