@@ -452,7 +452,7 @@ class Reference:
                         self._keep(job, task, node)
 
     def _keep(self, job: Job, task: Task, node: Node) -> None:
-        if self.may_take(job.queue, task) and filter(node, task) and has_room(node, task, later=True):
+        if self.may_take(job.queue, task) and accepts(node, task) and has_room(node, task, later=True):
             node.add(task, PIPELINED, 1)
             self.rooms.append((job, task, node))
 
@@ -521,7 +521,7 @@ class Reference:
 
     def _place(self, task: Task) -> bool:
         nominated = self._nominated(task)
-        if nominated is not None and filter(nominated, task) and has_room(nominated, task, later=True):
+        if nominated is not None and accepts(nominated, task) and has_room(nominated, task, later=True):
             self._put(task, nominated, ALLOCATED if has_room(nominated, task, later=False) else PIPELINED)
             return True
         for later, status in ((False, ALLOCATED), (True, PIPELINED)):
@@ -586,7 +586,7 @@ def has_room(node: Node, task: Task, *, later: bool) -> bool:
     return later or all(node.idle(name) >= amount for name, amount in task.request.items())
 
 
-def filter(node: Node, task: Task) -> bool:
+def accepts(node: Node, task: Task) -> bool:
     return suits(node, task) and has_free_ports(node, task)
 
 

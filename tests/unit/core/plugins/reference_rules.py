@@ -31,12 +31,12 @@ def required_affinity(world: World, each: Kind) -> list[bool]:
     nobody = not any(term.topology_key in node.labels for node in friends for term in terms)
     is_first = nobody and all(matches(term.term, each) for term in terms)
 
-    def filter(node: Node) -> bool:
+    def accepts(node: Node) -> bool:
         if not all(term.topology_key in node.labels for term in terms):
             return False
         return is_first or all(any(together(node, at, term.topology_key) for at in friends) for term in terms)
 
-    return [filter(node) for node in world.nodes.nodes]
+    return [accepts(node) for node in world.nodes.nodes]
 
 
 def anti_affinity(world: World, each: Kind) -> list[bool]:
@@ -94,7 +94,7 @@ def counted(
 def hard_spread(world: World, each: Kind) -> list[bool]:
     hard = [constraint for constraint in each.fact("spread") if constraint.hard]
 
-    def filter(node: Node, constraint: SpreadConstraint) -> bool:
+    def accepts(node: Node, constraint: SpreadConstraint) -> bool:
         if constraint.topology_key not in node.labels:
             return False
         totals = counted(world, each, constraint, hard)
@@ -102,7 +102,7 @@ def hard_spread(world: World, each: Kind) -> list[bool]:
         here = totals.get(node.labels[constraint.topology_key], 0)
         return here + matches(constraint.term, each) - fewest <= constraint.max_skew
 
-    return [all(filter(node, constraint) for constraint in hard) for node in world.nodes.nodes]
+    return [all(accepts(node, constraint) for constraint in hard) for node in world.nodes.nodes]
 
 
 def preferred_affinity(world: World, each: Kind, candidates: Sequence[str]) -> dict[str, float]:
