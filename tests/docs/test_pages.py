@@ -21,9 +21,8 @@ from stromboli.controllers.podgroups import MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_
 from stromboli.controllers.queue_state import CLOSED_BY_PARENT
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import Argument
 from stromboli.core.config.configuration import DEFAULT_TEXT
-from stromboli.core.config.extension_points import ALSO_SWITCHED_BY, EXTENSION_POINTS, SWITCHES, ExtensionPoint
+from stromboli.core.config.extension_points import EXTENSION_POINTS, SWITCHES, ExtensionPoint
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.plugins import PLUGINS
 from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, RUN_SECONDS, START_SECONDS, STOP_SECONDS
@@ -60,11 +59,9 @@ def signature_of(name: str) -> str:
 @pytest.mark.parametrize("point", EXTENSION_POINTS, ids=lambda point: point.name)
 def test_extension_points_are_told_with_signature_rule_and_switches(point: ExtensionPoint) -> None:
     text = section(read("extension-points.md"), point.name)
-    switches = [switch for switch in (point.switch, ALSO_SWITCHED_BY.get(point.name)) if switch]
     assert signature_of(point.name) in text
     assert f"* Rule: {point.rule.value}.\n" in text
-    assert f"* Switch: {' or '.join(f'`{switch}`' for switch in switches) or 'none'}" in text
-    assert ("off by default" in text) is not point.on_by_default
+    assert f"* Switch: {f'`{point.switch}`' if point.switch else 'none'}" in text
 
 
 def test_no_question_is_told_that_nobody_asks() -> None:
@@ -85,6 +82,8 @@ def as_written(default: object) -> str:
     """A default as people write it in the configuration file."""
     if isinstance(default, bool):
         return str(default).lower()
+    if isinstance(default, float):
+        return f"{default:g}"
     return '""' if default == "" else str(default)
 
 
@@ -98,7 +97,7 @@ def described(text: str) -> dict[str, str]:
 @pytest.mark.parametrize("member", [*PLUGINS, *ACTIONS], ids=lambda member: member.name)
 def test_arguments_are_told_with_their_defaults(member: type[Plugin] | type[Action]) -> None:
     text = page_of(member)
-    arguments: tuple[Argument, ...] = member.arguments
+    arguments = member.arguments.declared
     assert text, f"there is no section about {member.name}"
     assert described(text) == {argument.key: as_written(argument.default) for argument in arguments}
     assert ("takes no arguments" in text) is not bool(arguments)
@@ -106,7 +105,7 @@ def test_arguments_are_told_with_their_defaults(member: type[Plugin] | type[Acti
 
 @pytest.mark.parametrize("member", [*PLUGINS, *ACTIONS], ids=lambda member: member.name)
 def test_an_argument_without_effect_says_so(member: type[Plugin] | type[Action]) -> None:
-    for argument in member.arguments:
+    for argument in member.arguments.declared:
         row = next(line for line in page_of(member).splitlines() if line.startswith(f"| `{argument.key}` |"))
         assert ("no effect" in row) is bool(argument.ignored)
 

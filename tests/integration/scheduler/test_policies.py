@@ -133,9 +133,9 @@ def mistake() -> Any:
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "raises": (mistake, "ValueError: a mistake"),
-    "answers with a text": (lambda: "yes", "must answer one boolean per node"),
-    "answers with nothing": (lambda: None, "must answer one boolean per node"),
-    "answers for too many nodes": (lambda: np.ones(99, dtype=bool), "must answer one boolean per node"),
+    "answers with a text": (lambda: "yes", "must return one boolean per node"),
+    "answers with nothing": (lambda: None, "must return one boolean per node"),
+    "answers for too many nodes": (lambda: np.ones(99, dtype=bool), "must return one boolean per node"),
 }
 
 

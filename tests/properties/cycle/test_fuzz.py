@@ -201,7 +201,7 @@ def test_oddities_keep_nobody_from_being_placed(oddity: str) -> None:
 # -- configurations ---------------------------------------------------------------------------------------------------
 
 DEFAULT = yaml.safe_load(DEFAULT_TEXT)
-DECLARED = {plugin.name: plugin.arguments for plugin in PLUGINS}
+DECLARED = {plugin.name: plugin.arguments.declared for plugin in PLUGINS}
 #: Values that the reader of configurations has to let through, however odd they are.
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: st.sampled_from([0, 1, -1, 2, 7, -5, 2**31, 2**62, -(2**62)]),

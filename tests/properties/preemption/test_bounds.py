@@ -10,6 +10,7 @@ from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.preemption import Terms, ThrashGuard
 from stromboli.core.preemption.candidates import Pool
 from stromboli.core.preemption.node_ranking import NodeRanking
+from stromboli.core.preemption.thrash_guard import Window
 from stromboli.core.session.session import Session
 from tests.properties.preemption.test_victims import Contest, contests, world_of
 from tests.testing.random_clusters.effort import examples
@@ -26,7 +27,7 @@ def terms_of(session: Session, question: str) -> Terms:
         allowed=session.preemptable,
         reaches=reaches,
         own_queue=question == "preemptable",
-        thrash_guard=ThrashGuard(session, "0s"),
+        thrash_guard=ThrashGuard(session, Window("0s", 0.0)),
         may_preempt=lambda _: None,
     )
 

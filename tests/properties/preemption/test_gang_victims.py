@@ -111,7 +111,7 @@ def no_gang_is_left_broken(session: Session) -> None:
 
 def gangs_stay_whole_where_they_must(before: Snapshot, session: Session) -> None:
     """Where no gang may go whole, only those lose all their members that needed none, or were below their minimum."""
-    if not session.program.actions[-1].given["allowWholeBundle"]:
+    if session.program.actions[-1].arguments.configured.get("allowWholeBundle") is False:
         for key in gone(session):
             was = before.jobs[key]
             assert session.jobs[key].ready_count or not was.min_available or was.ready_count < was.min_available

@@ -14,13 +14,13 @@ WEB = {"app": "web"}
 
 def scored_by(scorer: str, weight: int = 1) -> str:
     """A configuration in which one scorer of nodeorder counts."""
-    weights = {argument.key: 0 for argument in NodeOrder.arguments} | {f"{scorer}.weight": weight}
+    weights = {argument.key: 0 for argument in NodeOrder.arguments.declared} | {f"{scorer}.weight": weight}
     return configuration("gang", "predicates", plugin("nodeorder", weights))
 
 
 def both(least: int, most: int) -> str:
     """A configuration in which room counts for and against a node."""
-    weights = {argument.key: 0 for argument in NodeOrder.arguments}
+    weights = {argument.key: 0 for argument in NodeOrder.arguments.declared}
     weights |= {"leastrequested.weight": least, "mostrequested.weight": most}
     return configuration("gang", "predicates", plugin("nodeorder", weights))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.plugin import Event, Plugin
 from stromboli.core.config.rule_adapters import NodeView, PerNodeOrder, PerNodePredicate
 from stromboli.core.model.nodes.amounts import Rows
@@ -152,18 +152,22 @@ class OneByOne(PerNodePredicate, PerNodeOrder, Plugin):
         return node.used[CPU] + node.allocatable[CPU] - node.idle[CPU]
 
 
+class LabelledArguments(Arguments):
+    limit: int = Argument("limit", 1, "The largest size that is taken.")
+
+
 class Labelled(Plugin):
     """Reads a label of pods: those that differ in it are told apart."""
 
     name = "probe"
     reads_labels = ("size",)
-    arguments = (Argument("limit", int, 1, "The largest size that is taken."),)
+    arguments = LabelledArguments()
 
     def predicate(self, task_class: TaskClass, rows: Rows) -> Mask:
-        return np.full(len(rows), int(task_class.labels.get("size", "0")) <= self.given["limit"])
+        return np.full(len(rows), int(task_class.labels.get("size", "0")) <= self.arguments.limit)
 
     def predicate_reason(self, task_class: TaskClass) -> str:
-        return f"node(s) take nothing above {self.given['limit']}"
+        return f"node(s) take nothing above {self.arguments.limit}"
 
 
 DISK = {"disk": "ssd"}

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from stromboli.core.actions import ACTIONS
-from stromboli.core.config.argument_values import declaration_of
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Arguments, ArgumentSpec
 from stromboli.core.plugins import PLUGINS
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
@@ -41,7 +40,8 @@ from tests.testing.manifests.resource_claims import (
 from tests.testing.manifests.shared_devices import chips, device_config, gpu_node, npu, npus, shared_gpus
 from tests.testing.manifests.storage import DRIVER, HOST, ZONE, claim, csi_node, storage_class, using, volume
 
-DECLARED: dict[str, tuple[Argument, ...]] = {owner.name: owner.arguments for owner in (*PLUGINS, *ACTIONS)}
+ARGUMENTS: dict[str, Arguments] = {owner.name: owner.arguments for owner in (*PLUGINS, *ACTIONS)}
+DECLARED = {owner: arguments.declared for owner, arguments in ARGUMENTS.items()}
 
 
 class Row:
@@ -60,7 +60,7 @@ class Row:
         actions: str = "enqueue, allocate, backfill",
         cycles: int = 1,
     ) -> None:
-        declared = declaration_of(key, DECLARED[owner])
+        declared = ARGUMENTS[owner].declaration_of(key)
         assert declared is not None
         self.owner, self.key, self.value, self.declared = owner, key, value, declared
         self.default, self.changed = default, changed
@@ -597,7 +597,7 @@ def test_the_default_can_be_written_out(row: Row) -> None:
 
 
 @pytest.mark.parametrize(("owner", "argument"), IGNORED, ids=[f"{a.key} of {owner}" for owner, a in IGNORED])
-def test_an_argument_without_effect_says_so(owner: str, argument: Argument) -> None:
+def test_an_argument_without_effect_says_so(owner: str, argument: ArgumentSpec) -> None:
     value = {argument.key: argument.default}
     if owner in (action.name for action in ACTIONS):
         conf, kind = configuration("gang", actions=f"enqueue, allocate, {owner}", arguments={owner: value}), "action"

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from stromboli.core.config.extension_points import EXTENSION_POINTS, HIERARCHY_SWITCH, OFF_BY_DEFAULT, SWITCHES
-from stromboli.core.config.plugin import Plugin
 from tests.testing.cases import probe_plugins
 from tests.testing.cases.probe_plugins import NO, by_letter, probe
 from tests.testing.cases.switch_case import Row
@@ -42,10 +41,6 @@ ORDER = [
         by=probe(victim_queue_order=lambda self, queue, preemptor: queue.name), on="-,evicts:one-task-0",
         off="-,evicts:two-task-0",
     ),
-    Row(
-        "cluster_order", TWO, FIRST, actions="place-in-cluster",
-        by=probe(cluster_order=lambda self, cluster: -ord(cluster)), on="b", off="a",
-    ),
 ]  # fmt: skip
 
 READINESS = [
@@ -70,11 +65,6 @@ READINESS = [
         "job_starving", ONE, running("a"), FIRST, by="gang", beside=[], actions="evict-for-starving", on=f"-{EVICTED}",
         off="-",
     ),
-    Row(
-        "target_job", nodes(9, 1), FIRST, SECOND, by=probe(target_job=lambda self, jobs: jobs[-1]),
-        actions="place-target", on="-a", off="--",
-    ),
-    Row("reserved_nodes", TWO, FIRST, by=probe_plugins.Reserving, actions="enqueue, reserve, allocate", on="b", off="a"),
 ]  # fmt: skip
 
 LEFT = queue("left", capability={"cpu": 1, "pods": 1})
@@ -124,48 +114,17 @@ NODES = [
     Row("hyper_node_order", TWO, gang(1, **IN_RACKS), by=probe_plugins.RacksInOrder, on="b", off="a"),
     Row("hyper_node_gradient_for_job", TWO, gang(1, **IN_RACKS), by=probe_plugins.RacksForJobs, on="b", off="a"),
     Row(
-        "hyper_node_gradient_for_sub_job", TWO, parts("0", size=1, least=1), by=probe_plugins.RacksForSubJobs, on="b", off="a",
+        "hyper_node_gradient_for_sub_job", TWO, parts("0", size=1, least=1), by=probe_plugins.RacksForSubJobs,
+        on="b", off="a",
     ),
 ]  # fmt: skip
 
-
-def refusing(point: str) -> type[Plugin]:
-    return probe(**{point: lambda self, state, task, node: NO})
-
-
-WHAT_IF = [
-    Row(
-        "simulate_add_task", ONE, FIRST, by=refusing("simulate_add_task"), actions="place-if-added", on="-", off="a",
-        given={"enabledAllocatable": False},
-    ),
-    Row(
-        "simulate_add_task", ONE, FIRST, by=refusing("simulate_add_task"), actions="place-if-added", on="-", off="a",
-        given={"enablePreemptable": False}, switch="enabledAllocatable",
-    ),
-    Row(
-        "simulate_remove_task", ONE, running("a"), FIRST, by=refusing("simulate_remove_task"),
-        actions="evict-if-removed", on="-", off=f"-{EVICTED}", given={"enabledAllocatable": False},
-    ),
-    Row(
-        "simulate_remove_task", ONE, running("a"), FIRST, by=refusing("simulate_remove_task"),
-        actions="evict-if-removed", on="-", off=f"-{EVICTED}", given={"enablePreemptable": False},
-        switch="enabledAllocatable",
-    ),
-    Row(
-        "simulate_predicate", ONE, FIRST, by=refusing("simulate_predicate"), actions="place-if-admitted", on="-",
-        off="a",
-    ),
-    Row(
-        "simulate_allocatable", ONE, FIRST, by=probe(simulate_allocatable=lambda self, state, queue, task: NO),
-        actions="place-if-allocatable", on="-", off="a",
-    ),
-]  # fmt: skip
 
 EVENTS = [
     Row("on_allocate", nodes(4, 1), FIRST, SECOND, by=probe_plugins.NotifiedOfAllocation, on="a-", off="aa"),
     Row(
-        "on_deallocate", nodes(4, 1), gang(2, cpu=3, name="first"), SECOND, by=probe_plugins.NotifiedOfDeallocation, on="-- -",
-        off="-- a",
+        "on_deallocate", nodes(4, 1), gang(2, cpu=3, name="first"), SECOND, by=probe_plugins.NotifiedOfDeallocation,
+        on="-- -", off="-- a",
     ),
     Row("bind_context", ONE, FIRST, by=probe_plugins.Annotating, on="a,example.com/for:first-task-0", off="a"),
 ]  # fmt: skip
@@ -177,7 +136,7 @@ TREE = [
     ),
 ]  # fmt: skip
 
-ROWS = [*ORDER, *READINESS, *QUEUES, *VICTIMS, *NODES, *WHAT_IF, *EVENTS, *TREE]
+ROWS = [*ORDER, *READINESS, *QUEUES, *VICTIMS, *NODES, *EVENTS, *TREE]
 SWITCHED = [(row, spelling) for row in ROWS if row.switch for spelling, name in SWITCHES.items() if name == row.switch]
 
 

@@ -103,91 +103,13 @@ class EvictForQueue(EvictingAction):
         return running(session) if session.preemptive(queue, [preemptor]) is None else ()
 
 
-class Placing(Action):
-    """Places the first task that waits on the node that `node` names."""
-
-    def node(self, session: Session, task: Task) -> str | None:
-        return None
-
-    def execute(self, session: Session) -> None:
-        task = pending(session)[0]
-        name = self.node(session, task)
-        if name is not None:
-            session.allocate(task, session.nodes.index[name])
-
-
-class PlaceInCluster(Placing):
-    """Takes every node for a cluster, and the best of them."""
-
-    name: ClassVar[str] = "place-in-cluster"
-
-    def node(self, session: Session, task: Task) -> str | None:
-        return min(session.nodes.names, key=session.cluster_order_key)
-
-
-class PlaceIfAdded(Placing):
-    name: ClassVar[str] = "place-if-added"
-
-    def node(self, session: Session, task: Task) -> str | None:
-        return "a" if session.simulate_add_task({}, task, "a") is None else None
-
-
-class PlaceIfAdmitted(Placing):
-    name: ClassVar[str] = "place-if-admitted"
-
-    def node(self, session: Session, task: Task) -> str | None:
-        return "a" if session.simulate_predicate({}, task, "a") is None else None
-
-
-class PlaceIfAllocatable(Placing):
-    name: ClassVar[str] = "place-if-allocatable"
-
-    def node(self, session: Session, task: Task) -> str | None:
-        queue = session.queue_of(session.jobs[task.job])
-        return "a" if session.simulate_allocatable({}, queue, task) is None else None
-
-
-class EvictIfRemoved(EvictingAction):
-    name: ClassVar[str] = "evict-if-removed"
-
-    def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
-        return [task for task in running(session) if session.simulate_remove_task({}, task, "a") is None]
-
-
-class PlaceTarget(Action):
-    """Places the job for which room should be kept."""
-
-    name: ClassVar[str] = "place-target"
-
-    def execute(self, session: Session) -> None:
-        target = session.target_job(session.waiting)
-        for task in session.pending(target) if target is not None else ():
-            session.allocate(task, 0)
-
-
-class Reserve(Action):
-    """Has nodes kept free."""
-
-    name: ClassVar[str] = "reserve"
-
-    def execute(self, session: Session) -> None:
-        session.reserve_nodes()
-
-
 PROBE_ACTIONS = (
     EvictFirst,
     EvictForPreemption,
     EvictForQueue,
     EvictForReclaim,
     EvictForStarving,
-    EvictIfRemoved,
     EvictPreemptable,
     EvictReclaimable,
     EvictVictims,
-    PlaceIfAdded,
-    PlaceIfAdmitted,
-    PlaceIfAllocatable,
-    PlaceInCluster,
-    PlaceTarget,
-    Reserve,
 )

@@ -59,21 +59,6 @@ class NotifiedOfDeallocation(NotifiedPlugin):
         self.is_told = True
 
 
-class Reserving(Plugin):
-    """Keeps node `a` free once it is asked to choose."""
-
-    name = "probe"
-
-    def open(self, session: Session) -> None:
-        self.has_chosen = False
-
-    def reserved_nodes(self) -> None:
-        self.has_chosen = True
-
-    def predicate(self, task_class: TaskClass, rows: Rows) -> Mask:
-        return by_letter(rows) >= int(self.has_chosen)
-
-
 class Racks(Plugin):
     """Every node is a domain of its own, named after it."""
 

@@ -1,6 +1,8 @@
 """green-power: prefer nodes whose label says that they run on green power."""
 
-from stromboli.core.config.arguments import Argument
+import numpy as np
+
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Vector
@@ -11,12 +13,16 @@ from stromboli.core.search.node_rules import Locality
 GREEN = Requirement("power", "In", ("green",))
 
 
+class GreenPowerArguments(Arguments):
+    weight: float = Argument("green-power.weight", 1.0, "Weight of the preference; 0 switches it off.", minimum=0)
+
+
 class GreenPower(Plugin):
     """100 points times the weight for every node with the label `power=green`, 0 for the others."""
 
     name = "green-power"
-    arguments = (Argument("green-power.weight", float, 1.0, "Weight of the preference; 0 switches it off.", minimum=0),)
+    arguments = GreenPowerArguments()
     locality = Locality.STATIC  # labels do not change during a cycle: ask once per class and keep the answer
 
     def node_order(self, task_class: TaskClass, rows: Rows) -> Vector:
-        return rows.nodes.holding(GREEN) * (100.0 * self.given["green-power.weight"])
+        return np.where(rows.nodes.holding(GREEN), 100.0 * self.arguments.weight, 0.0)

@@ -13,7 +13,7 @@ import click
 from stromboli.cli.scenario import read_configuration_text, read_registry
 
 if TYPE_CHECKING:
-    from stromboli.core.config.arguments import Argument, Arguments
+    from stromboli.core.config.arguments import Arguments
     from stromboli.core.config.configuration import Configuration, ConfigurationError, PluginOption
     from stromboli.core.config.metrics_options import MetricsSource
     from stromboli.core.config.registry import Registry
@@ -83,7 +83,7 @@ def _metrics(source: MetricsSource | None) -> dict[str, object]:
 
 
 def _plugin_as_json(option: PluginOption, registry: Registry) -> dict[str, object]:
-    changed = _changed(option.arguments, registry.plugins[option.name].arguments)
+    changed = _changed(option.arguments)
     return {"name": option.name, "switches": dict(option.switches), "arguments": changed}
 
 
@@ -101,7 +101,7 @@ def _rows(configuration: Configuration, registry: Registry) -> Iterator[tuple[st
     """A row per plugin. Switches and arguments are shown where they differ from the default."""
     for number, tier in enumerate(configuration.tiers, start=1):
         for option in tier.plugins:
-            changed = _changed(option.arguments, registry.plugins[option.name].arguments)
+            changed = _changed(option.arguments)
             yield str(number), option.name, _switches(option), _pairs(changed) or "-"
 
 
@@ -123,16 +123,15 @@ def _table(header: Sequence[str], rows: Iterator[tuple[str, ...]]) -> list[str]:
 
 
 def _changed_of_actions(configuration: Configuration, registry: Registry) -> dict[str, dict[str, object]]:
-    every = {
-        name: _changed(configuration.arguments_of(name), action.arguments) for name, action in registry.actions.items()
-    }
+    every = {name: _changed(configuration.arguments_of(name)) for name in registry.actions}
     return {name: changed for name, changed in every.items() if changed}
 
 
-def _changed(given: Arguments, declared: Sequence[Argument]) -> dict[str, object]:
-    """The arguments that differ from their defaults."""
-    defaults = {argument.key: argument.default for argument in declared}
-    return {key: value for key, value in given.items() if key not in defaults or defaults[key] != value}
+def _changed(arguments: Arguments) -> dict[str, object]:
+    """Return the arguments that differ from their defaults."""
+    defaults = {argument.key: argument.default for argument in arguments.declared}
+    configured = arguments.configured
+    return {key: value for key, value in configured.items() if key not in defaults or defaults[key] != value}
 
 
 def _pairs(arguments: Mapping[str, object]) -> str:

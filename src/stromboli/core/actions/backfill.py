@@ -11,10 +11,10 @@ and served afterwards.
 from __future__ import annotations
 
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import PREDICATE_ERROR_CACHE, Argument
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.reservations.options import BackfillArguments
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
@@ -23,19 +23,7 @@ from stromboli.core.topology.task_domains import domains_of
 
 class Backfill(Action):
     name = "backfill"
-    arguments = (
-        PREDICATE_ERROR_CACHE,
-        Argument(
-            "strategy",
-            str,
-            "best-effort",
-            "Who has a reservation: nobody, the first job that waits, or all that wait.",
-            choices=("best-effort", "easy", "conservative"),
-        ),
-        Argument(
-            "maxReservations", int, 100, "How many jobs have a reservation at a time, with `conservative`.", minimum=1
-        ),
-    )
+    arguments = BackfillArguments()
 
     def execute(self, session: Session) -> None:
         turns = JobOrder(

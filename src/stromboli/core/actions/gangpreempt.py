@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from stromboli.core.config.action import Action
-from stromboli.core.preemption import GANG_ARGUMENTS, GangPreemption
+from stromboli.core.preemption import GangArguments, GangPreemption
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
 class GangPreempt(Action):
     name = "gangpreempt"
-    arguments = GANG_ARGUMENTS
+    arguments = GangArguments()
 
     def execute(self, session: Session) -> None:
         starving = session.starving()
         if not starving:
             return
-        claims = GangPreemption(session, self.name, "preempt", self.given)
+        claims = GangPreemption(session, self.name, "preempt", self.arguments)
         turns = JobOrder(session, starving)
         while (queue := turns.next_queue()) is not None:
             while (job := turns.next_job(queue)) is not None:

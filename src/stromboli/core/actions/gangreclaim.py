@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from stromboli.core.config.action import Action
-from stromboli.core.preemption import GANG_ARGUMENTS, GangPreemption
+from stromboli.core.preemption import GangArguments, GangPreemption
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
 class GangReclaim(Action):
     name = "gangreclaim"
-    arguments = GANG_ARGUMENTS
+    arguments = GangArguments()
 
     def execute(self, session: Session) -> None:
         starving = session.starving()
         if not starving:
             return
-        claims = GangPreemption(session, self.name, "reclaim", self.given)
+        claims = GangPreemption(session, self.name, "reclaim", self.arguments)
         for job in JobOrder(session, starving).jobs_in_turn():
             with session.isolate_errors(job):
                 if session.job_starving(job):

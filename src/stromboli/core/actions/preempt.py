@@ -9,46 +9,50 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import PREDICATE_ERROR_CACHE, Argument
+from stromboli.core.config.arguments import Argument, PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.preemption import (
     BY_COST,
-    THRASHING_WINDOW,
     Claims,
     Comparison,
     KubeComparison,
     Terms,
     ThrashGuard,
+    ThrashGuardArguments,
 )
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 _STANDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
 _ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the outcome does not depend on their number"
-_TOPOLOGY_AWARE = "enableTopologyAwarePreemption"
-_PERCENTAGE = "minCandidateNodesPercentage"
-_MIN_NODES = "minCandidateNodesAbsolute"
-_MAX_NODES = "maxCandidateNodesAbsolute"
+
+
+class PreemptArguments(PredicateCacheArguments, ThrashGuardArguments):
+    topology_aware: bool = Argument("enableTopologyAwarePreemption", False, "Compare nodes as kube-scheduler does.")
+    workers: int = Argument(
+        "topologyAwarePreemptWorkerNum", 16, "Workers of the comparison.", ignored=_ONE_AFTER_THE_OTHER
+    )
+    candidates_percentage: int = Argument(
+        "minCandidateNodesPercentage", 10, "Nodes to compare in that mode, in per cent.", minimum=0
+    )
+    min_candidates: int = Argument(
+        "minCandidateNodesAbsolute", 1, "The minimum of nodes to compare in that mode.", minimum=0
+    )
+    max_candidates: int = Argument(
+        "maxCandidateNodesAbsolute", 100, "The maximum of nodes to compare in that mode.", minimum=1
+    )
 
 
 class Preempt(Action):
     name = "preempt"
-    arguments = (
-        PREDICATE_ERROR_CACHE,
-        THRASHING_WINDOW,
-        Argument(_TOPOLOGY_AWARE, bool, False, "Compare nodes as kube-scheduler does."),
-        Argument("topologyAwarePreemptWorkerNum", int, 16, "Workers of the comparison.", ignored=_ONE_AFTER_THE_OTHER),
-        Argument(_PERCENTAGE, int, 10, "Nodes to compare in that mode, in per cent.", minimum=0),
-        Argument(_MIN_NODES, int, 1, "Nodes to compare in that mode at least.", minimum=0),
-        Argument(_MAX_NODES, int, 100, "Nodes to compare in that mode at most.", minimum=1),
-    )
+    arguments = PreemptArguments()
 
     def execute(self, session: Session) -> None:
         starving = session.starving()
         if not starving:
             return
-        thrash_guard = ThrashGuard(session, self.given[THRASHING_WINDOW.key])
+        thrash_guard = ThrashGuard(session, self.arguments.thrashing_window)
         between = Claims(
             session, self._terms(session, thrash_guard, lambda preemptor, victim: victim.key != preemptor.key)
         )
@@ -77,10 +81,10 @@ class Preempt(Action):
         )
 
     def _comparison(self) -> Comparison:
-        given = self.given
-        if not given[_TOPOLOGY_AWARE]:
+        arguments = self.arguments
+        if not arguments.topology_aware:
             return BY_COST
-        return KubeComparison(given[_PERCENTAGE], given[_MIN_NODES], given[_MAX_NODES])
+        return KubeComparison(arguments.candidates_percentage, arguments.min_candidates, arguments.max_candidates)
 
     def _serve_from_within(self, session: Session, job: Job, thrash_guard: ThrashGuard) -> None:
         """Each task that still waits, for as long as they find a member of the job to replace."""

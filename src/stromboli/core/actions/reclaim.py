@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import PREDICATE_ERROR_CACHE
+from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.preemption import THRASHING_WINDOW, Claims, Terms, ThrashGuard
+from stromboli.core.preemption import Claims, Terms, ThrashGuard, ThrashGuardArguments
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
+class ReclaimArguments(PredicateCacheArguments, ThrashGuardArguments):
+    """The arguments of reclaim."""
+
+
 class Reclaim(Action):
     name = "reclaim"
-    arguments = (PREDICATE_ERROR_CACHE, THRASHING_WINDOW)
+    arguments = ReclaimArguments()
 
     def execute(self, session: Session) -> None:
         starving = session.starving()
         if not starving:
             return
-        claims = Claims(session, _terms(session, ThrashGuard(session, self.given[THRASHING_WINDOW.key])))
+        claims = Claims(session, _terms(session, ThrashGuard(session, self.arguments.thrashing_window)))
         for job in JobOrder(session, starving).jobs_in_turn():
             with session.isolate_errors(job):
                 if session.job_starving(job):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.plugin import EvictionContext
 from stromboli.core.model.jobs.job import Counts, Job, ready_in, role_pipelined
 from stromboli.core.model.reasons import Code, Reason
@@ -34,16 +34,18 @@ def _grace(text: str) -> float:
     return _NEVER if text.startswith("-") and parse_duration(text[1:]) else duration_or_nothing(text)
 
 
-class StaleGang(Action):
-    name = "stalegang"
-    arguments = (
-        Argument(
-            "gracePeriod", str, "60s", "How long a gang may be below its minimum; negative for ever.", form=_grace
-        ),
+class StaleGangArguments(Arguments):
+    grace_period: float = Argument(
+        "gracePeriod", "60s", "How long a gang may be below its minimum; negative for indefinitely.", parse=_grace
     )
 
+
+class StaleGang(Action):
+    name = "stalegang"
+    arguments = StaleGangArguments()
+
     def execute(self, session: Session) -> None:
-        grace = _grace(self.given["gracePeriod"])
+        grace = self.arguments.grace_period
         foreign = session.snapshot.foreign
         stale = [job for job in session.jobs.values() if job.key not in foreign and _is_stale(session, job)]
         waiting = {job.key for job in session.waiting} if stale else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Arguments
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -14,16 +14,17 @@ class Action:
     """A step. It asks the session questions, makes statements, and commits or discards them."""
 
     name: ClassVar[str] = ""
-    arguments: ClassVar[tuple[Argument, ...]] = ()
+    #: Declared as an instance of a subclass of Arguments; an action reads its own values from `self.arguments`.
+    arguments: Arguments = Arguments()
 
-    def __init__(self, given: Arguments) -> None:
-        self.given = given
+    def __init__(self, arguments: Arguments) -> None:
+        self.arguments = arguments
 
     def initialize(self, session: Session) -> None:
         """Called before `execute`."""
 
     def execute(self, session: Session) -> None:
-        """Do the work of the step."""
+        """Run the step."""
 
     def uninitialize(self, session: Session) -> None:
-        """Called after `execute`, also when it failed."""
+        """Called after `execute`, also if it failed."""

@@ -1,4 +1,4 @@
-"""The actions of a configuration, in their order, and the arguments given to them."""
+"""The actions of a configuration, in their order, and their arguments."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -20,11 +20,11 @@ class ActionReader:
         self._findings = findings
 
     def actions(self, node: Node) -> tuple[str, ...]:
-        """The known names. The same action may be carried out several times in a cycle."""
+        """Return the known names. The same action may run several times in a cycle."""
         return tuple(name for line, name in self._names(node) if self._is_known(name, line))
 
     def _names(self, node: Node) -> Iterator[tuple[int, str]]:
-        """Each name with its line: from a text with commas, as Volcano has it, or from a list."""
+        """Return each name with its line: from a text with commas, as in Volcano, or from a list."""
         if node.value in (None, ()) or (isinstance(node.value, str) and not node.value.strip()):
             self._findings.add(node.line, "actions is empty; name at least one, such as 'allocate'")
         elif isinstance(node.value, str):
@@ -50,27 +50,27 @@ class ActionReader:
 
     def arguments(self, node: Node | None, actions: Sequence[str]) -> dict[str, Arguments]:
         """The arguments of every registered action; `actions` are those that are carried out."""
-        given = {} if node is None else self._given(node, actions)
+        configured = {} if node is None else self._configured(node, actions)
         return {
-            name: read_arguments(given.get(name), action.arguments, f"action {name!r}", self._findings)
+            name: read_arguments(configured.get(name), type(action.arguments), f"action {name!r}", self._findings)
             for name, action in self._registry.actions.items()
         }
 
-    def _given(self, node: Node, actions: Sequence[str]) -> dict[str, Node]:
+    def _configured(self, node: Node, actions: Sequence[str]) -> dict[str, Node]:
         """The node of arguments by action, of the configurations that can be used."""
         if not isinstance(node.value, tuple):
             if node.value is not None:
                 self._findings.add(node.line, f"configurations must be a list, not {node.described}")
             return {}
-        given: dict[str, Node] = {}
+        configured: dict[str, Node] = {}
         for child in node.value:
             if isinstance(child.value, dict):
-                self._take(child.line, child.value, given, actions)
+                self._take(child.line, child.value, configured, actions)
             else:
                 self._findings.add(child.line, f"a configuration must be a mapping, not {child.described}")
-        return given
+        return configured
 
-    def _take(self, line: int, fields: Mapping[str, Node], given: dict[str, Node], actions: Sequence[str]) -> None:
+    def _take(self, line: int, fields: Mapping[str, Node], configured: dict[str, Node], actions: Sequence[str]) -> None:
         for key, child in fields.items():
             if key not in _KEYS:
                 self._findings.add_unknown(child.line, "key", key, _KEYS, "a configuration")
@@ -79,9 +79,9 @@ class ActionReader:
             self._findings.add(name.line, f"a configuration must name an action, not {name.described}")
         elif name.value not in self._registry.actions:
             self._findings.add_unknown(name.line, "action", name.value, self._registry.actions)
-        elif name.value in given:
+        elif name.value in configured:
             self._findings.add(name.line, f"action {name.value!r} is configured twice; remove one")
         else:
-            given[name.value] = fields.get("arguments", Node(line, None))
+            configured[name.value] = fields.get("arguments", Node(line, None))
             if name.value not in actions:
                 self._findings.warn(name.line, f"action {name.value!r} is configured but not among the actions")

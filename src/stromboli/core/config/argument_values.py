@@ -1,44 +1,40 @@
-"""The arguments given to a plugin or action, checked against those it declares."""
+"""Reads the arguments of a plugin or action and checks them against the declared ones."""
 
 import math
-from collections.abc import Sequence
+from typing import TypeVar
 
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Arguments
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.extension_points import SWITCHES
 from stromboli.core.config.yaml_lines import Node
 
+Declared = TypeVar("Declared", bound=Arguments)
 
-def read_arguments(node: Node | None, declared: Sequence[Argument], owner: str, findings: Findings) -> Arguments:
-    """The arguments with defaults filled in. `owner` is who takes them, as in "plugin 'binpack'"."""
+
+def read_arguments(node: Node | None, declared: type[Declared], owner: str, findings: Findings) -> Declared:
+    """Return the arguments with defaults filled in. `owner` names their owner, as in "plugin 'binpack'"."""
     if node is None or node.value is None:
-        return Arguments(declared)
+        return declared()
     if not isinstance(node.value, dict):
         findings.add(node.line, f"arguments of {owner} must be a mapping, not {node.described}")
-        return Arguments(declared)
+        return declared()
     accepted = {
         key: child.plain() for key, child in node.value.items() if _is_sound(key, child, declared, owner, findings)
     }
-    return Arguments(declared, accepted)
-
-
-def declaration_of(key: str, declared: Sequence[Argument]) -> Argument | None:
-    """The declaration that a key belongs to: of exactly this key, or else of its beginning."""
-    exact = (argument for argument in declared if argument.key == key)
-    return next(exact, None) or next((a for a in declared if a.accepts_key(key)), None)
+    return declared(accepted)
 
 
 def reject_infinite(node: Node, owner: str, findings: Findings) -> bool:
-    """Note every number inside that is not finite: it would win or lose every comparison. True if any is."""
+    """Record every number inside that is not finite: it would win or lose every comparison. True if there is any."""
     found = [n for n in node.walk() if isinstance(n.value, float) and not math.isfinite(n.value)]
     for child in found:
         findings.add(child.line, f"{owner}: expected a finite number, got {child.value}")
     return bool(found)
 
 
-def _is_sound(key: str, node: Node, declared: Sequence[Argument], owner: str, findings: Findings) -> bool:
-    """Whether one argument can be used. Notes what is wrong with it, or that it does nothing."""
-    argument = declaration_of(key, declared)
+def _is_sound(key: str, node: Node, declared: type[Arguments], owner: str, findings: Findings) -> bool:
+    """Report whether one argument is valid. Records what is wrong with it, or that it has no effect."""
+    argument = declared.declaration_of(key)
     if argument is None:
         _reject_unknown(key, node, declared, owner, findings)
         return False
@@ -52,10 +48,10 @@ def _is_sound(key: str, node: Node, declared: Sequence[Argument], owner: str, fi
     return not reject_infinite(node, title, findings)
 
 
-def _reject_unknown(key: str, node: Node, declared: Sequence[Argument], owner: str, findings: Findings) -> None:
+def _reject_unknown(key: str, node: Node, declared: type[Arguments], owner: str, findings: Findings) -> None:
     if key in SWITCHES:
         findings.add(node.line, f"{key!r} is a switch of {owner}, not an argument; put it beside 'name'")
-    elif not declared:
+    elif not declared.declared:
         findings.add(node.line, f"{owner} takes no arguments; remove {key!r}")
     else:
-        findings.add_unknown(node.line, "argument", key, [argument.key for argument in declared], owner)
+        findings.add_unknown(node.line, "argument", key, [argument.key for argument in declared.declared], owner)

@@ -1,42 +1,51 @@
-"""Arguments of plugins and actions: declared once, checked when the configuration is read.
+"""Arguments of plugins and actions: declared once with their types, checked when the configuration is read.
 
-A declaration gives the key as it stands in the configuration file, the type, the default and a sentence for the
-documentation. A key may end in a placeholder (`binpack.resources.<name>`): every key with that beginning is
-then accepted. What a mapping may hold is declared in the same way.
+A plugin declares a class of arguments and reads the values as attributes:
+
+    class BinpackArguments(Arguments):
+        weight: int = Argument("binpack.weight", 1, "Weight of the score.", minimum=0)
+
+    class Binpack(Plugin):
+        arguments = BinpackArguments()
+
+`self.arguments.weight` is then an int, with the default where the configuration sets nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeVar, overload
 
 from stromboli.core.config.spelling import nearest
 
-ArgumentType = type[bool] | type[int] | type[float] | type[str] | type[dict[str, Any]] | type[list[Any]]
+Value = TypeVar("Value")
+Parsed = TypeVar("Parsed")
+Nested = TypeVar("Nested", bound="Arguments")
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ArgumentSpec:
+    """One declared argument; see `Argument`."""
+
     key: str
-    type: ArgumentType
     default: Any
     meaning: str
     minimum: float | None = None
-    #: Accepted for compatibility and without effect; the sentence says why, and becomes a warning.
-    ignored: str = ""
-    #: The texts to choose from, where not every text will do.
     choices: tuple[str, ...] = ()
-    #: Reads a text of which a certain form is expected; raises ValueError in words.
-    form: Callable[[str], object] | None = None
-    #: What a mapping may hold; nothing is said where it may hold anything.
-    entries: tuple[Argument, ...] = ()
-    #: What each of the mappings in a list may hold; the list then holds nothing else.
-    items: tuple[Argument, ...] = ()
+    parse: Callable[[str], object] | None = None
+    entries: type[Arguments] | None = None
+    items: type[Arguments] | None = None
+    ignored: str = ""
+
+    @property
+    def type(self) -> type:
+        """The type of the value in the configuration file."""
+        return type(self.default)
 
     @property
     def prefix(self) -> str | None:
-        """What a key must begin with, for a declaration with a placeholder."""
+        """The beginning of the accepted keys, for a key with a placeholder."""
         return self.key[: self.key.index("<")] if self.key.endswith(">") else None
 
     def accepts_key(self, key: str) -> bool:
@@ -44,51 +53,152 @@ class Argument:
         return key == self.key if prefix is None else key.startswith(prefix) and len(key) > len(prefix)
 
     def fault(self, value: object) -> str | None:
-        """What is wrong with a value, or None."""
+        """Describe what is wrong with a value; None if it is valid."""
         if not _has_type(value, self.type):
-            return f"expected {_TYPE_WORDS[self.type]}, got {value!r}"
+            return f"expected {_TYPE_NAMES[self.type]}, got {value!r}"
         if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
             return f"expected a finite number, got {value!r}"
         if self.minimum is not None and isinstance(value, (int, float)) and value < self.minimum:
             return f"expected at least {self.minimum:g}, got {value!r}"
         if self.choices and value not in self.choices:
             return f"expected {' or '.join(self.choices)}, got {value!r}"
-        if self.form is not None and isinstance(value, str):
+        if self.parse is not None and isinstance(value, str):
             try:
-                self.form(value)
+                self.parse(value)
             except ValueError as error:
                 return str(error)
         if self.items and isinstance(value, list):
-            return self._fault_in_list(value)
+            return _fault_in_list(self.items, value)
         return _fault_inside(self.entries, value) if self.entries and isinstance(value, Mapping) else None
 
-    def _fault_in_list(self, value: list[object]) -> str | None:
-        """What is wrong with the first bad entry of a list, behind its number."""
-        for number, entry in enumerate(value, start=1):
-            if not isinstance(entry, Mapping):
-                return f"entry {number}: expected a mapping, got {entry!r:.60}"
-            fault = _fault_inside(self.items, entry)
-            if fault:
-                return f"entry {number}: {fault}"
-        return None
+    def convert(self, value: Any) -> Any:
+        """Return a valid value as plugins read it."""
+        if self.parse is not None:
+            return self.parse(value)
+        if self.entries is not None:
+            return self.entries(value)
+        if self.items is not None:
+            return [self.items(item) for item in value]
+        if self.type is bool and isinstance(value, str):
+            return value.lower() == "true"
+        return float(value) if self.type is float else value
 
 
-def _fault_inside(entries: Sequence[Argument], value: Mapping[str, object]) -> str | None:
-    """What is wrong with the first bad entry of a mapping, behind its key."""
+@overload
+def Argument(key: str, default: str, meaning: str = "", *, parse: Callable[[str], Parsed]) -> Parsed: ...
+@overload
+def Argument(key: str, default: Mapping[str, Any], meaning: str = "", *, entries: type[Nested]) -> Nested: ...
+@overload
+def Argument(key: str, default: list[Any], meaning: str = "", *, items: type[Nested]) -> list[Nested]: ...
+@overload
+def Argument(
+    key: str,
+    default: Value,
+    meaning: str = "",
+    *,
+    minimum: float | None = None,
+    choices: tuple[str, ...] = (),
+    ignored: str = "",
+) -> Value: ...
+def Argument(key: str, default: Any, meaning: str = "", **options: Any) -> Any:  # noqa: N802 - reads as a field's type
+    """Declare an argument by its key in the configuration file. The type of the default is the type of the value.
+
+    * `minimum` is the smallest accepted number, `choices` are the accepted texts.
+    * `parse` converts a text and raises ValueError with a message for the user; the default is converted, too.
+    * `entries` describes the keys of a mapping, `items` those of every mapping in a list.
+    * `ignored` marks an argument that is accepted without effect, and gives the reason for the warning.
+    """
+    return ArgumentSpec(key, default, meaning, **options)
+
+
+@overload
+def PrefixArgument(
+    key: str, default: str, meaning: str = "", *, parse: Callable[[str], Parsed]
+) -> Mapping[str, Parsed]: ...
+@overload
+def PrefixArgument(
+    key: str, default: Mapping[str, Any], meaning: str = "", *, entries: type[Nested]
+) -> Mapping[str, Nested]: ...
+@overload
+def PrefixArgument(
+    key: str, default: Value, meaning: str = "", *, minimum: float | None = None, choices: tuple[str, ...] = ()
+) -> Mapping[str, Value]: ...
+def PrefixArgument(key: str, default: Any, meaning: str = "", **options: Any) -> Any:  # noqa: N802 - as Argument
+    """Declare all arguments with a prefix, written `binpack.resources.<name>`; the value is a mapping by name."""
+    return ArgumentSpec(key, default, meaning, **options)
+
+
+class Arguments:
+    """The arguments of one plugin or action, with defaults filled in. Subclasses declare them as attributes."""
+
+    #: The declarations, in the order of the class body.
+    declared: ClassVar[tuple[ArgumentSpec, ...]] = ()
+    _attributes: ClassVar[Mapping[str, ArgumentSpec]] = {}
+
+    def __init_subclass__(cls) -> None:
+        classes = reversed(cls.__mro__)
+        cls._attributes = {
+            name: spec for base in classes for name, spec in vars(base).items() if isinstance(spec, ArgumentSpec)
+        }
+        cls.declared = tuple(cls._attributes.values())
+
+    def __init__(self, configured: Mapping[str, Any] | None = None) -> None:
+        #: The values that the configuration sets, by key, as written there.
+        self.configured: Mapping[str, Any] = dict(configured or {})
+        for name, spec in self._attributes.items():
+            setattr(self, name, self._value_of(spec))
+
+    def _value_of(self, spec: ArgumentSpec) -> Any:
+        prefix = spec.prefix
+        if prefix is None:
+            return spec.convert(self.configured.get(spec.key, spec.default))
+        exact = {each.key for each in self.declared}
+        return {
+            key.removeprefix(prefix): spec.convert(value)
+            for key, value in self.configured.items()
+            if spec.accepts_key(key) and key not in exact
+        }
+
+    @classmethod
+    def declaration_of(cls, key: str) -> ArgumentSpec | None:
+        """Return the declaration of a key: of exactly this key, or else of its prefix."""
+        exact = (spec for spec in cls.declared if spec.key == key)
+        return next(exact, None) or next((spec for spec in cls.declared if spec.accepts_key(key)), None)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.configured == getattr(other, "configured", None)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.configured))
+
+
+def _fault_in_list(items: type[Arguments], value: list[object]) -> str | None:
+    """Describe the first invalid entry of a list, by its number."""
+    for number, entry in enumerate(value, start=1):
+        if not isinstance(entry, Mapping):
+            return f"entry {number}: expected a mapping, got {entry!r:.60}"
+        fault = _fault_inside(items, entry)
+        if fault:
+            return f"entry {number}: {fault}"
+    return None
+
+
+def _fault_inside(entries: type[Arguments], value: Mapping[str, object]) -> str | None:
+    """Describe the first invalid entry of a mapping, by its key."""
     for key, entry in value.items():
-        declared = next((each for each in entries if each.accepts_key(key)), None)
-        if declared is None:
-            known = [each.key for each in entries]
+        spec = entries.declaration_of(key)
+        if spec is None:
+            known = [each.key for each in entries.declared]
             meant = nearest(key, known)
             hint = f"did you mean {meant!r}?" if meant else f"there are: {', '.join(known)}"
             return f"{key!r} is not known here; {hint}"
-        fault = "it has no value" if entry is None else declared.fault(entry)
+        fault = "it has no value" if entry is None else spec.fault(entry)
         if fault:
             return f"{key}: {fault}"
     return None
 
 
-_TYPE_WORDS: dict[object, str] = {
+_TYPE_NAMES: dict[type, str] = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
@@ -98,50 +208,20 @@ _TYPE_WORDS: dict[object, str] = {
 }
 
 
-def _has_type(value: object, wanted: ArgumentType) -> bool:
-    if wanted is bool:
+def _has_type(value: object, expected: type) -> bool:
+    if expected is bool:
         return isinstance(value, bool) or (isinstance(value, str) and value.lower() in ("true", "false"))
     if isinstance(value, bool):
         return False
-    if wanted is float:
-        return isinstance(value, (int, float))
-    return isinstance(value, wanted)
+    return isinstance(value, (int, float)) if expected is float else isinstance(value, expected)
 
 
-#: Of several actions of Volcano's.
-PREDICATE_ERROR_CACHE = Argument(
-    "predicateErrorCacheEnable",
-    bool,
-    True,
-    "Volcano's cache of refusals per role.",
-    ignored="answers are always kept per task class, which is exact",
-)
+class PredicateCacheArguments(Arguments):
+    """The arguments of Volcano's actions that place tasks."""
 
-
-class Arguments(Mapping[str, Any]):
-    """The arguments of one plugin or action, defaults filled in."""
-
-    def __init__(self, declared: Sequence[Argument] = (), given: Mapping[str, object] | None = None) -> None:
-        self._values: dict[str, Any] = {a.key: a.default for a in declared if a.prefix is None}
-        for key, value in (given or {}).items():
-            self._values[key] = self._as_declared(declared, key, value)
-
-    @staticmethod
-    def _as_declared(declared: Sequence[Argument], key: str, value: object) -> object:
-        for argument in declared:
-            if argument.accepts_key(key) and argument.type is bool and isinstance(value, str):
-                return value.lower() == "true"
-        return value
-
-    def __getitem__(self, key: str) -> Any:
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def with_prefix(self, prefix: str) -> dict[str, Any]:
-        """The given keys that begin with `prefix`, without it."""
-        return {k.removeprefix(prefix): v for k, v in self._values.items() if k.startswith(prefix) and k != prefix}
+    predicate_error_cache: bool = Argument(
+        "predicateErrorCacheEnable",
+        True,
+        "Volcano's cache of predicate errors.",
+        ignored="results are always cached per task class, which is exact",
+    )

@@ -1,28 +1,28 @@
-"""The key `bind` of a configuration: who binds pods, and how long whoever does may try."""
+"""The key `bind` of a configuration: whether the scheduler or a binder binds pods, and the limits of the binder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from stromboli.core.config.argument_values import read_arguments
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.yaml_lines import Node
 
-#: The scheduler binds pods itself, or writes down what it decided for a binder to carry out.
+#: The scheduler binds pods itself, or writes bind requests for a binder.
 DIRECT, REQUEST = "direct", "request"
 MODES = (DIRECT, REQUEST)
 
-DECLARED = (
-    Argument("mode", str, "", "Who binds pods: the scheduler itself, or a binder.", choices=MODES),
-    Argument("deadlineSeconds", int, 120, "How long a binder may try to carry out a decision.", minimum=1),
-    Argument("backoffLimit", int, 6, "How many attempts may fail before it is given up.", minimum=0),
-)
+
+class BindArguments(Arguments):
+    mode: str = Argument("mode", "", "Whether the scheduler or a binder binds pods.", choices=MODES)
+    deadline_seconds: int = Argument("deadlineSeconds", 120, "The deadline of a bind request.", minimum=1)
+    backoff_limit: int = Argument("backoffLimit", 6, "How many attempts may fail before it is rolled back.", minimum=0)
 
 
 @dataclass(frozen=True, slots=True)
 class BindOptions:
-    """`mode` is empty where the file does not say it."""
+    """`mode` is empty if the file does not set it."""
 
     mode: str = ""
     deadline_seconds: int = 120
@@ -35,5 +35,5 @@ def read_bind(node: Node | None, findings: Findings) -> BindOptions:
     if not isinstance(node.value, dict):
         findings.add(node.line, f"bind must be a mapping, not {node.described}")
         return BindOptions()
-    given = read_arguments(node, DECLARED, "bind", findings)
-    return BindOptions(given["mode"], given["deadlineSeconds"], given["backoffLimit"])
+    arguments = read_arguments(node, BindArguments, "bind", findings)
+    return BindOptions(arguments.mode, arguments.deadline_seconds, arguments.backoff_limit)

@@ -1,7 +1,7 @@
-"""The rules by which the answers of several plugins become one. Each rule is written once, here.
+"""The rules that combine the answers of several plugins. Each rule is written once, here.
 
-The rules see answers grouped by tier, in the order of the configuration file. `tiers` is a sequence of
-sequences of functions; a function is a plugin's answer to one extension point.
+The rules see answers grouped by tier, in the order of the configuration file. `tiers` is a sequence of sequences of
+functions; a function is a plugin's answer to one extension point.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -34,14 +34,14 @@ class Rule(Enum):
 
 
 class Vote(IntEnum):
-    """A plugin's vote. Returning a Reason instead of a vote rejects, in words."""
+    """A plugin's vote. Returning a Reason instead of a vote rejects."""
 
     ABSTAIN = 0
     PERMIT = 1
 
 
 def sort_key(answers: Sequence[Answer], subject: Any, last: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One key out of all keys; `last` settles what they leave open. Written out for the usual numbers of answers."""
+    """Combine all keys; `last` breaks ties. Unrolled for the usual numbers of answers."""
     if len(answers) == 1:
         return (answers[0](subject), *last)
     if len(answers) == 3:
@@ -72,10 +72,10 @@ def intersection_by_tier(
     identity: Callable[[T], Hashable],
     everywhere: Sequence[Answer] = (),
 ) -> list[T]:
-    """The victims that all voters of a tier agree on; None from a plugin is an abstention. Those whose objection counts
-    `everywhere` are asked about the agreement of tiers that they are not in.
+    """Return the victims that all voters of a tier agree on; None from a plugin is an abstention. Plugins in
+    `everywhere` veto victims of tiers they are not in.
 
-    An empty agreement in one tier hands the question to the next one.
+    An empty result of one tier passes the question to the next one.
     """
     for tier in tiers:
         agreed: set[Hashable] | None = None
@@ -100,7 +100,7 @@ def intersection_by_tier(
 def _released_by_all(
     answers: Sequence[Answer], preemptor: Any, candidates: Sequence[T], identity: Callable[[T], Hashable]
 ) -> list[T]:
-    """Those that all of them let go, each asked about what the others left."""
+    """Return the candidates that all of them accept, each asked about what the others left."""
     for answer in answers:
         let_go = answer(preemptor, candidates)
         if let_go is not None:
@@ -117,7 +117,7 @@ def guarded_intersection(
     candidates: Sequence[T],
     identity: Callable[[T], Hashable],
 ) -> list[T]:
-    """The victims that all guards let go and the tiers agree on; where only guards answer, they decide."""
+    """Return the victims that all guards accept and the tiers agree on; where only guards answer, they decide."""
     if guards:
         candidates = _released_by_all(guards, preemptor, candidates, identity)
         if not any(tiers):

@@ -1,6 +1,6 @@
-"""The configuration inside a ConfigMap, as it is kept in a cluster: one key of its data holds the text.
+"""The configuration inside a ConfigMap, as stored in a cluster: one key of its data holds the text.
 
-Reading the manifest itself spares people from cutting the text out and counting its indentation.
+Reading the manifest itself avoids extracting the text and its indentation by hand.
 """
 
 from stromboli.core.config.configuration_errors import Findings
@@ -16,7 +16,9 @@ def is_config_map(root: Node) -> bool:
 
 
 def embedded_text(root: Node, findings: Findings) -> tuple[str, str]:
-    """The key that holds the configuration, and its text. Raises ConfigurationError when it is not clear."""
+    """Return the key that holds the configuration, and its text. Raises ConfigurationError if it is ambiguous or
+    missing.
+    """
     fields = root.value if isinstance(root.value, dict) else {}
     data = fields.get("data", Node(root.line, None))
     entries = data.value if isinstance(data.value, dict) else {}

@@ -1,8 +1,7 @@
 """The configuration of the scheduler, in the format of Volcano's `volcano-scheduler.conf`.
 
-Text in, value out. Volcano passes over what it does not understand, and a misspelt switch then changes
-nothing without a word; here every name is checked against the registry and every mistake is told, with
-its line.
+Volcano ignores what it does not understand, so a misspelt switch silently changes nothing; here every name is checked
+against the registry and every error is reported with its line.
 """
 
 from __future__ import annotations
@@ -55,29 +54,29 @@ _REQUIRED_KEYS = ("actions", "tiers")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a scheduler does in a cycle, and by which policies."""
+    """The actions of a cycle, and the plugins that decide."""
 
-    #: In the order in which they are carried out.
+    #: In the order in which they run.
     actions: tuple[str, ...]
     tiers: tuple[Tier, ...]
-    #: For every registered action, also those that are not carried out: an action may read another's.
+    #: For every registered action, also those that do not run: an action may read the arguments of another.
     action_arguments: Mapping[str, Arguments]
-    #: Where measurements of the nodes come from, for those plugins that use them; None for nowhere.
+    #: The source of node usage metrics, for plugins that use them; None for no source.
     metrics: MetricsSource | None
     warnings: tuple[str, ...]
     source: str
-    #: Who binds pods.
+    #: How pods are bound.
     bind: BindOptions = field(default_factory=BindOptions)
 
     def arguments_of(self, action: str) -> Arguments:
-        """The arguments of an action, with defaults filled in."""
+        """Return the arguments of an action, with defaults filled in."""
         return self.action_arguments[action]
 
 
 def parse_configuration(text: str, registry: Registry, source: str = "configuration") -> Configuration:
     """Read a configuration, or the ConfigMap that holds it; lines then count inside the embedded text.
 
-    Raises ConfigurationError with everything that is wrong. `source` is what messages call the text.
+    Raises ConfigurationError with all errors. `source` is the name of the text in messages.
     """
     findings = Findings(source)
     root = read_tree(text, findings)
@@ -92,7 +91,7 @@ def parse_configuration(text: str, registry: Registry, source: str = "configurat
 
 
 def default_configuration(registry: Registry) -> Configuration:
-    """What holds when no configuration is given."""
+    """Return the configuration that applies without a file."""
     return parse_configuration(DEFAULT_TEXT, registry, "default configuration")
 
 

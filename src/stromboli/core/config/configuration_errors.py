@@ -1,7 +1,7 @@
-"""What is wrong with a configuration: every mistake at once, each with its line.
+"""The errors of a configuration: all of them at once, each with its line.
 
-Whoever edits a configuration wants to correct it in one go, so the reader notes a mistake and reads on.
-Only when nothing more can be read, and at the end, is the whole list raised.
+The reader records an error and reads on, so that all errors can be corrected in one pass. The list is raised at the
+end, or where nothing more can be read.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,14 +10,14 @@ from typing import NoReturn
 
 from stromboli.core.config.spelling import unknown_name
 
-#: Beyond this many, a text is not a configuration with mistakes but something else.
+#: Beyond this many, a text is not a configuration.
 MAX_PROBLEMS = 100
 _MAX_SENTENCE_LENGTH = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake. Lines count from one."""
+    """One error. Lines count from one."""
 
     source: str
     line: int
@@ -28,7 +28,7 @@ class Problem:
 
 
 class ConfigurationError(ValueError):
-    """A configuration that cannot be used. Its text has one problem per line."""
+    """An invalid configuration. Its text has one problem per line."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
@@ -39,7 +39,7 @@ class ConfigurationError(ValueError):
 
 
 class Findings:
-    """What the reading of one text has found so far."""
+    """The errors and warnings found so far in one text."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -48,24 +48,24 @@ class Findings:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is accepted and yet not what it seems, in the order of the text."""
+        """The warnings, in the order of the text."""
         return tuple(str(warning) for warning in sorted(self._warnings, key=_line))
 
     def add(self, line: int, sentence: str) -> None:
-        """Note a mistake."""
+        """Record an error."""
         self._note(self._problems, line, sentence)
 
     def add_unknown(self, line: int, kind: str, name: str, known: Iterable[str], owner: str = "") -> None:
-        """Note a name that is not known. Finding the nearest one takes time; past the limit nobody looks."""
+        """Record an unknown name. Finding the nearest one takes time and is skipped beyond the limit."""
         full = len(self._problems) >= MAX_PROBLEMS
         self.add(line, "" if full else unknown_name(kind, name, known, owner))
 
     def warn(self, line: int, sentence: str) -> None:
-        """Note something that is accepted and yet not what it seems."""
+        """Record a warning."""
         self._note(self._warnings, line, sentence)
 
     def stop(self, line: int, sentence: str) -> NoReturn:
-        """Note a mistake after which nothing can be read."""
+        """Record an error after which nothing can be read."""
         self.add(line, sentence)
         raise self._error()
 

@@ -1,8 +1,7 @@
-"""Every question that the scheduler asks and plugins answer, declared once.
+"""Every extension point, declared once.
 
-A row gives the name of the method a plugin overrides, the rule that combines the answers, and the switch that
-turns a plugin's answer off in the configuration file. The signature and what the question means stand on
-`Plugin`.
+A row has the name of the method that a plugin overrides, the rule that combines the answers, and the switch that
+disables a plugin's answer in the configuration file. `Plugin` has the signatures and their meaning.
 """
 
 from dataclasses import dataclass
@@ -14,9 +13,8 @@ from stromboli.core.config.combining import Rule
 class ExtensionPoint:
     name: str
     rule: Rule
-    #: The key in the configuration file as Volcano writes it; None when the question cannot be switched off.
+    #: The key in the configuration file as Volcano writes it; None if the extension point cannot be disabled.
     switch: str | None = None
-    on_by_default: bool = True
 
     @property
     def switch_spellings(self) -> tuple[str, ...]:
@@ -34,7 +32,6 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     ExtensionPoint("task_order", Rule.SORT_KEYS, "enableTaskOrder"),
     ExtensionPoint("queue_order", Rule.SORT_KEYS, "enableQueueOrder"),
     ExtensionPoint("victim_queue_order", Rule.SORT_KEYS),
-    ExtensionPoint("cluster_order", Rule.SORT_KEYS, "enabledClusterOrder", on_by_default=False),
     # admission and readiness
     ExtensionPoint("job_valid", Rule.ALL_MUST_AGREE),
     ExtensionPoint("job_enqueueable", Rule.VOTE_BY_TIER, "enableJobEnqueued"),
@@ -45,8 +42,6 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     ExtensionPoint("job_pipelined", Rule.VOTE_BY_TIER, "enableJobPipelined"),
     ExtensionPoint("sub_job_pipelined", Rule.VOTE_BY_TIER, "enabledSubJobPipelined"),
     ExtensionPoint("job_starving", Rule.FIRST_TIER_DECIDES, "enableJobStarving"),
-    ExtensionPoint("target_job", Rule.FIRST_ANSWER, "enableTargetJob"),
-    ExtensionPoint("reserved_nodes", Rule.NOTIFY_ALL, "enableReservedNodes"),
     # queues
     ExtensionPoint("overused", Rule.ANY, "enabledOverused"),
     ExtensionPoint("allocatable", Rule.SMALLEST, "enabledAllocatable"),
@@ -68,12 +63,7 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     ExtensionPoint("hyper_node_order", Rule.SUM, "enabledHyperNodeOrder"),
     ExtensionPoint("hyper_node_gradient_for_job", Rule.FIRST_ANSWER, "enabledHyperNodeGradient"),
     ExtensionPoint("hyper_node_gradient_for_sub_job", Rule.FIRST_ANSWER, "enabledHyperNodeGradient"),
-    # what-if
-    ExtensionPoint("simulate_add_task", Rule.ALL_MUST_AGREE, "enablePreemptable"),
-    ExtensionPoint("simulate_remove_task", Rule.ALL_MUST_AGREE, "enablePreemptable"),
-    ExtensionPoint("simulate_predicate", Rule.ALL_MUST_AGREE, "enablePredicate"),
-    ExtensionPoint("simulate_allocatable", Rule.ALL_MUST_AGREE, "enabledAllocatable"),
-    # what happened
+    # events
     ExtensionPoint("on_allocate", Rule.NOTIFY_ALL),
     ExtensionPoint("on_deallocate", Rule.NOTIFY_ALL),
     ExtensionPoint("bind_context", Rule.NOTIFY_ALL),
@@ -81,11 +71,12 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
 
 BY_NAME: dict[str, ExtensionPoint] = {point.name: point for point in EXTENSION_POINTS}
 
-#: A switch that is not about one question: whether a queue policy sees queues as a tree.
+#: A switch that belongs to no extension point: whether a queue plugin uses the hierarchy of queues.
 HIERARCHY_SWITCH = "enableHierarchy"
 
-#: Simulation of adding and removing tasks is on when either of these is.
-ALSO_SWITCHED_BY = {"simulate_add_task": "enabledAllocatable", "simulate_remove_task": "enabledAllocatable"}
+#: Topics of Volcano's switches without an extension point here: accepted with a warning.
+_RETIRED_TOPICS = ("ClusterOrder", "NamespaceOrder", "ReservedNodes", "TargetJob")
+RETIRED_SWITCHES = frozenset(f"{start}{topic}" for topic in _RETIRED_TOPICS for start in ("enable", "enabled"))
 
 
 def _spellings() -> dict[str, str]:
@@ -98,9 +89,4 @@ def _spellings() -> dict[str, str]:
 
 #: Every accepted spelling of every switch -> its canonical name.
 SWITCHES: dict[str, str] = _spellings()
-OFF_BY_DEFAULT: frozenset[str] = frozenset(
-    {
-        HIERARCHY_SWITCH,
-        *(point.switch for point in EXTENSION_POINTS if point.switch and not point.on_by_default),
-    }
-)
+OFF_BY_DEFAULT: frozenset[str] = frozenset({HIERARCHY_SWITCH})

@@ -1,7 +1,7 @@
-"""The port to services that have a say in decisions and live outside of the process.
+"""The interface to external services that take part in decisions.
 
-The core does not know how they are reached: whoever makes a program hands it somebody who does. Answers come or they do
-not; there is no waiting without an end behind this port.
+The core does not know how they are reached: the caller passes an implementation to the program. Every call returns or
+fails within its timeout.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Document = Mapping[str, Any]
 
 
 class ServiceError(Exception):
-    """Somebody outside did not answer, or not in a way that could be understood; the message says which."""
+    """An external service failed or returned an invalid response; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A service: its address, how long one answer may take, and the files with certificates for it."""
+    """A service: its address, the timeout of a call, and the files with its certificates."""
 
     address: str
     seconds: float = 1.0
@@ -30,27 +30,27 @@ class Endpoint:
 
 
 class ServiceClient(Protocol):
-    """What is said to one service during one cycle."""
+    """The calls to one service during one cycle."""
 
     def ask(self, verb: str, question: Document) -> Document:
-        """The answer to a question. Raises NoAnswer."""
+        """Return the response to a request. Raises ServiceError."""
         ...
 
 
 class ExternalServices(Protocol):
-    """Somebody who can reach services."""
+    """Connects to services."""
 
     def client_for(self, endpoint: Endpoint) -> ServiceClient:
-        """Begin a conversation; nothing is sent yet."""
+        """Return a client for a cycle; nothing is sent yet."""
         ...
 
     def close(self) -> None:
-        """Nobody will be asked any more."""
+        """Close all connections."""
         ...
 
 
 def checked_url(text: str) -> str:
-    """An address that can be asked, without what stands behind a path. Raises ValueError that says what to write."""
+    """Return a valid URL without a trailing slash. Raises ValueError with the expected form."""
     try:
         parts = urlsplit(text)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0

@@ -1,7 +1,6 @@
-"""The key `metrics` of a configuration: who is asked what nodes really use.
+"""The key `metrics` of a configuration: the source of node usage metrics.
 
-Volcano's documentation nests some of its keys and its program wants them flat (`tls.insecureSkipVerify`); both are
-understood.
+Volcano's documentation nests some keys and its code expects them flat (`tls.insecureSkipVerify`); both are accepted.
 """
 
 from __future__ import annotations
@@ -22,43 +21,38 @@ ELASTICSEARCH = "elasticsearch"
 #: An older name in Volcano's documentation.
 _OLD_ADAPTOR = "prometheus_adapt"
 _TYPES = (PROMETHEUS, ADAPTOR, _OLD_ADAPTOR, METRICS_SERVER, ELASTICSEARCH)
-#: Those that are reached by an address of their own, and not through the API server.
+#: Sources with an address of their own; others are reached through the API server.
 _WITH_ADDRESS = (PROMETHEUS, ELASTICSEARCH)
 
 
-def _address(text: str) -> str:
-    """An address in which a user and a password may stand, as many programs take it."""
-    return checked_url(_without_user(text)[0])
-
-
-def _without_user(text: str) -> tuple[str, str, str]:
-    """The address, the user and the password in it."""
+def _address(text: str) -> tuple[str, str, str]:
+    """Return an address without the user and the password that it may contain, and these."""
     scheme, separator, rest = text.partition("://")
     authority, slash, path = rest.partition("/")
     user, at, host = authority.rpartition("@")
     if not (separator and at):
-        return text, "", ""
+        return checked_url(text) if text else "", "", ""
     name, _, password = user.partition(":")
-    return f"{scheme}://{host}{slash}{path}", unquote(name), unquote(password)
+    return checked_url(f"{scheme}://{host}{slash}{path}"), unquote(name), unquote(password)
 
 
-DECLARED = (
-    Argument("type", str, PROMETHEUS, "What kind of source it is.", choices=_TYPES),
-    Argument("address", str, "", "Where it is.", form=_address),
-    Argument("interval", str, "30s", "How often it is asked.", form=parse_duration),
-    Argument("tls.insecureSkipVerify", bool, False, "Believe any server."),
-    Argument("tls.caFile", str, "", "A file with the certificates of the authorities that are believed."),
-    Argument("elasticsearch.index", str, "metricbeat-*", "The index to search."),
-    Argument("elasticsearch.username", str, "", "The user to search as."),
-    Argument("elasticsearch.password", str, "", "The password, for all who read this file."),
-    Argument("elasticsearch.passwordFile", str, "", "A file that holds the password."),
-    Argument("elasticsearch.hostnameFieldName", str, "host.hostname", "The field that holds the name of the node."),
-)
+class MetricsArguments(Arguments):
+    type: str = Argument("type", PROMETHEUS, "The kind of source.", choices=_TYPES)
+    #: The URL with its user and password.
+    address: tuple[str, str, str] = Argument("address", "", "The address of the source.", parse=_address)
+    interval: float = Argument("interval", "30s", "The period between two queries.", parse=parse_duration)
+    insecure: bool = Argument("tls.insecureSkipVerify", False, "Do not verify the server's certificate.")
+    ca_file: str = Argument("tls.caFile", "", "A file with the trusted certificate authorities.")
+    index: str = Argument("elasticsearch.index", "metricbeat-*", "The index to search.")
+    username: str = Argument("elasticsearch.username", "", "The user of the search.")
+    password: str = Argument("elasticsearch.password", "", "The password; readers of this file can see it.")
+    password_file: str = Argument("elasticsearch.passwordFile", "", "A file with the password.")
+    hostname_field: str = Argument("elasticsearch.hostnameFieldName", "host.hostname", "The field of the node name.")
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsSource:
-    """Who is asked, and how."""
+    """The source of node usage metrics."""
 
     type: str
     address: str
@@ -74,19 +68,19 @@ class MetricsSource:
 
 
 def read_metrics(node: Node | None, findings: Findings) -> MetricsSource | None:
-    """None where nobody is to be asked."""
+    """Return the source; None if none is configured."""
     if node is None or node.value is None:
         return None
     if not isinstance(node.value, dict):
         findings.add(node.line, f"metrics must be a mapping, not {node.described}")
         return None
-    given = read_arguments(Node(node.line, _flat(node.value)), DECLARED, "metrics", findings)
-    _judge(given, node.line, findings)
-    return _source(given)
+    arguments = read_arguments(Node(node.line, _flat(node.value)), MetricsArguments, "metrics", findings)
+    _check(arguments, node.line, findings)
+    return _source(arguments)
 
 
 def _flat(fields: Mapping[str, Node]) -> dict[str, Node]:
-    """What is nested under `tls` or `elasticsearch`, by names with a dot."""
+    """Return keys nested under `tls` or `elasticsearch` by their names with a dot."""
     flat: dict[str, Node] = {}
     for key, child in fields.items():
         if isinstance(child.value, dict):
@@ -96,29 +90,27 @@ def _flat(fields: Mapping[str, Node]) -> dict[str, Node]:
     return flat
 
 
-def _judge(given: Arguments, line: int, findings: Findings) -> None:
-    kind = given["type"]
-    if kind in _WITH_ADDRESS and not given["address"]:
-        findings.add(line, f"metrics: the key 'address' is missing; say where {kind} is")
-    if given["tls.insecureSkipVerify"]:
-        findings.warn(
-            line, "metrics: any server is believed (tls.insecureSkipVerify); name its authority in tls.caFile"
-        )
-    if given["elasticsearch.password"] or _without_user(given["address"])[2]:
-        findings.warn(line, "metrics: whoever reads this file knows the password; use elasticsearch.passwordFile")
+def _check(arguments: MetricsArguments, line: int, findings: Findings) -> None:
+    address, _, password = arguments.address
+    if arguments.type in _WITH_ADDRESS and not address:
+        findings.add(line, f"metrics: the key 'address' is missing; set the address of {arguments.type}")
+    if arguments.insecure:
+        findings.warn(line, "metrics: the server is not verified (tls.insecureSkipVerify); set tls.caFile")
+    if arguments.password or password:
+        findings.warn(line, "metrics: the password is readable in this file; use elasticsearch.passwordFile")
 
 
-def _source(given: Arguments) -> MetricsSource:
-    address, username, password = _without_user(given["address"])
+def _source(arguments: MetricsArguments) -> MetricsSource:
+    address, username, password = arguments.address
     return MetricsSource(
-        type=ADAPTOR if given["type"] == _OLD_ADAPTOR else given["type"],
-        address=address.rstrip("/"),
-        interval=parse_duration(given["interval"]),
-        insecure=given["tls.insecureSkipVerify"],
-        authorities=given["tls.caFile"],
-        index=given["elasticsearch.index"],
-        username=given["elasticsearch.username"] or username,
-        password=given["elasticsearch.password"] or password,
-        password_file=given["elasticsearch.passwordFile"],
-        hostname_field=given["elasticsearch.hostnameFieldName"],
+        type=ADAPTOR if arguments.type == _OLD_ADAPTOR else arguments.type,
+        address=address,
+        interval=arguments.interval,
+        insecure=arguments.insecure,
+        authorities=arguments.ca_file,
+        index=arguments.index,
+        username=arguments.username or username,
+        password=arguments.password or password,
+        password_file=arguments.password_file,
+        hostname_field=arguments.hostname_field,
     )

@@ -1,28 +1,26 @@
-"""The tiers of a configuration: which plugins take part, which of their answers count, their arguments."""
+"""The tiers of a configuration: the plugins, their switches and their arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stromboli.core.config.argument_values import declaration_of, read_arguments
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.argument_values import read_arguments
+from stromboli.core.config.arguments import Arguments
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.extension_points import (
-    ALSO_SWITCHED_BY,
     BY_NAME,
     HIERARCHY_SWITCH,
     OFF_BY_DEFAULT,
+    RETIRED_SWITCHES,
     SWITCHES,
 )
 from stromboli.core.config.registry import Registry
 from stromboli.core.config.spelling import quoted
 from stromboli.core.config.yaml_lines import Node
 
-#: Volcano once asked plugins for an order of namespaces; files still carry the switch.
-_RETIRED_SWITCHES = frozenset({"enableNamespaceOrder", "enabledNamespaceOrder"})
 _OTHER_KEYS = ("name", "arguments")
-#: Both say how queues divide the cluster, by different notions of what a queue deserves.
+#: Both divide the cluster between queues, by different definitions of what a queue deserves.
 _ALTERNATIVES = frozenset({"capacity", "proportion"})
 
 
@@ -31,28 +29,23 @@ class PluginOption:
     """A plugin as the configuration lists it."""
 
     name: str
-    #: Canonical name of a switch -> its value, for the switches that were given.
+    #: Canonical name of a switch -> its value, for the switches that the file sets.
     switches: Mapping[str, bool]
     arguments: Arguments
 
     def is_on(self, point_or_switch: str) -> bool:
-        """Whether a switch, in any spelling, or the plugin's answer to an extension point is on.
+        """Report whether a switch, in any spelling, or the plugin's answer to an extension point is on.
 
-        A switch that was not given is on, except for the few that are off by default.
+        A switch that the file does not set is on, except for the few that are off by default.
         """
         point = BY_NAME.get(point_or_switch)
-        if point is None:
-            return self._is_switched_on(SWITCHES[point_or_switch])
-        switches = (point.switch, ALSO_SWITCHED_BY.get(point.name))
-        return point.switch is None or any(self._is_switched_on(s) for s in switches if s is not None)
-
-    def _is_switched_on(self, switch: str) -> bool:
-        return self.switches.get(switch, switch not in OFF_BY_DEFAULT)
+        switch = SWITCHES[point_or_switch] if point is None else point.switch
+        return switch is None or self.switches.get(switch, switch not in OFF_BY_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Plugins whose answers are weighed together."""
+    """Plugins whose answers are combined."""
 
     plugins: tuple[PluginOption, ...]
 
@@ -74,7 +67,7 @@ class TierReader:
         return self._without_second_alternative([self._tier(child) for child in node.value])
 
     def _without_second_alternative(self, tiers: Sequence[Tier]) -> tuple[Tier, ...]:
-        """Of two that exclude each other the first listed stays."""
+        """Keep the first of two plugins that exclude each other."""
         listed = [option.name for tier in tiers for option in tier.plugins if option.name in _ALTERNATIVES]
         left_out = [name for name in listed[1:] if name != listed[0]]
         for name in left_out:
@@ -109,7 +102,7 @@ class TierReader:
         return Tier(options)
 
     def _warn_of_conflict(self, lines: Mapping[str, int], options: Sequence[PluginOption]) -> None:
-        """Both order queues and choose whom to reclaim from, by different notions of a fair share."""
+        """Warn of two plugins that both order queues and choose victims, by different definitions of a fair share."""
         hierarchical = any(option.name == "drf" and option.is_on(HIERARCHY_SWITCH) for option in options)
         if hierarchical and "proportion" in lines:
             self._findings.warn(
@@ -119,18 +112,18 @@ class TierReader:
             )
 
     def _option(self, node: Node) -> PluginOption | None:
-        """One entry. An unknown plugin's switches are checked all the same; its arguments cannot be."""
+        """Read one entry. The switches of an unknown plugin are checked as well; its arguments cannot be."""
         name = self._name(node)
         if name is None or not isinstance(node.value, dict):
             return None
         plugin = self._registry.plugins.get(name)
-        declared = plugin.arguments if plugin is not None else ()
+        declared = type(plugin.arguments) if plugin is not None else Arguments
         switches = self._switches(f"plugin {quoted(name)}", node.value, declared)
         if plugin is None:
             self._findings.add_unknown(node.value["name"].line, "plugin", name, self._registry.plugins)
             return None
-        given = node.value.get("arguments")
-        return PluginOption(name, switches, read_arguments(given, declared, f"plugin {name!r}", self._findings))
+        arguments = read_arguments(node.value.get("arguments"), declared, f"plugin {name!r}", self._findings)
+        return PluginOption(name, switches, arguments)
 
     def _name(self, node: Node) -> str | None:
         if isinstance(node.value, str):
@@ -155,13 +148,13 @@ class TierReader:
             )
         self._first_lines.setdefault(name, line)
 
-    def _switches(self, owner: str, fields: Mapping[str, Node], declared: Sequence[Argument]) -> dict[str, bool]:
+    def _switches(self, owner: str, fields: Mapping[str, Node], declared: type[Arguments]) -> dict[str, bool]:
         switches: dict[str, bool] = {}
         for key, node in fields.items():
             if key in SWITCHES:
                 self._switch(owner, key, node, switches)
-            elif key in _RETIRED_SWITCHES:
-                self._findings.warn(node.line, f"{key!r} of {owner} has no effect: the question is not asked")
+            elif key in RETIRED_SWITCHES:
+                self._findings.warn(node.line, f"{key!r} of {owner} has no effect: no action uses this extension point")
             elif key not in _OTHER_KEYS:
                 self._reject_key(owner, key, node, declared)
         return switches
@@ -174,8 +167,8 @@ class TierReader:
                 node.line, f"{key!r} of {owner} is given in two spellings with different values; remove one"
             )
 
-    def _reject_key(self, owner: str, key: str, node: Node, declared: Sequence[Argument]) -> None:
-        if declaration_of(key, declared) is not None:
+    def _reject_key(self, owner: str, key: str, node: Node, declared: type[Arguments]) -> None:
+        if declared.declaration_of(key) is not None:
             self._findings.add(node.line, f"{key!r} is an argument of {owner}; put it under 'arguments'")
         else:
             self._findings.add_unknown(node.line, "key", key, [*_OTHER_KEYS, *SWITCHES], owner)

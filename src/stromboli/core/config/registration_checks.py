@@ -1,7 +1,7 @@
-"""What a plugin or action class must look like before it may join.
+"""Checks of a plugin or action class on registration.
 
-Python would find these mistakes late, in the middle of a cycle, or never: a misspelt question is a method
-that nobody asks. They are found here, when the class joins, and told in words.
+Python would find these errors late, in the middle of a cycle, or never: a misspelt extension point is a method that is
+never called.
 """
 
 import inspect
@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Arguments
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.search.node_rules import Locality
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _MISSPELT_FROM = 0.85
-#: Shorter names (`open`, `close`) are close to too many honest ones.
+#: Shorter names (`open`, `close`) are similar to too many valid ones.
 _MIN_MISSPELT_LENGTH = 7
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -25,7 +25,7 @@ Base = type[Plugin] | type[Action]
 
 
 def faults_of(candidate: Base, base: Base) -> Iterator[str]:
-    """Everything that keeps a class from joining, each as a sentence without the name of the class."""
+    """Return everything that is wrong with a class, each as a sentence without the name of the class."""
     yield from _name_faults(candidate.name)
     yield from _argument_faults(candidate.arguments)
     if issubclass(candidate, Plugin):
@@ -46,10 +46,10 @@ def _name_faults(name: object) -> Iterator[str]:
 
 
 def _argument_faults(arguments: object) -> Iterator[str]:
-    if not isinstance(arguments, tuple) or not all(isinstance(a, Argument) for a in arguments):
-        yield "'arguments' must be a tuple of Argument"
+    if not isinstance(arguments, Arguments):
+        yield "'arguments' must be an instance of a subclass of Arguments"
         return
-    keys = [argument.key for argument in arguments]
+    keys = [argument.key for argument in arguments.declared]
     for key in sorted({key for key in keys if keys.count(key) > 1}):
         yield f"argument {key!r} is declared twice"
 
@@ -60,7 +60,7 @@ def _locality_faults(locality: object) -> Iterator[str]:
 
 
 def _keys_faults(attribute: str, keys: object) -> Iterator[str]:
-    """A text in place of a tuple would be taken for its letters."""
+    """Check a tuple of keys; a plain text would be read as its letters."""
     if not isinstance(keys, tuple) or not all(isinstance(key, str) for key in keys):
         yield f"{attribute!r} must be a tuple of texts, not {keys!r}"
 
@@ -70,7 +70,7 @@ def _public_methods(owner: type) -> list[str]:
 
 
 def _override_faults(candidate: Base, base: Base, method: str) -> Iterator[str]:
-    """Calls are by position and by name, so an override needs the base's parameters in the base's order."""
+    """Check an override: calls are by position and by name, so it needs the base's parameters in the base's order."""
     given = inspect.getattr_static(candidate, method)
     original = inspect.getattr_static(base, method)
     if given is original:
@@ -85,7 +85,7 @@ def _override_faults(candidate: Base, base: Base, method: str) -> Iterator[str]:
 
 
 def _parameters(method: object) -> list[inspect.Parameter] | None:
-    """The parameters a caller gives, without the instance or class; None for what is not a method."""
+    """Return the parameters of a call, without the instance or class; None if it is not a method."""
     if isinstance(method, staticmethod):
         return list(inspect.signature(method.__func__).parameters.values())
     if isinstance(method, classmethod):
@@ -116,7 +116,7 @@ def _misspelling_faults(candidate: Base, base: Base) -> Iterator[str]:
 
 
 def _likeness(method: str, known: str) -> float:
-    """Between 0 and 1. Capitals and underscores do not count: people bring `JobOrder` from elsewhere."""
+    """Return a similarity between 0 and 1, without regard to capitals and underscores, as in `JobOrder`."""
     return SequenceMatcher(None, _letters(method), _letters(known)).ratio()
 
 

@@ -1,8 +1,8 @@
-"""Names of plugins and actions, and the classes behind them.
+"""The registered plugins and actions by name.
 
-User code joins by an entry point of an installed package or by a flag of the process, never from a
-configuration file that others may write. A class is checked when it joins: a misspelt question, a wrong
-signature or a missing name is refused with a sentence.
+User code is registered by an entry point of an installed package or by an option of the process, never by a
+configuration file that others may write. A class is checked on registration: a misspelt extension point, a wrong
+signature or a missing name is rejected.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ Member = TypeVar("Member", type[Plugin], type[Action])
 
 
 class RegistrationError(ValueError):
-    """A plugin or action that cannot be used, with the reason in words."""
+    """An invalid plugin or action; the message describes the problem."""
 
 
 class Registry:
@@ -36,7 +36,7 @@ class Registry:
             self.add(candidate)
 
     def add(self, candidate: object) -> None:
-        """Admit a plugin or action class. Raises RegistrationError with everything that is wrong."""
+        """Register a plugin or action class. Raises RegistrationError with all problems."""
         if isinstance(candidate, type) and issubclass(candidate, Plugin):
             _reject_faults(candidate, Plugin)
             _add_unique(self.plugins, candidate)
@@ -48,7 +48,7 @@ class Registry:
 
 
 def load_entry_points(registry: Registry) -> None:
-    """Admit the plugins and actions of all installed packages. A package that fails is named in the error."""
+    """Register the plugins and actions of all installed packages. An error names the package."""
     for group, base in ((PLUGIN_ENTRY_POINTS, Plugin), (ACTION_ENTRY_POINTS, Action)):
         for entry_point in sorted(entry_points(group=group), key=_entry_point_order):
             try:
@@ -61,7 +61,7 @@ def load_entry_points(registry: Registry) -> None:
 
 
 def load_named(registry: Registry, reference: str) -> None:
-    """Admit the class that a reference `package.module:Class` points to."""
+    """Register the class that a reference `package.module:Class` points to."""
     module_name, _, path = reference.partition(":")
     if not module_name or not path:
         raise RegistrationError(f"{reference!r} does not name a class; write package.module:Class")
@@ -79,7 +79,7 @@ def load_named(registry: Registry, reference: str) -> None:
 
 
 def _import(module_name: str, reference: str) -> object:
-    """Importing runs the module's code, so anything may be raised."""
+    """Import a module; this runs its code, so any exception is possible."""
     try:
         return import_module(module_name)
     except ImportError as error:
@@ -92,14 +92,14 @@ def _import(module_name: str, reference: str) -> object:
 
 
 def _add_loaded(registry: Registry, candidate: object, base: type) -> None:
-    """An entry point's group says what it must be."""
+    """Register a loaded class if it is of the kind that the entry point's group requires."""
     if isinstance(candidate, type) and issubclass(candidate, (Plugin, Action)) and not issubclass(candidate, base):
         raise RegistrationError(f"{_title(candidate)} is no {base.__name__}; move it to the other group")
     registry.add(candidate)
 
 
 def _entry_point_order(entry_point: EntryPoint) -> tuple[str, str]:
-    """Packages are found in the order of the file system; errors should not depend on it."""
+    """Sort packages, which are found in the order of the file system, so that errors are reproducible."""
     return entry_point.name, entry_point.value
 
 
@@ -129,5 +129,5 @@ def _title(candidate: type) -> str:
 
 
 def _words(error: Exception) -> str:
-    """An error's own sentence, or its type and text when it was not made for people."""
+    """Return the message of an error, with its type unless it is a RegistrationError."""
     return str(error) if isinstance(error, RegistrationError) else f"{type(error).__name__}: {error}"

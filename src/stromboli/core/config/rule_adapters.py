@@ -1,12 +1,13 @@
-"""From a plugin's simple answers about nodes to the rules that the search works with.
+"""Adapts a plugin's methods about nodes to the rules that the node search uses.
 
-A plugin may hand over several rules (`node_filters`, `node_scorers`), or just override `predicate`,
-`node_order`, `batch_node_order` or `node_map`; those are lifted here. For authors who would rather look at one
-node at a time there are the mixins `PerNodePredicate` and `PerNodeOrder`.
+A plugin may return several rules (`node_filters`, `node_scorers`), or override `predicate`, `node_order`,
+`batch_node_order` or `node_map`; those are adapted here. The mixins `PerNodePredicate` and `PerNodeOrder` evaluate one
+node at a time.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import CodeType
 
 import numpy as np
 
@@ -20,7 +21,11 @@ from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 
 class InvalidAnswer(TypeError):
-    """A plugin answered with something that is no answer to the question."""
+    """A plugin returned a value of the wrong type or shape; `code` is that of its method."""
+
+    def __init__(self, message: str, method: object = None) -> None:
+        super().__init__(message)
+        self.code: CodeType | None = getattr(method, "__code__", None)
 
 
 class _PredicateFilter(NodeFilter):
@@ -30,7 +35,7 @@ class _PredicateFilter(NodeFilter):
         self.name = plugin.name
 
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        return checked_mask(self._plugin.predicate(task_class, rows), len(rows), self.name)
+        return checked_mask(self._plugin.predicate(task_class, rows), len(rows), self._plugin)
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return Reason(Code.PLUGIN_REFUSED, self._plugin.predicate_reason(task_class))
@@ -43,13 +48,14 @@ class _NodeOrderScorer(NodeScorer):
         self.name = plugin.name
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        return checked_vector(self._plugin.node_order(task_class, rows), len(rows), self.name)
+        return checked_vector(self._plugin.node_order(task_class, rows), len(rows), self._plugin, "node_order")
 
 
 class _BatchNodeOrderScorer(NodeScorer):
-    """A score that depends on which nodes are left to choose from."""
+    """A score that depends on the remaining candidates."""
 
     locality = Locality.CLUSTER
+    method = "batch_node_order"
 
     def __init__(self, plugin: Plugin) -> None:
         self._plugin = plugin
@@ -57,32 +63,35 @@ class _BatchNodeOrderScorer(NodeScorer):
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         assert candidates is not None  # noqa: S101 - rules over the cluster are always told the candidates
-        return checked_vector(self._ask(task_class, rows, candidates), len(rows), self.name)
+        return checked_vector(self._ask(task_class, rows, candidates), len(rows), self._plugin, self.method)
 
     def _ask(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
         return self._plugin.batch_node_order(task_class, rows, candidates)
 
 
 class _MapReduceScorer(_BatchNodeOrderScorer):
+    method = "node_reduce"
+
     def _ask(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
-        mapped = checked_vector(self._plugin.node_map(task_class, rows), len(rows), self.name)
+        mapped = checked_vector(self._plugin.node_map(task_class, rows), len(rows), self._plugin, "node_map")
         return self._plugin.node_reduce(task_class, np.floor(mapped), candidates)
 
 
-def checked_mask(answer: object, length: int, name: str) -> Mask:
+def checked_mask(answer: object, length: int, plugin: Plugin) -> Mask:
     mask = np.asarray(answer)
     if mask.dtype != np.bool_ or mask.shape not in ((length,), ()):
-        raise InvalidAnswer(f"plugin {name}: predicate must answer one boolean per node")
+        raise InvalidAnswer("predicate must return one boolean per node", plugin.predicate)
     return mask if mask.shape else np.full(length, bool(mask))
 
 
-def checked_vector(answer: object, length: int, name: str) -> Vector:
-    """Scores as floats. One that is not finite would win or lose against every rule, so it is refused here."""
+def checked_vector(answer: object, length: int, plugin: Plugin, method: str) -> Vector:
+    """Return scores as floats. A score that is not finite would win or lose against every rule, so it is rejected."""
     vector = np.asarray(answer, dtype=np.float64)
     if vector.shape not in ((length,), ()):
-        raise InvalidAnswer(f"plugin {name}: a score per node is needed, got shape {vector.shape}")
+        message = f"{method} must return one score per node, got shape {vector.shape}"
+        raise InvalidAnswer(message, getattr(plugin, method))
     if not np.isfinite(vector).all():
-        raise InvalidAnswer(f"plugin {name}: a score is not a finite number")
+        raise InvalidAnswer(f"{method} must return finite numbers", getattr(plugin, method))
     return vector if vector.shape else np.full(length, float(vector))
 
 
@@ -114,7 +123,7 @@ def scorers_of(plugin: Plugin) -> list[NodeScorer]:
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """One node for rules that look at one at a time: its facts and its amounts by dimension."""
+    """One node for rules that evaluate one at a time: its facts and its amounts by dimension."""
 
     facts: Node
     idle: Mapping[int, int]
@@ -123,7 +132,7 @@ class NodeView:
 
 
 def node_views(rows: Rows) -> list[NodeView]:
-    """The rows one by one. Slow by nature: a rule over columns does the same in a hundredth of the time."""
+    """Return the rows one by one. Slow: a rule over columns does the same in a hundredth of the time."""
     index = range(len(rows.nodes)) if rows.index is None else rows.index.tolist()
     dimensions = range(rows.resources)
     return [
@@ -138,7 +147,7 @@ def node_views(rows: Rows) -> list[NodeView]:
 
 
 class PerNodePredicate:
-    """Mixin: answer `admits_node` for one node at a time."""
+    """Mixin: override `filter_node` for one node at a time."""
 
     def filter_node(self, task_class: TaskClass, node: NodeView) -> bool:
         return True
@@ -148,7 +157,7 @@ class PerNodePredicate:
 
 
 class PerNodeOrder:
-    """Mixin: answer `score_node` for one node at a time."""
+    """Mixin: override `score_node` for one node at a time."""
 
     def score_node(self, task_class: TaskClass, node: NodeView) -> float:
         return 0.0

@@ -1,9 +1,8 @@
-"""Configuration text as a tree of values that remember their lines.
+"""YAML as a tree of values with their lines.
 
-A message without a line sends people searching, so the tree is made from the parser's nodes and not by
-the library's constructor. Plain words mean what Kubernetes takes them for: a date and `10:30` are text,
-`1e3` is a number. What a configuration never needs and an attacker does is refused: anchors, tags, deep
-nesting, large texts.
+The tree is built from the parser's nodes, so that every message can name a line. Plain scalars have the meaning that
+Kubernetes gives them: a date and `10:30` are text, `1e3` is a number. Features that a configuration never needs and an
+attacker does are rejected: anchors, tags, deep nesting, large texts.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _PLAIN_WORDS = (
 
 
 class _Loader(yaml.CSafeLoader):
-    """libyaml's parser with the plain words of Kubernetes."""
+    """libyaml's parser with Kubernetes' plain scalars."""
 
     yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - the library's own name for its table
 
@@ -49,14 +48,14 @@ for _tag, _pattern in _PLAIN_WORDS:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and its line: of the key, for a value in a mapping, otherwise where it begins."""
+    """A value and its line: of the key, for a value in a mapping, otherwise of its start."""
 
     line: int
     value: bool | int | float | str | tuple[Node, ...] | dict[str, Node] | None
 
     @property
     def described(self) -> str:
-        """What stands there, for a message about something else being wanted."""
+        """The value, for a message about an unexpected one."""
         if isinstance(self.value, (dict, tuple)):
             return "a mapping" if isinstance(self.value, dict) else "a list"
         return "nothing" if self.value is None else quoted(self.value)
@@ -76,7 +75,9 @@ class Node:
 
 
 def read_tree(text: str, findings: Findings) -> Node:
-    """The tree of a text; ConfigurationError when there is none. A key given twice is noted, and read on."""
+    """Return the tree of a text; ConfigurationError if there is none. A duplicate key is recorded, and reading
+    continues.
+    """
     if len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
         findings.stop(1, f"the text is larger than {MAXIMUM_BYTES // 1024} KiB")
     root = _compose(text, findings)
@@ -105,7 +106,7 @@ def _compose(text: str, findings: Findings) -> yaml.Node | None:
 
 
 def _reject_unsupported_syntax(text: str, findings: Findings) -> None:
-    """Looks at events before nodes are built: a text that nests a thousandfold could exhaust the stack."""
+    """Check the events before nodes are built: a deeply nested text could exhaust the stack."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -163,7 +164,7 @@ def _scalar(tag: str, text: str) -> bool | int | float | str | None:
 
 
 def _whole_number(text: str) -> int | float | str:
-    """As YAML 1.1 has it, a leading zero means octal. A number too large for 64 bits becomes a fraction."""
+    """Parse an integer. As in YAML 1.1, a leading zero means octal. A number beyond 64 bits becomes a float."""
     digits = text.replace("_", "")
     octal = re.fullmatch(r"[-+]?0[0-7]+", digits)
     try:

@@ -1,4 +1,4 @@
-"""Plugins: the policies, named as in the configuration file. One module or folder each; none knows another."""
+"""The built-in plugins, named as in the configuration file. One module or package each, independent of each other."""
 
 from stromboli.core.plugins.binpack import Binpack
 from stromboli.core.plugins.capacity import Capacity

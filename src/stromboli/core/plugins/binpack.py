@@ -1,4 +1,4 @@
-"""binpack: prefer nodes that are already full, so that others stay empty for what needs a whole node."""
+"""binpack: prefer nodes that are already used, so that others stay empty for pods that need a whole node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Amount, Rows
@@ -23,22 +23,26 @@ if TYPE_CHECKING:
 _HIGHEST = 100.0
 
 
+class BinpackArguments(Arguments):
+    weight: int = Argument("binpack.weight", 1, "Weight of the score; 0 switches it off.")
+    cpu: int = Argument("binpack.cpu", 1, "Weight of cpu within the score.")
+    memory: int = Argument("binpack.memory", 1, "Weight of memory within the score.")
+    resources: str = Argument("binpack.resources", "", "Further resources that count, separated by commas.")
+    resource_weights: Mapping[str, int] = PrefixArgument(
+        "binpack.resources.<name>", 1, "Weight of a further resource within the score."
+    )
+
+
 class Binpack(Plugin):
     """The fuller a node would be in the resources a pod asks for, the better."""
 
     name = "binpack"
-    arguments = (
-        Argument("binpack.weight", int, 1, "Weight of the score; 0 switches it off."),
-        Argument("binpack.cpu", int, 1, "Weight of cpu within the score."),
-        Argument("binpack.memory", int, 1, "Weight of memory within the score."),
-        Argument("binpack.resources", str, "", "Further resources that count, separated by commas."),
-        Argument("binpack.resources.<name>", int, 1, "Weight of a further resource within the score."),
-    )
+    arguments = BinpackArguments()
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        weight = _not_negative(given["binpack.weight"])
-        self._scorers = (Packing(weight, _resource_weights(given)),) if weight else ()
+    def __init__(self, arguments: BinpackArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        weight = _not_negative(arguments.weight)
+        self._scorers = (Packing(weight, _resource_weights(arguments)),) if weight else ()
 
     def open(self, session: Session) -> None:
         for scorer in self._scorers:
@@ -48,12 +52,11 @@ class Binpack(Plugin):
         return self._scorers
 
 
-def _resource_weights(given: Arguments) -> dict[str, int]:
-    """The weight of every resource that counts, by name."""
-    named = given.with_prefix("binpack.resources.")
-    names = (name.strip() for name in given["binpack.resources"].split(","))
-    weights = {name: _not_negative(named.get(name, 1)) for name in names if name}
-    return weights | {"cpu": _not_negative(given["binpack.cpu"]), "memory": _not_negative(given["binpack.memory"])}
+def _resource_weights(arguments: BinpackArguments) -> dict[str, int]:
+    """Return the weight of every resource that counts, by name."""
+    names = (name.strip() for name in arguments.resources.split(","))
+    weights = {name: _not_negative(arguments.resource_weights.get(name, 1)) for name in names if name}
+    return weights | {"cpu": _not_negative(arguments.cpu), "memory": _not_negative(arguments.memory)}
 
 
 def _not_negative(weight: int) -> int:
@@ -66,14 +69,12 @@ class _Part(NamedTuple):
 
     dimension: int
     amount: Amount
-    #: What a node that would be full of it gets for it.
+    #: The points of a node that would be full of it.
     points: Vector
 
 
 class Packing(NodeScorer):
-    """The weighted mean of the fractions in use with the pod on the node; a resource that would not suffice
-    gives 0.
-    """
+    """The weighted mean of the used fractions with the pod on the node; 0 for a resource that would be exceeded."""
 
     locality = Locality.ROW
 

@@ -1,7 +1,7 @@
-"""cdp: whoever has just got its place keeps it for a while.
+"""cdp: protect a pod from eviction during its cool-down time.
 
-A pod that is evicted as soon as it has started has done nothing but cost. Its owner may say how long it is left alone
-after it got its node: its cool-down time.
+Evicting a pod that has just started wastes its work. A label or annotation of the pod sets how long after its placement
+it is protected.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Cdp(Plugin):
         return [task for task in candidates if self._is_past_cooldown(task)]
 
     def _is_past_cooldown(self, task: Task) -> bool:
-        """Of a pod that does not say when it got its node, its age is known."""
+        """Report whether the cool-down time is over. A pod without a placement time counts from its creation."""
         return (task.placed_at or task.created) + self._time_of(task.task_class) <= self._now
 
     def _time_of(self, task_class: TaskClass) -> float:
-        """How long pods of a class are left alone; not at all where it is not said, or makes no sense."""
+        """Return the cool-down time of a class in seconds; 0 if it is missing or invalid."""
         text = task_class.labels.get(COOLDOWN) or task_class.annotations.get(COOLDOWN)
         if text is None:
             return 0.0

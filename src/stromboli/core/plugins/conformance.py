@@ -1,4 +1,4 @@
-"""conformance: pods that keep the cluster alive are nobody's victims."""
+"""conformance: never evict pods that the cluster itself depends on."""
 
 from collections.abc import Sequence
 

@@ -36,7 +36,7 @@ class Gang(Plugin):
         return None
 
     def job_order(self, job: Job) -> Key:
-        """A gang with some of its minimum comes first: what it holds is of no use to anybody until it has the rest."""
+        """Gangs with a part of their minimum come first: what they hold is idle until the rest is placed."""
         return _READY if job.is_ready else _PARTLY_READY if job.ready_count else _WAITING
 
     def sub_job_order(self, sub_job: SubJob) -> Key:

@@ -1,15 +1,14 @@
-"""minruntime: whoever has started may work for a while before others take its place.
+"""minruntime: protect a started job from eviction for a minimum run time.
 
-Work that is evicted as soon as it has started was done for nothing. Queues say how long their jobs are left alone, and
-what a queue does not say the one above it does. Only what a job needs is protected: members above its minimum may go at
-any time, so that an elastic job can grow without becoming untouchable.
+Queues set the time for their jobs; a queue without a value inherits its parent's. Only the minimum of a job is
+protected: members above it may be evicted at any time, so that an elastic job does not become unevictable by growing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.plugin import EvictionContext, Plugin, Victims
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import ROOT, Queue
@@ -20,36 +19,28 @@ from stromboli.core.session.session import Session
 
 PREEMPT_ANNOTATION = "scheduling.stromboli.dev/preempt-min-runtime"
 RECLAIM_ANNOTATION = "scheduling.stromboli.dev/reclaim-min-runtime"
-_DEFAULTS = {PREEMPT_ANNOTATION: "defaultPreemptMinRuntime", RECLAIM_ANNOTATION: "defaultReclaimMinRuntime"}
 _STANDING = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
 _BY_COMMON_ANCESTOR, _BY_OWN_QUEUE = "lca", "queue"
 
 
+class MinRuntimeArguments(Arguments):
+    preempt: float = Argument(
+        "defaultPreemptMinRuntime", "0s", "For queues without a value, within a queue.", parse=duration_or_nothing
+    )
+    reclaim: float = Argument(
+        "defaultReclaimMinRuntime", "0s", "For queues without a value, between queues.", parse=duration_or_nothing
+    )
+    resolve_method: str = Argument(
+        "reclaimResolveMethod",
+        _BY_COMMON_ANCESTOR,
+        "Which queue of the victim is used first when another queue reclaims.",
+        choices=(_BY_COMMON_ANCESTOR, _BY_OWN_QUEUE),
+    )
+
+
 class MinRuntime(Plugin):
     name = "minruntime"
-    arguments = (
-        Argument(
-            "defaultPreemptMinRuntime",
-            str,
-            "0s",
-            "For queues that say nothing, within a queue.",
-            form=duration_or_nothing,
-        ),
-        Argument(
-            "defaultReclaimMinRuntime",
-            str,
-            "0s",
-            "For queues that say nothing, between them.",
-            form=duration_or_nothing,
-        ),
-        Argument(
-            "reclaimResolveMethod",
-            str,
-            _BY_COMMON_ANCESTOR,
-            "Which queue of the victim is asked first when another queue reclaims.",
-            choices=(_BY_COMMON_ANCESTOR, _BY_OWN_QUEUE),
-        ),
-    )
+    arguments = MinRuntimeArguments()
     guards_victims = True
 
     def open(self, session: Session) -> None:
@@ -89,14 +80,14 @@ class MinRuntime(Plugin):
         return victims
 
     def _is_protected(self, job: Job, preemptor: Job) -> bool:
-        """A member may always take the place of another one of its own job."""
+        """Report whether the task is protected. A member may always replace another member of its own job."""
         if job.key == preemptor.key:
             return False
         runtime = self._runtime_of(job.queue, preemptor.queue)
         return runtime > 0 and self._session.now < self._began_at(job) + runtime
 
     def _began_at(self, job: Job) -> float:
-        """When the first of those members got its node that have one now; of one that does not say it, its age."""
+        """Return when the first placed member got its node; the creation time where the placement time is unknown."""
         known = self._began.get(job.key)
         if known is None:
             codes = self._session.ledger.codes
@@ -117,13 +108,14 @@ class MinRuntime(Plugin):
     def _look_up(self, victim: str, preemptor: str) -> float:
         annotation = PREEMPT_ANNOTATION if victim == preemptor else RECLAIM_ANNOTATION
         line = self._line(victim)
-        if annotation is RECLAIM_ANNOTATION and self.given["reclaimResolveMethod"] == _BY_COMMON_ANCESTOR:
+        if annotation is RECLAIM_ANNOTATION and self.arguments.resolve_method == _BY_COMMON_ANCESTOR:
             line = _from_divergence(line, self._line(preemptor))
         for queue in line:
             runtime = self._said(queue, annotation)
             if runtime is not None:
                 return runtime
-        return duration_or_nothing(self.given[_DEFAULTS[annotation]])
+        arguments = self.arguments
+        return arguments.preempt if annotation is PREEMPT_ANNOTATION else arguments.reclaim
 
     def _line(self, name: str) -> Sequence[Queue]:
         """A queue and those above it, the root last."""
@@ -136,7 +128,7 @@ class MinRuntime(Plugin):
         return list(line.values())
 
     def _said(self, queue: Queue, annotation: str) -> float | None:
-        """What a queue says itself. What makes no sense is not said."""
+        """Return the time that the queue itself sets; None if it is missing or invalid."""
         text = queue.annotations.get(annotation)
         if text is None:
             return None
@@ -151,7 +143,7 @@ class MinRuntime(Plugin):
 
 
 class _Surplus:
-    """What a job can do without; it keeps one member in any case."""
+    """The members that a job can lose; it always keeps one."""
 
     def __init__(self, job: Job) -> None:
         self._spare = SpareMembers(job)
@@ -165,8 +157,8 @@ class _Surplus:
 
 
 def _from_divergence(line: Sequence[Queue], other: Sequence[Queue]) -> Sequence[Queue]:
-    """The line of a victim's queue from where it and the claimant's part, upwards: what the one below the queue that
-    both have in common says is between the two.
+    """Return the ancestors of the victim's queue, upwards from where its path and the preemptor's diverge: the value of
+    the queue just below the common ancestor applies between the two.
     """
     shared = {queue.name for queue in other}
     common = next((place for place, queue in enumerate(line) if queue.name in shared), len(line))

@@ -1,11 +1,11 @@
-"""overcommit: let in a little more work than the cluster can hold, and no more.
+"""overcommit: admit slightly more work than the cluster can hold.
 
-Work that is let in may have its pods created and waits for room. Letting in everything would fill the cluster
-with pending pods; letting in only what fits right now would leave it idle between two jobs. A job that could make its
-own room at the cost of others is let in as well: it could not claim anything from outside.
+An admitted job may create its pods and waits for capacity. Admitting everything would fill the cluster with pending
+pods; admitting only what fits now would leave it idle between two jobs. A job that could obtain its capacity by
+preemption is admitted as well, because a job that is not admitted cannot preempt.
 """
 
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.jobs.job import Job
@@ -15,24 +15,24 @@ from stromboli.core.model.resources.resources import PODS, UNLIMITED
 from stromboli.core.preemption.headroom import EvictionHeadroom
 from stromboli.core.session.session import Session
 
-_FACTOR = "overcommit-factor"
 _DEFAULT_FACTOR = 1.2
+
+
+class OvercommitArguments(Arguments):
+    factor: float = Argument(
+        "overcommit-factor", _DEFAULT_FACTOR, "Which multiple of the cluster may be admitted; below 1 means 1.2."
+    )
 
 
 class Overcommit(Plugin):
     name = "overcommit"
-    arguments = (
-        Argument(
-            _FACTOR, float, _DEFAULT_FACTOR, "How much of the cluster's total may be promised; below 1 means 1.2."
-        ),
-    )
+    arguments = OvercommitArguments()
 
     def open(self, session: Session) -> None:
-        factor = float(self.given[_FACTOR])
-        factor = factor if factor >= 1 else _DEFAULT_FACTOR
+        factor = self.arguments.factor if self.arguments.factor >= 1 else _DEFAULT_FACTOR
         layout, books = session.ledger.layout, session.ledger.books
         used = books[layout.used : layout.used + layout.resources].sum(axis=1).tolist()
-        #: What may still be promised, what is promised already counted in.
+        #: What may still be admitted, after the minimum resources of admitted jobs.
         self._idle = [
             round(min(total * factor, UNLIMITED)) - taken for total, taken in zip(session.total, used, strict=True)
         ]

@@ -1,7 +1,6 @@
-"""pdb: no more pods are asked to leave than their disruption budgets allow.
+"""pdb: evict no more pods than their PodDisruptionBudgets allow.
 
-The budgets are spent in the ledger, by whoever evicts. This plugin says beforehand who could not go, so that nobody
-counts on them.
+The ledger counts the disruptions of a cycle. This plugin rejects candidates without a remaining disruption in advance.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""priority: what is more important comes first, and may take room from what is less."""
+"""priority: higher priority comes first, and may preempt lower priority."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from stromboli.core.model.jobs.job import Job, SubJob
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
 
-#: What tasks have that name no priority.
+#: The priority of tasks without a priority class.
 _STANDARD = 1
 
 
@@ -27,8 +27,8 @@ class Priority(Plugin):
         return -task.priority
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
-        """Jobs of lower priority, without members that are as important as the claimant themselves; within the
-        claimant's own job, tasks of lower priority.
+        """Jobs of lower priority, except members whose own priority is not lower than the preemptor's; within the
+        preemptor's job, tasks of lower priority.
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 

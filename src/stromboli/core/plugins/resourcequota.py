@@ -1,7 +1,7 @@
-"""resourcequota: a job is let in when the quotas of its namespace leave room for it.
+"""resourcequota: admit a job only if the ResourceQuotas of its namespace have capacity for it.
 
-Pods beyond a quota cannot be created. A job that is let in all the same would have some of its pods and wait for the
-others, while its promised room is of no use to anybody.
+Pods beyond a quota cannot be created. A job admitted nevertheless would have some of its pods and wait for the others,
+while the capacity reserved for it is idle.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ResourceQuota(Plugin):
     def open(self, session: Session) -> None:
         self._axis = session.axis
         self._quotas = session.snapshot.quotas
-        #: By namespace, what jobs that were let in will still ask for.
+        #: By namespace, what admitted jobs have still to request.
         self._promised: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for key in session.snapshot.waiting:
             if session.jobs[key].phase == "Inqueue":
@@ -51,7 +51,7 @@ class ResourceQuota(Plugin):
         return Reason(Code.NAMESPACE_QUOTA, f"{detail} (ResourceQuota {quota.name})")
 
     def _promise(self, job: Job) -> None:
-        """Keep what a job will ask for, once for all quotas that know a name."""
+        """Record what a job will request, once for all quotas that limit a resource."""
         if job.min_resources is None:
             return
         promised = self._promised[job.spec.namespace]
@@ -60,7 +60,7 @@ class ResourceQuota(Plugin):
             promised[name] += self._wanted(job, name)
 
     def _wanted(self, job: Job, name: str) -> int:
-        """What the pods of a job's minimum will ask for that do not exist yet; quotas know the others already."""
+        """Return what the missing pods of a job's minimum will request; quotas already count the existing ones."""
         stated, existing = job.spec.min_quotas.get(name, 0), job.requested[PODS]
         if name.startswith(LIMITS):
             pods = max(job.min_available, 1)

@@ -1,14 +1,14 @@
-"""sla: nobody waits longer than was agreed.
+"""sla: limit the waiting time of jobs.
 
-Jobs with an agreed waiting time are served in the order of their deadlines. Once a deadline has passed, the job is let
-in and keeps what room it finds, so that it is not overtaken by smaller jobs for ever.
+Jobs with a maximum waiting time are ordered by deadline. After its deadline a job is admitted and keeps the capacity it
+finds, so that smaller jobs do not overtake it indefinitely.
 """
 
 from __future__ import annotations
 
 import math
 
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Key, Plugin
 from stromboli.core.model.jobs.job import Job
@@ -22,19 +22,22 @@ _ANNOTATIONS = (f"volcano.sh/{WAITING_TIME}", WAITING_TIME)
 
 
 def _waiting_time(text: str) -> float:
-    """Nothing agreed is for ever."""
+    """Parse a waiting time; an empty text means no limit."""
     return parse_duration(text) if text else math.inf
+
+
+class SlaArguments(Arguments):
+    waiting_time: float = Argument(
+        WAITING_TIME, "", "How long jobs without an annotation may wait.", parse=_waiting_time
+    )
 
 
 class Sla(Plugin):
     name = "sla"
-    arguments = (
-        Argument(WAITING_TIME, str, "", "How long jobs may wait that do not say it themselves.", form=_waiting_time),
-    )
+    arguments = SlaArguments()
 
     def open(self, session: Session) -> None:
         self._now = session.now
-        self._usual = _waiting_time(self.given[WAITING_TIME])
         self._warnings = session.warnings
         self._deadlines: dict[str, float] = {}
 
@@ -57,11 +60,11 @@ class Sla(Plugin):
         return known
 
     def _agreed(self, job: Job) -> float:
-        """How long the job may wait. An annotation that makes no sense agrees on nothing of its own."""
+        """Return how long the job may wait; an invalid annotation is ignored."""
         for key in _ANNOTATIONS:
             if key in job.spec.annotations:
                 try:
                     return parse_duration(job.spec.annotations[key])
                 except ValueError as error:
                     self._warnings.append(f"PodGroup {job.key}: annotation {key}: {error}; it is left out")
-        return self._usual
+        return self.arguments.waiting_time

@@ -7,19 +7,19 @@ the cheapest lawful victims on one node; `units` knows what must go together; `p
 """
 
 from stromboli.core.preemption.cost import BY_COST, Comparison, KubeComparison
-from stromboli.core.preemption.gang_preemption import GANG_ARGUMENTS, GangPreemption
+from stromboli.core.preemption.gang_preemption import GangArguments, GangPreemption
 from stromboli.core.preemption.job_preemption import Claims
 from stromboli.core.preemption.rules import Terms
-from stromboli.core.preemption.thrash_guard import THRASHING_WINDOW, ThrashGuard
+from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 
 __all__ = [
     "BY_COST",
-    "GANG_ARGUMENTS",
-    "THRASHING_WINDOW",
     "Claims",
     "Comparison",
+    "GangArguments",
     "GangPreemption",
     "KubeComparison",
     "Terms",
     "ThrashGuard",
+    "ThrashGuardArguments",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Argument
 from stromboli.core.config.plugin import CLUSTER, EvictionContext
 from stromboli.core.model.jobs.job import Job, JobSpec
 from stromboli.core.model.reasons import Reason
@@ -23,7 +23,7 @@ from stromboli.core.preemption.job_preemption import Claims
 from stromboli.core.preemption.pruning import prune
 from stromboli.core.preemption.rules import Terms
 from stromboli.core.preemption.running_tasks import has_spare_members
-from stromboli.core.preemption.thrash_guard import THRASHING_WINDOW, ThrashGuard
+from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.preemption.units import Unit, UnitBuilder
 from stromboli.core.preemption.whole_gangs import Need, WholeGangs, need_of
 from stromboli.core.session.decision_records import PreemptionFailure
@@ -31,13 +31,15 @@ from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
 
-_MAX_DOMAINS = Argument(
-    "maxDomains", int, MAX_DOMAINS, "How many domains that will do are compared for a job; 0 or less for 8."
-)
-_ALLOW_WHOLE_BUNDLE = Argument("allowWholeBundle", bool, True, "Whether gangs may go whole.")
-GANG_ARGUMENTS = (_MAX_DOMAINS, _ALLOW_WHOLE_BUNDLE, THRASHING_WINDOW)
 #: What a PodGroup says of itself, by label or annotation.
 _PREEMPTABLE = "volcano.sh/preemptable"
+
+
+class GangArguments(ThrashGuardArguments):
+    max_domains: int = Argument(
+        "maxDomains", MAX_DOMAINS, "How many fitting domains are compared for a job; 0 or less for 8."
+    )
+    allow_whole_bundle: bool = Argument("allowWholeBundle", True, "Whether whole gangs may be evicted.")
 
 
 def _is_protected(spec: JobSpec) -> bool:
@@ -55,25 +57,25 @@ def _is_elsewhere(preemptor: Job, victim: Job) -> bool:
 class GangPreemption:
     """Makes room for whole gangs, for as long as one action lasts."""
 
-    def __init__(self, session: Session, action: str, kind: str, given: Arguments) -> None:
+    def __init__(self, session: Session, action: str, kind: str, arguments: GangArguments) -> None:
         """`kind` is what plugins are told it is for: `preempt`, within queues, or `reclaim`, between them."""
         self._session = session
         self._kind = kind
         self._domain = CLUSTER
-        self._terms = self._terms_of(action, given)
+        self._terms = self._terms_of(action, arguments)
         jobs = [job for job in session.jobs.values() if not _is_protected(job.spec)]
         self._pool = Pool(session, self._terms, jobs)
         self._maker = UnitBuilder(session, self._terms, self._pool)
-        most = given[_MAX_DOMAINS.key]
+        most = arguments.max_domains
         self._domains = Domains(session, self._pool, most if most > 0 else MAX_DOMAINS)
         self._failures = FailureReport(session, self._terms, self._pool, self._maker)
-        self._bundles = WholeGangs(session, self._pool, self._maker, whole=given[_ALLOW_WHOLE_BUNDLE.key])
+        self._bundles = WholeGangs(session, self._pool, self._maker, whole=arguments.allow_whole_bundle)
         #: Members that gangs can spare.
         self._spare = Claims(
             session, replace(self._terms, evicts_whole_gangs=False), [job for job in jobs if has_spare_members(job)]
         )
 
-    def _terms_of(self, action: str, given: Arguments) -> Terms:
+    def _terms_of(self, action: str, arguments: GangArguments) -> Terms:
         preempts = self._kind == "preempt"
         return Terms(
             action=action,
@@ -82,7 +84,7 @@ class GangPreemption:
             statuses=(TaskStatus.BOUND, TaskStatus.RUNNING) if preempts else (TaskStatus.RUNNING,),
             allowed=lambda preemptor, candidates: self._session.evictable(self._context(preemptor), candidates),
             reaches=_is_less_important if preempts else _is_elsewhere,
-            thrash_guard=ThrashGuard(self._session, given[THRASHING_WINDOW.key]),
+            thrash_guard=ThrashGuard(self._session, arguments.thrashing_window),
             may_preempt=self._may_preempt,
             subject=self._context,
         )

@@ -7,9 +7,9 @@ their share, any job of the queue that lost it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.model.jobs.eviction_history import MAX_HISTORY_AGE
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.values.durations import duration_or_nothing
@@ -18,28 +18,35 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 
-def _window(text: str) -> float:
+class Window(NamedTuple):
+    """A duration as the configuration writes it, and in seconds."""
+
+    text: str
+    seconds: float
+
+
+def _window(text: str) -> Window:
     seconds = duration_or_nothing(text)
     if seconds > MAX_HISTORY_AGE:
         raise ValueError(f"{text!r} is longer than an hour; who made room for whom is not remembered any longer")
-    return seconds
+    return Window(text, seconds)
 
 
-THRASHING_WINDOW = Argument(
-    "thrashingWindow",
-    str,
-    "60s",
-    "For how long a job that was given room by evictions is safe from those who lost it, an hour at most; 0s for none.",
-    form=_window,
-)
+class ThrashGuardArguments(Arguments):
+    thrashing_window: Window = Argument(
+        "thrashingWindow",
+        "60s",
+        "How long a job that preempted others is protected from their preemption, at most an hour; 0s for none.",
+        parse=_window,
+    )
 
 
 class ThrashGuard:
     """Who may not take from whom in this cycle. False when there is nobody."""
 
-    def __init__(self, session: Session, window: str) -> None:
-        self.window = window
-        since = session.now - _window(window)
+    def __init__(self, session: Session, window: Window) -> None:
+        self.window = window.text
+        since = session.now - window.seconds
         recent = [taking for taking in session.snapshot.eviction_history if taking.at > since]
         self._jobs = {(taking.victim, taking.preemptor) for taking in recent}
         self._queues = {(taking.queue, taking.preemptor) for taking in recent if taking.queue}

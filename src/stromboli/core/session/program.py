@@ -1,8 +1,8 @@
 """A program: the configuration compiled into chains of answers, built once and used by every cycle.
 
-For each extension point it holds, by tier, the answers of the plugins that override the question and are not
-switched off. What does not depend on a cycle's amounts (static answers about nodes) is kept here between
-cycles, for as long as the table of nodes is the same.
+For each extension point it holds, by tier, the answers of the plugins that override it and are not switched off. Static
+answers about nodes, which do not depend on a cycle's amounts, are cached here between cycles as long as the node table
+is the same.
 """
 
 from typing import Any
@@ -13,19 +13,20 @@ from stromboli.core.config.configuration import Configuration, PluginOption
 from stromboli.core.config.extension_points import BY_NAME, EXTENSION_POINTS, HIERARCHY_SWITCH, ExtensionPoint
 from stromboli.core.config.external_services import ExternalServices
 from stromboli.core.config.plugin import Plugin, PluginFailure
+from stromboli.core.config.plugin_errors import describe_error
 from stromboli.core.config.registry import Registry
 from stromboli.core.config.rule_adapters import filters_of, overrides, scorers_of
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
 
 class Program:
-    """Plugins and actions of one configuration, ready to be asked."""
+    """The plugins and actions of one configuration."""
 
     def __init__(
         self, configuration: Configuration, registry: Registry, outside: ExternalServices | None = None
     ) -> None:
         self.configuration = configuration
-        #: Reaches services outside, for plugins that ask them; None where nobody is to be asked.
+        #: Connects plugins to external services; None where services must not be called.
         self.outside = outside
         self.actions: list[Action] = [self._build_action(name, registry) for name in configuration.actions]
         self.plugins: dict[str, Plugin] = {}
@@ -36,25 +37,31 @@ class Program:
         self.scorers: list[NodeScorer] = []
         for tier in configuration.tiers:
             self._add_tier([(option, self._build(option, registry)) for option in tier.plugins])
-        #: The same answers without their tiers, for rules that do not care.
+        #: The same answers without tiers, for rules that ignore them.
         self.flat: dict[str, list[Answer]] = {
             name: [answer for tier in tiers for answer in tier] for name, tiers in self.tiers.items()
         }
-        #: Answers about nodes that outlive a cycle, by class; the table they were made for is the key's other half.
+        #: Static answers about nodes, by class, valid for `static_table`.
         self.static_answers: dict[Any, Any] = {}
         self.static_table: object = None
+        #: Errors of plugins and actions that did not abort their cycle; None where they are not collected.
+        self.errors: list[Exception] | None = None
 
     def _build_action(self, name: str, registry: Registry) -> Action:
         try:
             return registry.actions[name](self.configuration.arguments_of(name))
         except Exception as error:
-            raise PluginFailure(f"action {name} could not be made: {type(error).__name__}: {error}") from error
+            raise PluginFailure(
+                f"action {name} could not be built: {_described(error)}"
+            ) from error
 
     def _build(self, option: PluginOption, registry: Registry) -> Plugin:
         try:
             plugin = registry.plugins[option.name](option.arguments, option.is_on(HIERARCHY_SWITCH))
         except Exception as error:
-            raise PluginFailure(f"plugin {option.name} could not be made: {type(error).__name__}: {error}") from error
+            raise PluginFailure(
+                f"plugin {option.name} could not be built: {_described(error)}"
+            ) from error
         self.plugins[option.name] = plugin
         return plugin
 
@@ -73,22 +80,23 @@ class Program:
             if option.is_on("node_order"):
                 self.scorers.extend(scorers_of(plugin))
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise PluginFailure(f"plugin {option.name} could not give its rules about nodes: {problem}") from error
+            raise PluginFailure(
+                f"plugin {option.name}: node rules failed: {_described(error)}"
+            ) from error
 
     def named(self, question: str) -> list[tuple[str, Answer]]:
-        """The plugins that answer a question, by name, with their answers."""
+        """Return the plugins that answer an extension point, by name, with their answers."""
         answering = self.answering[question]
         return [(name, getattr(plugin, question)) for name, plugin in self.plugins.items() if name in answering]
 
     @property
     def class_labels(self) -> tuple[str, ...]:
-        """Pod labels that some plugin reads."""
+        """Pod labels that plugins read."""
         return tuple(sorted({label for plugin in self.plugins.values() for label in plugin.reads_labels}))
 
     @property
     def config_maps(self) -> tuple[str, ...]:
-        """ConfigMaps that some plugin reads, each as `namespace/name`."""
+        """ConfigMaps that plugins read, each as `namespace/name`."""
         return tuple(sorted({key for plugin in self.plugins.values() for key in plugin.reads_config_maps}))
 
     @property
@@ -97,12 +105,12 @@ class Program:
 
     @property
     def usage_window(self) -> float:
-        """Over how many seconds measurements of nodes are to be averaged; 0 when no plugin reads any."""
+        """The period in seconds over which node usage is averaged; 0 if no plugin reads it."""
         return max((plugin.usage_window for plugin in self.plugins.values()), default=0.0)
 
     def guarded(self, question: str) -> tuple[list[Answer], list[list[Answer]], list[Answer]]:
-        """Of a question about victims: the answers that hold whatever others say, and the rest by tier; where tiers do
-        not matter, as one. Of these again those whose objections count in every tier.
+        """For an extension point about victims, return the answers of guards, the other answers by tier (as one tier
+        where tiers do not matter), and those whose veto counts in every tier.
         """
         guards = [getattr(plugin, question) for name, plugin in self.plugins.items() if self._guards(name, question)]
         tiers = [[answer for answer in tier if answer not in guards] for tier in self.tiers[question]]
@@ -119,7 +127,7 @@ class Program:
         return name in self.answering[question] and self.plugins[name].guards_victims
 
     def statics_for(self, table: object) -> dict[Any, Any]:
-        """The kept static answers for this table of nodes; those for another table are forgotten."""
+        """Return the cached static answers for this node table; those for another table are dropped."""
         if self.static_table is not table:
             self.static_table = table
             self.static_answers = {}
@@ -132,3 +140,7 @@ def _answers(option: PluginOption, plugin: Plugin, point: ExtensionPoint) -> boo
         and point.name not in plugin.unused_extension_points()
         and option.is_on(point.name)
     )
+
+
+def _described(error: Exception) -> str:
+    return describe_error(error, with_owner=False)

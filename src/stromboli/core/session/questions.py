@@ -1,4 +1,4 @@
-"""The questions of a session: each asks the plugins by the rule of its extension point, and nothing else."""
+"""The extension points as a session asks them: each combines the plugins' answers by its rule, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from stromboli.core.config import combining
 from stromboli.core.config.plugin import Allowance, Domain, EvictionContext, PluginFailure, QueueFacts
+from stromboli.core.config.plugin_errors import describe_error
 from stromboli.core.model.jobs.job import Job, SubJob
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Reason
@@ -23,7 +24,7 @@ def _uid(task: Task) -> str:
 
 
 class Questions:
-    """What actions may ask."""
+    """The extension points that actions use."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -36,7 +37,7 @@ class Questions:
         self._allocatable = program.flat["allocatable"]
         self._pre_predicate = program.flat["pre_predicate"]
         self._guarded = {name: program.guarded(name) for name in ("preemptable", "reclaimable", "evictable")}
-        #: A plugin that answers `job_ready` alone wants to be asked after every task.
+        #: A plugin that answers `job_ready` without `tasks_until_ready` is asked after every task.
         whole_gangs = program.answering["job_ready"] <= program.answering["tasks_until_ready"]
         self._tasks_until_ready = program.flat["tasks_until_ready"] if whole_gangs else []
 
@@ -52,7 +53,7 @@ class Questions:
         return combining.sort_key(self._task_order, task, task.order)
 
     def sort_tasks(self, tasks: list[Task]) -> None:
-        """Put tasks into their order. One plugin with an opinion is the usual case, and this is done for every job."""
+        """Sort tasks in place. One plugin with an answer is the usual case, and this runs for every job."""
         if len(self._task_order) == 1:
             answer = self._task_order[0]
             tasks.sort(key=lambda task: (answer(task), task.order))
@@ -65,17 +66,14 @@ class Questions:
     def victim_queue_order_key(self, queue: Queue, preemptor: Queue) -> tuple[Any, ...]:
         return tuple(answer(queue, preemptor) for answer in self._flat["victim_queue_order"])
 
-    def cluster_order_key(self, cluster: Any) -> tuple[Any, ...]:
-        return combining.sort_key(self._flat["cluster_order"], cluster, ())
-
     @property
     def queue_order_reaches_others(self) -> bool:
-        """Whether what one queue gets may change the place of another in the order."""
+        """Report whether an allocation of one queue may change the rank of another."""
         return any(plugin.queue_order_reaches_others for plugin in self.program.plugins.values())
 
     @property
     def queue_order_only_grows(self) -> bool:
-        """Whether a queue moves only back in the order, as long as nobody loses anything."""
+        """Report whether a queue only moves back in the order, as long as no queue loses anything."""
         far = [plugin for plugin in self.program.plugins.values() if plugin.queue_order_reaches_others]
         return all(plugin.queue_order_only_grows for plugin in far)
 
@@ -85,7 +83,7 @@ class Questions:
         return combining.first_refusal(self._flat["job_valid"], job)
 
     def job_enqueueable(self, job: Job) -> Reason | None:
-        """None when the job may be let in."""
+        """Return None if the job may be admitted."""
         return combining.vote_by_tier(self._tiers["job_enqueueable"], job)
 
     def job_enqueued(self, job: Job) -> None:
@@ -95,7 +93,7 @@ class Questions:
         return combining.all_agree(self._job_ready, job)
 
     def tasks_until_ready(self, job: Job) -> int:
-        """At least this many more tasks must be placed before the job can be ready; never less than one."""
+        """Return a lower bound, at least one, of the tasks to place before the job can be ready."""
         number = 1
         for answer in self._tasks_until_ready:
             number = max(number, answer(job))
@@ -117,21 +115,14 @@ class Questions:
     def job_starving(self, job: Job) -> bool:
         return combining.first_tier_decides(self._tiers["job_starving"], job)
 
-    def target_job(self, jobs: Sequence[Job]) -> Job | None:
-        target: Job | None = combining.first_answer(self._flat["target_job"], jobs)
-        return target
-
-    def reserve_nodes(self) -> None:
-        combining.notify_all(self._flat["reserved_nodes"])
-
     # -- queues -------------------------------------------------------------------------------------------------
 
     def overused(self, queue: Queue) -> Reason | None:
-        """The reason of the first plugin that calls the queue overused."""
+        """Return the reason of the first plugin that reports the queue as overused."""
         return combining.first_refusal(self._flat["overused"], queue)
 
     def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
-        """How many of `wanted` the queue may take: what the strictest plugin says, in its words; None for all."""
+        """Return how many of `wanted` tasks the queue may take: the strictest answer; None for all."""
         strictest: Allowance | None = None
         for answer in self._allocatable:
             allowance = answer(queue, task_class, wanted)
@@ -143,16 +134,16 @@ class Questions:
         return combining.first_refusal(self._flat["preemptive"], queue, tasks)
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
-        """What the first queue policy that knows the queue tells about it."""
+        """Return the facts of the first queue plugin that knows the queue."""
         for name, plugin in self.program.plugins.items():
             try:
                 facts: object = plugin.queue_facts(queue)
             except Exception as error:
-                raise PluginFailure(f"plugin {name} failed: {type(error).__name__}: {error}") from error
+                raise PluginFailure(f"plugin {name} failed: {describe_error(error, with_owner=False)}") from error
             if isinstance(facts, QueueFacts):
                 return facts
             if facts is not None:
-                raise PluginFailure(f"plugin {name}: queue_facts must answer QueueFacts or None, not {facts!r:.80}")
+                raise PluginFailure(f"plugin {name}: queue_facts must return QueueFacts or None, not {facts!r:.80}")
         return None
 
     # -- victims ------------------------------------------------------------------------------------------------
@@ -167,7 +158,9 @@ class Questions:
         return combining.guarded_intersection(*self._guarded["evictable"], context, candidates, _uid)
 
     def unguarded(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
-        """Those that nobody guards: where no job loses anything to another, shares and priorities have no say."""
+        """Return the candidates that no guard protects; shares and priorities do not matter where no job loses anything
+        to another.
+        """
         guards, _, _ = self._guarded["evictable"]
         return combining.guarded_intersection(guards, (), (), context, candidates, _uid) if guards else list(candidates)
 
@@ -198,17 +191,3 @@ class Questions:
             for name, score in given.items():
                 scores[name] += score
         return DomainScores(domains, np.array([scores[domain.name] for domain in domains]))
-
-    # -- what-if ------------------------------------------------------------------------------------------------
-
-    def simulate_add_task(self, state: dict[str, Any], task: Task, node: str) -> Reason | None:
-        return combining.first_refusal(self._flat["simulate_add_task"], state, task, node)
-
-    def simulate_remove_task(self, state: dict[str, Any], task: Task, node: str) -> Reason | None:
-        return combining.first_refusal(self._flat["simulate_remove_task"], state, task, node)
-
-    def simulate_predicate(self, state: dict[str, Any], task: Task, node: str) -> Reason | None:
-        return combining.first_refusal(self._flat["simulate_predicate"], state, task, node)
-
-    def simulate_allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> Reason | None:
-        return combining.first_refusal(self._flat["simulate_allocatable"], state, queue, task)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from stromboli.core.config.plugin import Event, PluginFailure
+from stromboli.core.config.plugin_errors import describe_error
 from stromboli.core.model.devices.claims import ClaimOrder
 from stromboli.core.model.jobs.carryover import CycleCarryover
 from stromboli.core.model.jobs.eviction_history import PastEviction
@@ -204,7 +205,7 @@ class Session(questions.Questions):
         except (PluginFailure, LedgerInconsistency):
             raise
         except Exception as error:
-            raise PluginFailure(f"{culprit} failed: {type(error).__name__}: {error}") from error
+            raise PluginFailure(f"{culprit} failed: {describe_error(error, with_owner=False)}") from error
 
     # -- facts --------------------------------------------------------------------------------------------------
 
@@ -391,9 +392,15 @@ class Session(questions.Questions):
 
     def report_error(self, job: Job, error: Exception) -> None:
         """An error while this job was being handled: the job waits with the error as its reason, others go on."""
-        text = f"{type(error).__name__}: {error}"
+        text = self._described(error)
         self.refuse(job, Reason(Code.PLUGIN_FAILED, f"scheduling failed with an error: {text}"))
         self.warnings.append(f"PodGroup {job.key}: scheduling failed with an error: {text}")
+
+    def _described(self, error: Exception) -> str:
+        """Return the error with its origin, and record it where tracebacks are requested."""
+        if self.program.errors is not None:
+            self.program.errors.append(error)
+        return describe_error(error)
 
     @contextmanager
     def isolate_errors(self, job: Job) -> Iterator[None]:
@@ -407,7 +414,7 @@ class Session(questions.Questions):
 
     def report_queue_error(self, queue: Queue, error: Exception) -> None:
         """An error while this queue was being judged: it is not served in this cycle, others are."""
-        text = f"queue {queue.name} could not be judged: {type(error).__name__}: {error}"
+        text = f"queue {queue.name} could not be judged: {self._described(error)}"
         self.queue_refusals[queue.name] = Reason(Code.PLUGIN_FAILED, text)
         self.warnings.append(text)
 

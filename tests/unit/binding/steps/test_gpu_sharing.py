@@ -22,8 +22,8 @@ from stromboli.binding.reservations.reservation_pods import Pod as Holder
 from stromboli.binding.steps.gpu_sharing.config_maps import Told, container_place, portion_text
 from stromboli.binding.steps.gpu_sharing.options import sharing_options
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
-from stromboli.core.config.arguments import Arguments
 from stromboli.core.plugins.gpusharing import GpuSharing
+from stromboli.core.plugins.gpusharing.plugin import GpuSharingArguments
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Container, Pod, PodSpec
 
@@ -33,7 +33,7 @@ from stromboli.kube.objects.pod import Container, Pod, PodSpec
 def manifest_by(**arguments: object) -> dict[str, Any]:
     """The pod that holds a GPU, as arguments of the scheduler's plugin have it."""
     given = {f"gpusharing.{key}": value for key, value in arguments.items()}
-    options = GpuSharing(Arguments(GpuSharing.arguments, given)).binding_options
+    options = GpuSharing(GpuSharingArguments(given)).binding_options
     return reservation_pod_manifest(Place("a", "x"), sharing_options(options).holders)
 
 
@@ -67,7 +67,7 @@ def test_arguments_of_the_scheduler_reach_the_holder(key: str, value: object, sh
 
 def test_further_arguments_reach_the_step() -> None:
     given = {"gpusharing.ReservationSeconds": 5, "gpusharing.CDIEnable": True}
-    options = sharing_options(GpuSharing(Arguments(GpuSharing.arguments, given)).binding_options)
+    options = sharing_options(GpuSharing(GpuSharingArguments(given)).binding_options)
     assert (options.holders.seconds, options.cdi) == (5.0, True)
 
 

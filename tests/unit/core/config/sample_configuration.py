@@ -1,42 +1,52 @@
 """A registry of small stand-ins for the plugins and actions that a configuration names, and texts to read with it."""
 
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import yaml
 
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.config.configuration import Configuration, ConfigurationError, parse_configuration
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.config.registry import Registry
 
-BINPACK = (
-    Argument("binpack.weight", int, 1, "how much it counts", minimum=0),
-    Argument("binpack.cpu", float, 1.0, "how much cpu counts", minimum=0),
-    Argument("binpack.resources", str, "", "further resources"),
-    Argument("binpack.resources.<name>", int, 1, "how much a further resource counts"),
-)
-PREDICATES = (
-    Argument("predicate.NodePortsEnable", bool, True, "whether host ports count"),
-    Argument("predicate.CacheEnable", bool, False, "a cache", ignored="answers are always kept"),
-    Argument("thresholds", dict, {}, "limits by resource"),
-    Argument("strategies", list, [], "one after the other"),
-)
-PREEMPT = (
-    Argument("predicateErrorCacheEnable", bool, True, "a cache"),
-    Argument("minCandidateNodesPercentage", int, 10, "how many nodes to look at"),
-)
-PLUGINS: dict[str, tuple[Argument, ...]] = {
-    **dict.fromkeys(("priority", "gang", "conformance", "overcommit", "drf", "proportion", "nodeorder"), ()),
-    "binpack": BINPACK,
-    "predicates": PREDICATES,
+
+class BinpackArguments(Arguments):
+    weight: int = Argument("binpack.weight", 1, "how much it counts", minimum=0)
+    cpu: float = Argument("binpack.cpu", 1.0, "how much cpu counts", minimum=0)
+    resources: str = Argument("binpack.resources", "", "further resources")
+    resource_weights: Mapping[str, int] = PrefixArgument(
+        "binpack.resources.<name>", 1, "how much a further resource counts"
+    )
+
+
+class PredicatesArguments(Arguments):
+    node_ports: bool = Argument("predicate.NodePortsEnable", True, "whether host ports count")
+    cache: bool = Argument("predicate.CacheEnable", False, "a cache", ignored="results are always cached")
+    thresholds: Mapping[str, object] = Argument("thresholds", {}, "limits by resource")
+    strategies: list[object] = Argument("strategies", [], "one after the other")
+
+
+class PreemptArguments(Arguments):
+    predicate_error_cache: bool = Argument("predicateErrorCacheEnable", True, "a cache")
+    candidates_percentage: int = Argument("minCandidateNodesPercentage", 10, "how many nodes to look at")
+
+
+PLUGINS: dict[str, Arguments] = {
+    **dict.fromkeys(("priority", "gang", "conformance", "overcommit", "drf", "proportion", "nodeorder"), Arguments()),
+    "binpack": BinpackArguments(),
+    "predicates": PredicatesArguments(),
 }
-ACTIONS: dict[str, tuple[Argument, ...]] = {"enqueue": (), "allocate": (), "backfill": (), "preempt": PREEMPT}
+ACTIONS: dict[str, Arguments] = {
+    **dict.fromkeys(("enqueue", "allocate", "backfill"), Arguments()),
+    "preempt": PreemptArguments(),
+}
 
 
-def fakes(base: type, names: dict[str, tuple[Argument, ...]]) -> list[type]:
+def fakes(base: type, names: dict[str, Arguments]) -> list[type]:
     return [type(name, (base,), {"name": name, "arguments": arguments}) for name, arguments in names.items()]
 
 

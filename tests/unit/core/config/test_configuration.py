@@ -7,9 +7,20 @@ from typing import Any
 import pytest
 import yaml
 
+from stromboli.core.config.arguments import Arguments
 from stromboli.core.config.configuration import DEFAULT_TEXT, Configuration, PluginOption, default_configuration
-from stromboli.core.config.extension_points import EXTENSION_POINTS, SWITCHES
-from tests.unit.core.config.sample_configuration import COMPLETE, REGISTRY, complaints, config_map, one_plugin, parse
+from stromboli.core.config.extension_points import EXTENSION_POINTS, RETIRED_SWITCHES, SWITCHES
+from tests.unit.core.config.sample_configuration import (
+    COMPLETE,
+    REGISTRY,
+    BinpackArguments,
+    PredicatesArguments,
+    PreemptArguments,
+    complaints,
+    config_map,
+    one_plugin,
+    parse,
+)
 
 TIERS = "\ntiers: [plugins: [name: gang]]"
 
@@ -46,7 +57,7 @@ def test_metrics_are_understood_nested_as_documented_and_flat_as_volcano_wants_t
     assert (source.address, source.insecure, source.index) == ("https://search", True, "mine")
     assert (source.hostname_field, source.interval) == ("host.hostname", 30.0)
     [warning] = configuration.warnings
-    assert "any server is believed" in warning
+    assert "the server is not verified" in warning
 
 
 def test_a_user_in_an_address_is_the_user_and_no_part_of_the_address() -> None:
@@ -55,7 +66,7 @@ def test_a_user_in_an_address_is_the_user_and_no_part_of_the_address() -> None:
     source = configuration.metrics
     assert (source.address, source.username, source.password) == ("https://search:9200/path", "me", "open sesame")
     [warning] = configuration.warnings
-    assert "whoever reads this file knows the password" in warning
+    assert "the password is readable in this file" in warning
     assert "sesame" not in warning
 
 
@@ -68,19 +79,20 @@ def test_an_old_name_of_the_adaptor_is_the_adaptor() -> None:
 def test_arguments_have_their_defaults_and_types() -> None:
     configuration = parse(COMPLETE)
     binpack = option(configuration, "binpack").arguments
-    assert (binpack["binpack.weight"], binpack["binpack.cpu"]) == (10, 5)
-    assert binpack.with_prefix("binpack.resources.") == {"nvidia.com/gpu": 2}
+    assert isinstance(binpack, BinpackArguments)
+    assert (binpack.weight, binpack.cpu, binpack.resource_weights) == (10, 5.0, {"nvidia.com/gpu": 2})
+    assert isinstance(binpack.cpu, float)
     predicates = option(configuration, "predicates").arguments
-    assert predicates["predicate.NodePortsEnable"] is False
-    assert predicates["thresholds"] == {"cpu": 80}
-    assert predicates["strategies"] == []
+    assert isinstance(predicates, PredicatesArguments)
+    assert (predicates.node_ports, predicates.thresholds, predicates.strategies) == (False, {"cpu": 80}, [])
 
 
 def test_every_action_has_arguments_given_or_not() -> None:
     configuration = parse(COMPLETE)
-    assert configuration.arguments_of("preempt")["minCandidateNodesPercentage"] == 20
-    assert configuration.arguments_of("preempt")["predicateErrorCacheEnable"] is True
-    assert dict(configuration.arguments_of("allocate")) == {}
+    preempt = configuration.arguments_of("preempt")
+    assert isinstance(preempt, PreemptArguments)
+    assert (preempt.candidates_percentage, preempt.predicate_error_cache) == (20, True)
+    assert configuration.arguments_of("allocate") == Arguments()
 
 
 @pytest.mark.parametrize("actions", ["enqueue, allocate", "[enqueue, allocate]", '"enqueue,allocate"'])
@@ -105,7 +117,7 @@ def test_an_action_may_be_carried_out_twice() -> None:
 
 def test_empty_arguments_and_configurations_are_none() -> None:
     configuration = parse(one_plugin("- name: gang\n  arguments:") + "\nconfigurations:\nmetrics:")
-    assert (dict(option(configuration, "gang").arguments), configuration.metrics) == ({}, None)
+    assert (option(configuration, "gang").arguments, configuration.metrics) == (Arguments(), None)
 
 
 def test_the_default() -> None:
@@ -119,27 +131,25 @@ def test_the_default() -> None:
     assert (off, configuration.warnings) == (["gang", "drf"], ())
 
 
-def test_a_switch_that_is_not_given_is_on_except_for_two() -> None:
-    configuration = parse(one_plugin("- name: gang"))
-    gang = option(configuration, "gang")
-    assert {switch for switch in SWITCHES.values() if not gang.is_on(switch)} == {
-        "enableHierarchy",
-        "enabledClusterOrder",
-    }
-    assert [p.name for p in EXTENSION_POINTS if not gang.is_on(p.name)] == ["cluster_order"]
+def test_missing_switch_is_on_except_hierarchy() -> None:
+    gang = option(parse(one_plugin("- name: gang")), "gang")
+    assert {switch for switch in SWITCHES.values() if not gang.is_on(switch)} == {"enableHierarchy"}
+    assert all(gang.is_on(point.name) for point in EXTENSION_POINTS)
 
 
 def test_a_switch_turns_off_every_question_it_belongs_to() -> None:
     gang = option(parse(one_plugin("- name: gang\n  enablePredicate: false")), "gang")
     off = [point.name for point in EXTENSION_POINTS if not gang.is_on(point.name)]
-    assert off == ["cluster_order", "pre_predicate", "predicate", "simulate_predicate"]
+    assert off == ["pre_predicate", "predicate"]
 
 
-def test_what_if_needs_one_of_two_switches() -> None:
-    one = option(parse(one_plugin("- name: gang\n  enablePreemptable: false")), "gang")
-    both = "- name: gang\n  enablePreemptable: false\n  enableAllocatable: false"
-    assert one.is_on("simulate_add_task")
-    assert not option(parse(one_plugin(both)), "gang").is_on("simulate_add_task")
+@pytest.mark.parametrize("switch", sorted(RETIRED_SWITCHES))
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_switch_without_extension_point_is_accepted_with_a_warning(switch: str, value: str) -> None:
+    configuration = parse(one_plugin(f"- name: gang\n  {switch}: {value}"))
+    assert option(configuration, "gang").switches == {}
+    expected = f"scheduler.conf:5: {switch!r} of plugin 'gang' has no effect: no action uses this extension point"
+    assert configuration.warnings == (expected,)
 
 
 @pytest.mark.parametrize(("spelling", "canonical"), sorted(SWITCHES.items()))
@@ -179,7 +189,7 @@ PLAIN_WORDS = [
 @pytest.mark.parametrize(("word", "value"), PLAIN_WORDS, ids=[word[:20] for word, _ in PLAIN_WORDS])
 def test_plain_words_mean_what_kubernetes_takes_them_for(word: str, value: object) -> None:
     text = one_plugin(f"- name: predicates\n  arguments:\n    thresholds:\n      key: {word}")
-    assert option(parse(text), "predicates").arguments["thresholds"] == {"key": value}
+    assert option(parse(text), "predicates").arguments.configured["thresholds"] == {"key": value}
 
 
 # -- in a ConfigMap ---------------------------------------------------------------------------------------------
@@ -228,7 +238,7 @@ WARNINGS = [
     (
         "an argument without effect",
         one_plugin("- name: predicates\n  arguments: {predicate.CacheEnable: true}"),
-        "5: argument 'predicate.CacheEnable' of plugin 'predicates' has no effect: answers are always kept",
+        "5: argument 'predicate.CacheEnable' of plugin 'predicates' has no effect: results are always cached",
     ),
     (
         "an action that is configured and not carried out",
@@ -238,7 +248,7 @@ WARNINGS = [
     (
         "a switch of former times",
         one_plugin("- name: drf\n  enableNamespaceOrder: true"),
-        "5: 'enableNamespaceOrder' of plugin 'drf' has no effect: the question is not asked",
+        "5: 'enableNamespaceOrder' of plugin 'drf' has no effect: no action uses this extension point",
     ),
     (
         "two notions of a fair share",

@@ -176,7 +176,7 @@ MISTAKES = [
     ("metrics as a word", f"actions: allocate{TIERS}\nmetrics: prometheus", 3, "metrics must be a mapping, not"),
     ("a misspelt key of metrics", f"actions: allocate{TIERS}\nmetrics:\n  adress: x", 4, "did you mean 'address'?"),
     ("metrics of nobody", f"actions: allocate{TIERS}\nmetrics:\n  interval: 5s", 3,
-     "metrics: the key 'address' is missing; say where prometheus is"),
+     "metrics: the key 'address' is missing; set the address of prometheus"),
     ("metrics of somebody unknown", f"actions: allocate{TIERS}\nmetrics: {{type: graphite}}", 3,
      "argument 'type' of metrics: expected prometheus or prometheus_adaptor or prometheus_adapt or metrics-server or"),
     ("metrics from no address", f"actions: allocate{TIERS}\nmetrics:\n  address: prometheus:9090", 4,

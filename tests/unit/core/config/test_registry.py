@@ -21,7 +21,13 @@ from stromboli.core.config.registry import (
 )
 from stromboli.core.config.rule_adapters import NodeView, PerNodePredicate
 
-WEIGHT = Argument("weight", int, 1, "how much it counts")
+
+class SampleArguments(Arguments):
+    weight: int = Argument("weight", 1, "how much it counts")
+
+
+class TwiceDeclared(SampleArguments):
+    another: int = Argument("weight", 2, "how much it counts")
 
 
 def plugin_class(title: str = "Sample", base: type = Plugin, /, **attributes: Any) -> type:
@@ -30,10 +36,10 @@ def plugin_class(title: str = "Sample", base: type = Plugin, /, **attributes: An
 
 class Sample(Plugin):
     name = "sample"
-    arguments = (WEIGHT,)
+    arguments = SampleArguments()
 
-    def __init__(self, given: Arguments, hierarchy: bool = False, client: object = None) -> None:
-        super().__init__(given, hierarchy)
+    def __init__(self, arguments: Arguments, hierarchy: bool = False, client: object = None) -> None:
+        super().__init__(arguments, hierarchy)
 
     def job_order(self, job: Any, further: int = 0) -> Any:
         return further
@@ -103,9 +109,9 @@ REFUSED = [
     ("underscore in the name", {"name": "node_order"}, "lower-case words joined by hyphens"),
     ("hyphen at the end", {"name": "node-"}, "lower-case words joined by hyphens"),
     ("line break after the name", {"name": "gang\n"}, "lower-case words joined by hyphens"),
-    ("arguments in a list", {"arguments": [WEIGHT]}, "'arguments' must be a tuple of Argument"),
-    ("argument as a text", {"arguments": ("weight",)}, "'arguments' must be a tuple of Argument"),
-    ("argument twice", {"arguments": (WEIGHT, WEIGHT)}, "argument 'weight' is declared twice"),
+    ("arguments as a class", {"arguments": SampleArguments}, "'arguments' must be an instance of a subclass"),
+    ("arguments as a tuple", {"arguments": ("weight",)}, "'arguments' must be an instance of a subclass"),
+    ("argument twice", {"arguments": TwiceDeclared()}, "argument 'weight' is declared twice"),
     ("locality as a text", {"locality": "row"}, "'locality' must be a Locality"),
     ("labels as a text", {"reads_labels": "app"}, "'reads_labels' must be a tuple of texts, not 'app'"),
     ("annotations in a list", {"reads_annotations": ["a"]}, "'reads_annotations' must be a tuple"),
@@ -122,8 +128,8 @@ REFUSED = [
     ("anything goes", {"job_order": method("*args")}, "'job_order' takes (*args), but must take (job)"),
     (
         "constructor",
-        {"__init__": method("given")},
-        "'__init__' takes (given), but must take (given, hierarchy)",
+        {"__init__": method("arguments")},
+        "'__init__' takes (arguments), but must take (arguments, hierarchy)",
     ),
     ("cycle begins without a session", {"open": method()}, "'open' takes (), but must take (session)"),
     ("answer in place of a method", {"job_order": 7}, "'job_order' must be a method"),
@@ -164,7 +170,7 @@ def test_a_faulty_action_is_refused() -> None:
         Registry(actions=[plugin_class("FooAction", Action, execute=method())])
 
 
-@pytest.mark.parametrize("stranger", [object, 3, None, "sample", WEIGHT, Sample(Arguments())])
+@pytest.mark.parametrize("stranger", [object, 3, None, "sample", SampleArguments(), Sample(SampleArguments())])
 def test_what_is_no_plugin_class_is_refused(stranger: object) -> None:
     with pytest.raises(RegistrationError, match="is neither a Plugin nor an Action; derive a class"):
         Registry().add(stranger)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from stromboli.core.config.arguments import Arguments
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.jobs.job import Job, JobSpec
 from stromboli.core.model.ledger.ledger import Ledger
@@ -228,4 +227,4 @@ def _owned(each: Kind) -> list[Owned]:
 def build(plugin: type[Plugin], **given: object) -> Plugin:
     """A plugin with arguments; a double underscore in a name stands for a dot."""
     named = {key.replace("__", "."): value for key, value in given.items()}
-    return plugin(Arguments(plugin.arguments, named))
+    return plugin(type(plugin.arguments)(named))

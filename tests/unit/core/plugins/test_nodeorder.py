@@ -157,7 +157,7 @@ CASES = [
          "podtopologyspread", ZONES, EVEN, [100.0, 100.0, 100.0, 0.0], [(WEB, "a")], candidates=""),
 ]  # fmt: skip
 
-WEIGHTS = {argument.key: argument.default for argument in NodeOrder.arguments}
+WEIGHTS = {argument.key: argument.default for argument in NodeOrder.arguments.declared}
 RULES: dict[str, type[NodeScorer]] = {
     "leastrequested": LeastRequested,
     "mostrequested": MostRequested,

@@ -12,7 +12,7 @@ from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.nodes.usage import UsageTable
 from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.rescheduling.balance import Balance, Thresholds
+from stromboli.core.plugins.rescheduling.balance import Balance, ParameterArguments, Thresholds
 
 
 def balance(cpu: list[float], memory: list[float], pods: list[int], **marks: Any) -> Balance:
@@ -24,7 +24,8 @@ def balance(cpu: list[float], memory: list[float], pods: list[int], **marks: Any
     books[layout.used + PODS] = pods
     everybody = np.ones(len(cpu), dtype=np.bool_)
     usage = UsageTable(np.array(cpu), np.array(memory), np.zeros(len(cpu)))
-    return Balance(Thresholds.of(marks), usage, Rows(books, layout, table), ~np.isnan(usage.cpu), everybody)
+    thresholds = Thresholds.of(ParameterArguments(marks))
+    return Balance(thresholds, usage, Rows(books, layout, table), ~np.isnan(usage.cpu), everybody)
 
 
 LOW_20, HIGH_50 = {"cpu": 20, "memory": 20, "pods": 20}, {"cpu": 50, "memory": 50, "pods": 50}

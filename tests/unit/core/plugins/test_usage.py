@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
 from stromboli.core.model.tasks.task_class import LIMITS, TaskClass
-from stromboli.core.plugins.usage.estimate import Estimator
+from stromboli.core.plugins.usage.estimate import Estimator, EstimatorArguments
 
 MIB = 1 << 20
 
@@ -35,5 +35,5 @@ TABLE: list[tuple[str, dict[str, Any], TaskClass, tuple[int, int], tuple[int, in
 
 @pytest.mark.parametrize(("given", "pods", "calm", "risk"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 def test_estimates(given: dict[str, Any], pods: TaskClass, calm: tuple[int, int], risk: tuple[int, int]) -> None:
-    estimate = Estimator(given).of(pods)
+    estimate = Estimator(EstimatorArguments(given)).of(pods)
     assert (estimate.calm, estimate.at_risk) == (calm, risk)

@@ -8,7 +8,7 @@ from stromboli.core.actions.allocate.gang_placer import Placing
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.actions.allocate.reservations import Reserving, reservations_of
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import PREDICATE_ERROR_CACHE
+from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.ledger import LedgerInconsistency
 from stromboli.core.model.queues.queue import Queue
@@ -20,7 +20,7 @@ from stromboli.core.session.session import Session
 
 class Allocate(Action):
     name = "allocate"
-    arguments = (PREDICATE_ERROR_CACHE,)
+    arguments = PredicateCacheArguments()
 
     def execute(self, session: Session) -> None:
         pending_tasks_by_job = self._pending_tasks_by_job(session)

@@ -22,6 +22,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.values.timestamps import written
 from stromboli.core.reservations.calendar import Booking, Calendar
 from stromboli.core.reservations.earliest_start import Making
+from stromboli.core.reservations.options import BEST_EFFORT, EASY, BackfillArguments
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Plan
 
@@ -34,9 +35,9 @@ def reservations_of(session: Session, attempt: Attempt) -> Reserving | None:
     if "backfill" not in configuration.actions:
         return None
     arguments = configuration.arguments_of("backfill")
-    if arguments["strategy"] == "best-effort":
+    if not isinstance(arguments, BackfillArguments) or arguments.strategy == BEST_EFFORT:
         return None
-    most = 1 if arguments["strategy"] == "easy" else arguments["maxReservations"]
+    most = 1 if arguments.strategy == EASY else arguments.max_reservations
     return Reserving(session, attempt, most)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stromboli.core.actions.consolidate.search import RelocationSearch
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.model.jobs.job import Job, role_pipelined
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.resources.resources import add_request
@@ -14,24 +14,26 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
-_MAX_MOVED_PODS = Argument(
-    "maxMovedPods", int, 16, "So many pods are moved in a cycle at most; -1 for any number.", minimum=-1
-)
-_MAX_TRIED_JOBS = Argument("maxTriedJobs", int, 10, "For so many jobs a plan is looked for in a cycle.", minimum=1)
-
 Need = tuple[object, ...]
+
+
+class ConsolidateArguments(Arguments):
+    max_moved_pods: int = Argument(
+        "maxMovedPods", 16, "How many pods may be moved in a cycle; -1 for any number.", minimum=-1
+    )
+    max_tried_jobs: int = Argument("maxTriedJobs", 10, "For how many jobs a plan is searched in a cycle.", minimum=1)
 
 
 class Consolidate(Action):
     name = "consolidate"
-    arguments = (_MAX_MOVED_PODS, _MAX_TRIED_JOBS)
+    arguments = ConsolidateArguments()
 
     def execute(self, session: Session) -> None:
         waiting = [job for job in session.waiting if job.phase != "Pending" and not job.has_minimum(role_pipelined)]
-        most = self.given[_MAX_MOVED_PODS.key]
+        most = self.arguments.max_moved_pods
         if not waiting or not len(session.nodes) or not most:
             return
-        cycle = _Cycle(session, most, self.given[_MAX_TRIED_JOBS.key])
+        cycle = _Cycle(session, most, self.arguments.max_tried_jobs)
         turns = JobOrder(session, waiting)
         while cycle.tries_left and (queue := turns.next_queue()) is not None:
             if session.is_overused(queue):

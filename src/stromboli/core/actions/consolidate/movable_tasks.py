@@ -9,7 +9,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.preemption.candidates import Pool
 from stromboli.core.preemption.rules import Terms
-from stromboli.core.preemption.thrash_guard import THRASHING_WINDOW, ThrashGuard
+from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.session.session import Session
 
 _STANDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
@@ -33,7 +33,7 @@ def terms_for(session: Session, action: str) -> Terms:
         statuses=_STANDING,
         allowed=allowed,
         reaches=lambda preemptor, victim: preemptor.key != victim.key,
-        thrash_guard=ThrashGuard(session, THRASHING_WINDOW.default),
+        thrash_guard=ThrashGuard(session, ThrashGuardArguments().thrashing_window),
         may_preempt=lambda _: None,
     )
 

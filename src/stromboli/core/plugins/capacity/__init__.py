@@ -1,4 +1,6 @@
-"""capacity: every queue has what it deserves, may borrow up to its capability, and gives back when others ask."""
+"""capacity: each queue gets its deserved resources, borrows up to its capability, and returns what it borrowed on
+reclaim.
+"""
 
 from stromboli.core.plugins.capacity.plugin import Capacity
 

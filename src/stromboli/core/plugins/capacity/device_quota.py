@@ -1,7 +1,7 @@
-"""How many claimed devices queues may have: `deviceclass/<class>`, and `<part>.deviceclass/<class>` for parts of them.
+"""Limits of queues on claimed devices: `deviceclass/<class>`, and `<capacity>.deviceclass/<class>` for shares of them.
 
-A claim that several pods share counts once in every queue, as long as one of them is there. A class that a queue does
-not limit is free; of a class that it limits, parts that it does not mention may not be had, where parts are counted.
+A claim that several pods share counts once per queue while one of them is there. A class without a limit is unlimited;
+where shares are counted, a limited class allows only the capacities that the queue names.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from stromboli.core.plugins.capacity.queue_share import Standing
 from stromboli.core.session.session import Session
 
 DEVICE_CLASS = "deviceclass/"
-#: Who counts: those who have a place, and those for whom one is held.
+#: The tasks that count: placed ones, and ones with nominated capacity.
 _COUNTED = (*ALLOCATED_STATUSES, TaskStatus.PIPELINED)
 _UNLIMITED = 1 << 62
 
 
 class _Account:
-    """What one queue may have, and has."""
+    """The limit and the use of one queue."""
 
     def __init__(self, standing: Standing, session: Session, *, counts_parts: bool) -> None:
         names = session.axis.names
@@ -61,7 +61,7 @@ class _Account:
         return self.used.get(name, 0) + self._promised.get(name, 0)
 
     def room(self, task_class: TaskClass, wanted: int) -> tuple[int, str]:
-        """How many more tasks of a class it may have, and of what it has no more."""
+        """Return how many more tasks of a class fit, and the resource that is exhausted after them."""
         once, often = self._added(task_class)
         number, tightest = wanted, ""
         for name in dict.fromkeys([*once, *often]):
@@ -73,7 +73,7 @@ class _Account:
         return number, tightest
 
     def _added(self, task_class: TaskClass) -> tuple[dict[str, int], dict[str, int]]:
-        """What tasks of a class would add: once for all of them, and for each."""
+        """Return what tasks of a class would add: once for all of them, and for each."""
         once: dict[str, int] = {}
         often: dict[str, int] = {}
         for cost in (task_class.claims or NO_CLAIMS).costs:
@@ -101,7 +101,7 @@ class DeviceQuota:
 
     @classmethod
     def of(cls, session: Session, queue_shares: dict[str, Standing], *, counts_parts: bool) -> DeviceQuota | None:
-        """None where no queue limits devices: then nothing is counted."""
+        """Build the quota; None if no queue limits devices."""
         names = session.axis.names
         dimensions = {d for d, name in enumerate(names) if DEVICE_CLASS in name}
         limited = any(d in dimensions for queue in session.queues.values() for d, _ in queue.capability)
@@ -138,12 +138,12 @@ class DeviceQuota:
                 account.count(cost.costs, cost.shared, sign)
 
     def promise(self, job: Job) -> None:
-        """A job was let in: what it needs to start is promised to it, as far as it does not have it."""
+        """Reserve what an admitted job needs to start and does not have yet."""
         for account in self._accounts_of(job.key):
             account.promise(self._minimum(job))
 
     def _minimum(self, job: Job) -> Costs:
-        """What the first members need that the job lacks; a claim that they share counts once."""
+        """Return what the missing members of the minimum need; a claim that they share counts once."""
         codes = self._session.ledger.codes
         lacking = max(job.min_available - job.ready_count, 0)
         waiting = sorted((task for task in job.tasks.values() if not codes[task.row]), key=lambda task: task.order)
@@ -159,7 +159,7 @@ class DeviceQuota:
         return tuple(sorted(total.items()))
 
     def short_for(self, job: Job) -> Iterator[tuple[str, list[str]]]:
-        """The queues that could not let a job in, each with what is short there."""
+        """Return the queues that cannot admit a job, each with the resources it lacks."""
         minimum = self._minimum(job)
         for account in self._accounts_of(job.key) if minimum else ():
             short = [name for name, amount in minimum if account.promised(name) + amount > account.limit(name)]
@@ -167,7 +167,7 @@ class DeviceQuota:
                 yield account.title, short
 
     def room(self, queue: Queue, task_class: TaskClass, wanted: int) -> tuple[int, str]:
-        """How many more tasks of a class a queue may have; and, in words, why not more."""
+        """Return how many more tasks of a class a queue may hold, and the reason for the limit."""
         number, words = wanted, ""
         for account in self._accounts.get(queue.name, ()):
             most, name = account.room(task_class, number)

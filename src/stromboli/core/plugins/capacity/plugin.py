@@ -1,4 +1,4 @@
-"""What queues deserve, may borrow and must give back."""
+"""The capacity plugin: what queues deserve, may borrow and must return."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from stromboli.core.plugins.capacity.queue_shares import flat_queue_shares, tree
 from stromboli.core.plugins.capacity.reclaim import ReclaimRules
 from stromboli.core.session.session import Session
 
-_RECLAIM_LEVEL = "ancestorReclaimLevel"
-_DEVICES, _PARTS = "capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable"
+_DEVICES = "capacity.DynamicResourceAllocationEnable"
+
+
+class CapacityArguments(Arguments):
+    reclaim_level: int = Argument("ancestorReclaimLevel", 0, "How many ancestors of a queue take part in reclaim.")
+    counts_devices: bool = Argument(_DEVICES, True, "Count devices of resource claims where a queue limits them.")
+    counts_shares: bool = Argument("capacity.DRAConsumableCapacityEnable", False, "Count shares of devices as well.")
 
 
 class Capacity(Plugin):
     name = "capacity"
-    #: What a queue deserves is safe, whatever is agreed on elsewhere.
+    #: What a queue deserves is protected, whatever plugins in other tiers decide.
     vetoes_in_every_tier = True
-    arguments = (
-        Argument(_RECLAIM_LEVEL, int, 0, "How many levels above a queue take part when room is taken back."),
-        Argument(_DEVICES, bool, True, "Count devices of resource claims where a queue limits them."),
-        Argument(_PARTS, bool, False, "Count parts of devices, too."),
-    )
+    arguments = CapacityArguments()
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self._level: int = max(given[_RECLAIM_LEVEL], 0) if hierarchy else 0
-        self._counts_devices, self._counts_parts = bool(given[_DEVICES]), bool(given[_PARTS])
+    def __init__(self, arguments: CapacityArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self._level = max(arguments.reclaim_level, 0) if hierarchy else 0
         self.queue_order_reaches_others = self.queue_order_only_grows = hierarchy
 
     def unused_extension_points(self) -> frozenset[str]:
-        """Queues that do not know each other lose in no particular order."""
+        """Without a hierarchy, queues have no order as victims."""
         return frozenset() if self.hierarchy else frozenset(("victim_queue_order",))
 
     def open(self, session: Session) -> None:
@@ -49,15 +49,16 @@ class Capacity(Plugin):
         self._jobs = session.jobs
         self._queue_shares = tree_queue_shares(session) if self.hierarchy else flat_queue_shares(session)
         self._devices = None
-        if self._counts_devices:
-            self._devices = DeviceQuota.of(session, self._queue_shares, counts_parts=self._counts_parts)
+        if self.arguments.counts_devices:
+            self._devices = DeviceQuota.of(session, self._queue_shares, counts_parts=self.arguments.counts_shares)
         self._warn_of_device_classes(session)
 
     def _warn_of_device_classes(self, session: Session) -> None:
-        """Promises of devices have no effect, and limits none if devices are not counted."""
+        """Warn of guaranteed or deserved devices, which have no effect, and of limits while devices are not counted."""
+        counts = self.arguments.counts_devices
         classes = {d for d, name in enumerate(session.axis.names) if DEVICE_CLASS in name}
         for queue in session.queues.values() if classes else ():
-            limits = () if self._counts_devices else [(*each, _DEVICES + " is off") for each in queue.capability]
+            limits = () if counts else [(*each, _DEVICES + " is off") for each in queue.capability]
             promises = (*queue.deserved, *queue.guarantee)
             for dimension, _, why in (*limits, *((*each, "devices are limited, not promised") for each in promises)):
                 if dimension in classes:
@@ -101,7 +102,7 @@ class Capacity(Plugin):
     # -- order --------------------------------------------------------------------------------------------------
 
     def queue_order(self, queue: Queue) -> Key:
-        """Where paths part, the subtree with the smaller share comes first; one that deserves nothing comes last."""
+        """Where paths diverge, the subtree with the smaller share comes first; one that deserves nothing comes last."""
         standing = self._queue_shares[queue.name]
         if len(standing.chain) == 1:
             return -queue.priority, (standing.share, not standing.parts)
@@ -109,15 +110,15 @@ class Capacity(Plugin):
         return -queue.priority, *path, (standing.share, not standing.parts)
 
     def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
-        """Those nearest to the claimant in the tree lose first."""
+        """Queues nearest to the preemptor in the tree lose first."""
         above = {each.name for each in self._queue_shares[preemptor.name].chain[1:]}
         return -sum(each.name in above for each in self._queue_shares[queue.name].chain[1:])
 
     # -- admission ----------------------------------------------------------------------------------------------
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
-        """Permits what fits below every ceiling. A queue that gets what it deserves may take it back from others,
-        however full the queues above it are.
+        """Permit what fits below every limit. A queue within its deserved resources may reclaim them, however full its
+        ancestors are.
         """
         standing = self._queue_share_of(job)
         if standing.refusal is not None:
@@ -171,7 +172,9 @@ class Capacity(Plugin):
         return Reason(Code.QUEUE_CAPABILITY, detail)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
-        """Whether the queue stays below its limit, and it or one of the nearest above it within what it deserves."""
+        """Report whether the queue stays below its limit, and it or one of its nearest ancestors within its deserved
+        resources.
+        """
         standing = self._queue_shares[queue.name]
         if standing.refusal is not None:
             return standing.refusal
@@ -196,7 +199,9 @@ class Capacity(Plugin):
         return self._accepted(reclaiming, self._session.victims_in_order(known, job))
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
-        """Within a queue everybody may go as far as queues are concerned; between queues those who have too much."""
+        """Within a queue every candidate is evictable; between queues, candidates of queues above their deserved
+        resources.
+        """
         if context.kind != "reclaim":
             return candidates
         return self._accepted(ReclaimRules(self._queue_share_of(context.job), None, self._level), candidates)

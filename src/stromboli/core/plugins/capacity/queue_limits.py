@@ -1,7 +1,7 @@
-"""What queues are promised and what they may have at most, for all of them at once: a row per queue.
+"""What queues deserve and may hold at most, for all queues at once: a row per queue.
 
-A promise that cannot be kept as it stands is kept as far as it can be, inside the subtree in which it was made:
-nobody else pays for it. Each such correction is told.
+An amount that does not fit is reduced inside the subtree that asks for it; other subtrees are not affected. Each
+correction is reported.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class QueueLimits:
 
     guarantee: Table
     deserved: Table
-    #: The most it may hold now: its capability, and what the cluster has without the guarantees of others.
+    #: The most it may hold now: its capability, and the cluster without the guarantees of others.
     limit: Table
     #: The most it may ever hold, however many nodes there are.
     ceiling: Table
-    #: What was corrected, in words.
+    #: The corrections, as messages.
     corrections: list[str] = field(default_factory=list)
 
 
 def flat_limits(queues: Sequence[Queue], total: Sequence[int], axis: ResourceAxis) -> QueueLimits:
-    """Every queue for itself: all share the cluster, and none knows another but for its guarantee."""
+    """Compute the limits without a hierarchy: all queues share the cluster, less the guarantees of others."""
     size, room = len(total), np.array(total, dtype=np.int64)
     capability = _table([queue.capability for queue in queues], size, UNLIMITED)
     promised = _table([queue.guarantee for queue in queues], size)
@@ -71,7 +71,7 @@ class _QueueLimitTree:
         self.promises = QueueLimits(guarantee, deserved, limit, ceiling, self._corrections)
 
     def _inherited(self, capability: Table) -> Table:
-        """Capabilities with those above applied: what a queue does not name, it has from its parent."""
+        """Return capabilities with those of ancestors applied: a queue inherits a resource that it does not name."""
         tree, own = self._tree, capability.copy()
         for level in tree.levels:
             above = own[tree.parents[level]]
@@ -87,10 +87,11 @@ class _QueueLimitTree:
         return own
 
     def _shared_out(self, what: str, named: Table, most: Table, least: Table) -> Table:
-        """The named amounts, within `least` and `most`, and such that children have no more together than their parent.
+        """Return the named amounts, within `least` and `most`, such that children have no more together than their
+        parent.
 
-        The root has what its children have, and so has a queue in every resource for which it names nothing. Where
-        children are promised more than there is, each keeps its part of it.
+        The root has the sum of its children, and so has a queue in every resource for which it names nothing. Where
+        children name more than there is, each keeps its proportion.
         """
         tree = self._tree
         amounts = np.maximum(np.minimum(named, most), least)
@@ -111,7 +112,7 @@ class _QueueLimitTree:
         return amounts
 
     def _fit_into_parents(self, level: Rows, amounts: Table, least: Table) -> None:
-        """Cut what children are promised above their least, where it is more than their parent has."""
+        """Reduce what children have above their least, where it exceeds their parent."""
         parents = self._tree.parents[level]
         sums, kept = np.zeros_like(amounts), np.zeros_like(amounts)
         np.add.at(sums, parents, amounts[level])
@@ -124,7 +125,7 @@ class _QueueLimitTree:
                 amounts[child, dimension] = floor + (int(amounts[child, dimension]) - floor) * spare // wanted
 
     def _restrict(self, limit: Table, guarantee: Table) -> None:
-        """From the root down: at most what the parent has beside the guarantees of the other children."""
+        """Limit each queue, from the root down, to its parent's amount less the guarantees of its siblings."""
         tree = self._tree
         sums = np.zeros_like(guarantee)
         for level in tree.levels:

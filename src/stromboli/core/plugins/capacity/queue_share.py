@@ -1,4 +1,4 @@
-"""How one queue stands in a cycle: what it is promised, what it may have, and who is above it."""
+"""The share of one queue in a cycle: what it deserves, what it may hold, and its ancestors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stromboli.core.model.resources.resources import PODS, Amounts, Request, add
 
 @dataclass(slots=True, eq=False)
 class Standing:
-    """What it uses is read from the ledger, with what the queues below it use."""
+    """The use of a queue, including its descendants, is read from the ledger."""
 
     queue: Queue
     books: QueueUsage
@@ -21,17 +21,17 @@ class Standing:
     limit: Amounts
     ceiling: Amounts
     title: str = ""
-    #: Why it takes nothing at all, if it does not.
+    #: Why it accepts no pods at all; None if it does.
     refusal: Reason | None = None
-    #: Whether it has no place in the tree, so that nobody knows what it should have.
+    #: Whether it has no place in the tree, so that its share is undefined.
     is_detached: bool = False
     #: This queue and those above it, without the root.
     chain: tuple[Standing, ...] = ()
-    #: Whose limits hold for it, each with the member of theirs that leads to it.
+    #: The queues whose limits apply, each with its child on the path to this queue.
     steps: tuple[tuple[Standing, Standing], ...] = ()
-    #: What the guarantees of its members keep free; None if they have none.
+    #: The capacity reserved for the guarantees of its members; None if they have none.
     reserve: Reserve | None = None
-    #: What it deserves, without what it deserves nothing of.
+    #: What it deserves, without the resources of which it deserves nothing.
     parts: Request = field(init=False)
     guaranteed: Request = field(init=False)
 
@@ -46,7 +46,7 @@ class Standing:
 
     @property
     def share(self) -> float:
-        """The largest part of what it deserves that it has already. One that deserves nothing has its share."""
+        """Return the largest used fraction of what it deserves; 1 or more for a queue that deserves nothing."""
         if not self.parts:
             return 1.0
         allocated, share = self.books.allocated, 0.0
@@ -57,15 +57,15 @@ class Standing:
         return share
 
     def deserves_any(self, request: Request) -> bool:
-        """Whether it deserves anything of what is asked for; everybody asks for a pod's place."""
+        """Report whether it deserves any of the requested resources; every pod requests a pod slot."""
         return any(self.deserved[dimension] for dimension, _ in request if dimension != PODS)
 
     def exceeds(self, holding: Sequence[int], request: Request) -> bool:
-        """Whether, holding so much, it has more than it deserves of something that is asked for."""
+        """Report whether, holding this much, it exceeds what it deserves of a requested resource."""
         return any(0 < self.deserved[d] < holding[d] for d, _ in request if d != PODS)
 
     def still_deserves(self, wanted: Request) -> bool:
-        """Whether, with so much more, it has no more than it deserves of what it deserves any of."""
+        """Report whether, with this much more, it stays within what it deserves, where it deserves any."""
         allocated, deserved = self.books.allocated, self.deserved
         return self.deserves_any(wanted) and not any(
             0 < deserved[d] < allocated[d] + amount for d, amount in wanted if d != PODS
@@ -77,11 +77,11 @@ class Standing:
         return free if self.reserve is None else free - self.kept_from(dimension, member)
 
     def kept_from(self, dimension: int, member: Standing) -> int:
-        """How much is kept free for guarantees of other members."""
+        """Return the amount reserved for guarantees of other members."""
         return 0 if self.reserve is None or member is self else self.reserve.kept_from(member, dimension)
 
     def promised(self, minimum: Request) -> list[tuple[int, int]]:
-        """What it has let in, with so much more: held or promised, less what jobs hold above their minimum."""
+        """Return what it has admitted, with this much more: held or reserved, less what jobs hold beyond it."""
         books = self.books
         return [
             (d, amount + books.allocated[d] + books.inqueue[d] - books.elastic[d]) for d, amount in minimum if d != PODS
@@ -89,9 +89,9 @@ class Standing:
 
 
 class Reserve:
-    """What is kept free for the guarantees of queues that share a room: the part of them that is not in use.
+    """The unused part of the guarantees of queues that share a limit.
 
-    Only queues of which something changed are looked at again.
+    Only queues that changed are evaluated again.
     """
 
     def __init__(self, queue_shares: Iterable[Standing], size: int) -> None:
@@ -100,12 +100,12 @@ class Reserve:
         self._changed = {standing.name: standing for standing in queue_shares}
 
     def changed(self, standing: Standing) -> None:
-        """The queue was given something, or lost it."""
+        """Record that the use of a queue changed."""
         if standing.guaranteed:
             self._changed[standing.name] = standing
 
     def kept_from(self, standing: Standing, dimension: int) -> int:
-        """How much is kept free for the others."""
+        """Return the amount reserved for the other queues."""
         if self._changed:
             self._catch_up()
         own = self._parts.get(standing.name)

@@ -32,7 +32,7 @@ def flat_queue_shares(session: Session) -> QueueShares:
 
 
 def tree_queue_shares(session: Session) -> QueueShares:
-    """Every queue below another. Those that are cut off neither take nor give."""
+    """Compute the shares of a hierarchy. Detached queues neither get nor lose anything."""
     tree, size = QueueTree(session.queues), session.snapshot.size
     promises = tree_limits(tree, session.total, session.axis)
     session.warnings += promises.corrections
@@ -64,7 +64,7 @@ def _queue_shares_of(session: Session, queues: Sequence[Queue], promises: QueueL
 
 
 def _plain(session: Session, queue: Queue, limit: Sequence[int], title: str = "") -> Standing:
-    """A standing without promises."""
+    """Return a share without deserved or guaranteed resources."""
     nothing, most = [0] * session.snapshot.size, list(limit)
     return Standing(queue, session.ledger.queues[queue.name], nothing, nothing, most, most, title)
 
@@ -75,7 +75,7 @@ def _reserve(queue_shares: Iterable[Standing], size: int) -> Reserve | None:
 
 
 def _steps(standing: Standing, top: Standing) -> tuple[tuple[Standing, Standing], ...]:
-    """Whose limits hold, each with the member of theirs that leads to the queue; the top where it says anything."""
+    """Return the queues whose limits apply, each with its child on the path; the root where it has limits."""
     chain = standing.chain
     steps = [(chain[max(place - 1, 0)], holder) for place, holder in enumerate(chain)]
     if top.reserve is not None or top.queue.capability:

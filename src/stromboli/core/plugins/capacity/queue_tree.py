@@ -1,7 +1,7 @@
-"""The tree of queues: who lies below whom, level by level, and which queues have no place in it.
+"""The tree of queues, level by level, and the queues that have no place in it.
 
-A queue whose ancestors do not lead up to the root cannot be judged: nobody knows whose limits hold for it. It is
-cut off, with everything below it, and the rest of the tree stands as if it were not there.
+A queue whose ancestors do not lead to the root has no defined limits. It is detached with all its descendants; the rest
+of the tree is unaffected.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class QueueTree:
 
 
 def _fault(name: str, queues: Mapping[str, Queue]) -> str:
-    """What is wrong with the nearest queue, from here upwards, that has no place."""
+    """Describe the nearest queue, from here upwards, that has no place."""
     seen = [name]
     while (parent := queues[seen[-1]].parent) in queues:
         if parent in seen:

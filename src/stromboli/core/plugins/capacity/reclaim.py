@@ -1,4 +1,4 @@
-"""Who may be reclaimed from: queues that hold more than they deserve, as long as their guarantee is left to them."""
+"""The candidates of reclaim: tasks of queues that hold more than they deserve, as long as guarantees stay covered."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Objection(Enum):
 
 
 class ReclaimRules:
-    """Judges one candidate after the other; those that were accepted count as gone for those after them."""
+    """Evaluates candidates in order; accepted ones count as evicted for those after them."""
 
     def __init__(self, preemptor: Standing, request: Request | None, level: int) -> None:
         self._preemptor = preemptor
-        #: What the claimant asks for; None where a whole job claims.
+        #: The request of the preemptor; None for a whole job.
         self._request = request
         self._level = level
         self._above = frozenset(standing.name for standing in preemptor.chain[1:])
         self._near = frozenset(standing.name for standing in preemptor.chain[1 : level + 1])
-        #: Queues that are too full for the claimant: only what goes from inside them helps.
+        #: Queues without capacity for the preemptor: only evictions inside them help.
         self._full = frozenset(
             holder.name
             for member, holder in preemptor.steps
@@ -48,7 +48,7 @@ class ReclaimRules:
         return True
 
     def veto(self, victim: Task, standing: Standing) -> Objection | None:
-        """What stands against a victim; None if it may go."""
+        """Return why a victim may not be evicted; None if it may."""
         request = victim.task_class.request
         if self._request is not None and not _share_a_resource(request, self._request):
             return Objection.NO_SHARED_RESOURCE
@@ -59,14 +59,14 @@ class ReclaimRules:
         return None if self._may_lose(standing, request) else Objection.DESERVED
 
     def _holding(self, books: QueueUsage) -> Amounts:
-        """What a queue holds without those that were accepted before."""
+        """Return what a queue holds without the candidates accepted so far."""
         known = self._left.get(books.name)
         if known is None:
             known = self._left[books.name] = books.allocated[:]
         return known
 
     def _keeps_guarantees(self, standing: Standing, request: Request) -> bool:
-        """Whether the queue, and each above it that is not the claimant's, too, keeps what it is guaranteed."""
+        """Report whether the queue, and each ancestor that the preemptor is not below, keeps its guarantee."""
         lost = dict(request)
         return all(
             amount <= self._holding(each.books)[dimension] - lost.get(dimension, 0)
@@ -88,7 +88,7 @@ class ReclaimRules:
         )
 
     def _is_as_poor(self, standing: Standing) -> bool:
-        """Whether the claimant's queue is near and deserves as little: neither has a better right than the other."""
+        """Report whether the preemptor's queue is near and deserves as little, so that neither has precedence."""
         if self._request is None or self._preemptor.deserves_any(self._request):
             return False
         return any(above.name in self._near for above in standing.chain[1 : self._level + 1])

@@ -1,6 +1,7 @@
-"""Who holds which devices, on all nodes: as pods say when a cycle begins, and as the cycle goes on.
+"""Device allocations on all nodes: as pods report them at the start of a cycle, then updated by its operations.
 
-The books of a node are never changed, only replaced, so they outlive a cycle for as long as node and pods say the same.
+The state of a node is immutable and replaced as a whole, so it is reused across cycles while node and pods are
+unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NOBODY: Mapping[str, DeviceClaim] = {}
 
 
 class _Read(NamedTuple):
-    """The books of a node as they were last read, and what from."""
+    """The state of a node as last read, and the inputs it was read from."""
 
     registered: Hashable
     claims: Mapping[str, DeviceClaim]
@@ -34,7 +35,7 @@ class _Read(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What one task changed on its node, and whether it was to wait there."""
+    """The change that one task made on its node, and whether it was nominated there."""
 
     before: NodeDevices | None
     after: NodeDevices
@@ -42,7 +43,7 @@ class _Step(NamedTuple):
 
 
 class DeviceState:
-    """The books of one back-end, node by node; None for nodes that have no devices."""
+    """The state of one back-end, node by node; None for nodes without devices."""
 
     def __init__(self, backend: DeviceBackend) -> None:
         self.backend = backend
@@ -75,7 +76,7 @@ class DeviceState:
         return (self._read.get(name) for name in self._nodes.names)
 
     def _read_nodes(self, session: Session) -> dict[str, _Read]:
-        """By name, what nodes with devices say; those that say the same as before keep their books."""
+        """Return, by name, what nodes with devices report; an unchanged node keeps its state."""
         offers, found = _Offers(session), dict[str, _Read]()
         for row, node in enumerate(session.nodes.nodes):
             offers.row = row
@@ -89,7 +90,7 @@ class DeviceState:
         return found
 
     def forget(self) -> None:
-        """What devices can be cut into has changed, and with it what pods have."""
+        """Drop all states: the partitioning of devices has changed, and with it the allocations of pods."""
         self._read, self._nodes = {}, NodeTable(())
 
     def _read_node(self, node: Node, registered: Hashable, claims: Mapping[str, DeviceClaim]) -> _Read:
@@ -119,14 +120,14 @@ class DeviceState:
     # -- asking -------------------------------------------------------------------------------------------------
 
     def wanted(self, task_class: TaskClass) -> Wanted | None:
-        """What pods of a class want of this back-end; None for nothing."""
+        """Return what pods of a class request of this back-end; None for nothing."""
         number = task_class.number
         if number not in self._wanted:
             self._wanted[number] = self.backend.wanted(task_class)
         return self._wanted[number]
 
     def pick(self, task_class: TaskClass, row: int, *, later: bool) -> Pick | None:
-        """What a pod of the class would get on a node; None for not enough."""
+        """Return what a pod of the class would get on a node; None if it does not fit."""
         node, wanted = self.rows[row], self.wanted(task_class)
         if node is None or wanted is None:
             return None
@@ -137,7 +138,7 @@ class DeviceState:
         return pick
 
     def written(self, task: Task, now: float) -> dict[str, str]:
-        """What the device plugin has to read on a task that is being bound."""
+        """Return the annotations that the device plugin reads on a task being bound."""
         row = self._ledger.row_of(task)
         node = self.rows[row]
         if node is None or task.uid not in node.holdings:
@@ -149,7 +150,7 @@ class DeviceState:
     # -- following ----------------------------------------------------------------------------------------------
 
     def follow_placement(self, event: Event) -> None:
-        """Tasks were given a place, or stay where they were after all."""
+        """Record that tasks were placed, or that their eviction was undone."""
         for task, name in zip(event.tasks, event.nodes, strict=True):
             row = self._nodes.index[name]
             node = self.rows[row]
@@ -173,8 +174,8 @@ class DeviceState:
                 self._step(task, row, node.without(task.uid), later=known.later if known else False)
 
     def _step(self, task: Task, row: int, books: NodeDevices, *, later: bool = False) -> None:
-        """Replace the books of a node. A step that takes back the last one of the task puts back the very books that
-        there were, so that devices are the same again, whichever way they were chosen.
+        """Replace the state of a node. A step that undoes the last one of the task restores the previous state itself,
+        so that the devices are the same again.
         """
         before, known = self.rows[row], self._steps.get(task.uid)
         if known is not None and known.after is before and known.later == later and known.before is not None:
@@ -193,13 +194,13 @@ class DeviceState:
     # -- proofs -------------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> str:
-        """Everything that changes during a cycle."""
+        """Return everything that changes during a cycle."""
         told = ((row, sorted(node.holdings.items())) for row, node in enumerate(self.rows) if node is not None)
         return repr((self.backend.name, [entry for entry in told if entry[1]]))
 
 
 class _Offers:
-    """What a node offers, in whole units. One for all nodes: `row` says which is meant."""
+    """What a node offers, in whole units. One object for all nodes: `row` selects the node."""
 
     def __init__(self, session: Session) -> None:
         ledger = session.ledger

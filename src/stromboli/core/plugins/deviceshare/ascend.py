@@ -1,7 +1,7 @@
-"""Ascend chips as HAMi's device plugin shares them: cut after templates, or by software.
+"""Ascend chips as HAMi's device plugin shares them: by template, or by software.
 
-Each family of chips has resources and annotations of its own. What a chip can be cut into comes from the configuration
-that the device plugin has, too.
+Each family of chips has its own resources and annotations. The templates come from the configuration of the device
+plugin.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class ChipTemplate:
 
 @dataclass(frozen=True, slots=True)
 class ChipModel:
-    """What all chips of a family have."""
+    """The common properties of a family of chips."""
 
     word: str
-    #: What pods may use of the memory, and what the chip has.
+    #: The memory that pods may use, and the memory of the chip.
     memory: int
     capacity: int
     cores: int
@@ -91,7 +91,7 @@ class HamiAscend(DeviceBackend):
         return tuple(tuple(shares) for shares in found) or None
 
     def _completed(self, share: Share, device: Device) -> Share:
-        """With what the template of the part implies: the annotation has only memory and cores."""
+        """Add what the template of a share implies: the annotation has only memory and cores."""
         model = self.models.get(device.kind)
         parts = (*model.templates, model.whole) if model else ()
         part = next((part for part in parts if (part.memory, part.cores) == (share.memory, share.cores)), None)
@@ -129,7 +129,7 @@ class HamiAscend(DeviceBackend):
         return self._cut_after_template(place, device, use, wish)
 
     def _cut_by_software(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest) -> Share | None:
-        """So much memory and so many percent of the cores. Who asks for all of them shares with nobody."""
+        """Allocate memory and a percentage of the cores; a request for all cores is exclusive."""
         memory = wish.memory or device.memory
         if device.mode != SOFTWARE or use.memory + memory > device.memory or use.cores + wish.cores > device.cores:
             return None
@@ -137,7 +137,7 @@ class HamiAscend(DeviceBackend):
         return None if is_exclusive_chip or (wish.cores >= 100 and use.users) else Share(place, memory, wish.cores)
 
     def _cut_after_template(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest) -> Share | None:
-        """Who asks for several chips gets whole ones."""
+        """Allocate by template; a request for several chips gets whole ones."""
         model = self.models.get(device.kind)
         if model is None:
             return None

@@ -1,7 +1,7 @@
-"""How pods write down what they were given, in the form that HAMi's device plugins read and write.
+"""The annotation that records the devices of a pod, as HAMi's device plugins read and write it.
 
 A device is `id,type,memory,cores`, each followed by a colon; containers are separated by semicolons. An instance of a
-device stands in brackets behind its id.
+device is in brackets after its id.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _ENTRY = re.compile(r"([^,\[\]]+)(?:\[([^\[\],]*)\])?,([^,]*),(\d{1,15}),(\d{1,9
 
 
 def assigned(text: str, devices: Sequence[Device], key: str) -> Shares:
-    """What an annotation says. Devices that the node does not have are left out: their node has lost them.
+    """Parse an annotation. Devices that the node no longer has are left out.
 
-    Raises ValueError for a text that cannot be read.
+    Raises ValueError for an unreadable text.
     """
     places = {device.id: place for place, device in enumerate(devices)}
     containers = text.split(";")
@@ -50,5 +50,5 @@ def _written(share: Share, device: Device, kind: Callable[[Device], str]) -> str
 
 
 def words_of(text: str) -> list[str]:
-    """What stands between commas."""
+    """Split a text at commas."""
     return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,4 +1,4 @@
-"""What a back-end has to know: the devices of a node, what pods of a class want of them, and who gets which."""
+"""The interface of a back-end: the devices of a node, the requests of pods, and the allocation."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Policy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What pods of a class want of one back-end."""
+    """What pods of a class request of one back-end."""
 
     containers: tuple[tuple[SharedDeviceRequest, ...], ...]
-    #: Keep off devices of others of this job.
+    #: Avoid devices of other pods of this job.
     apart_from: str = ""
     is_exclusive: bool = False
     #: Annotations of the pod that narrow the choice.
@@ -58,15 +58,15 @@ class Wanted:
 
 
 class DeviceBackend(ABC):
-    """One kind of devices. It reads and chooses; the books are kept elsewhere."""
+    """One kind of devices: reads and allocates; `accounting` holds the state."""
 
     name: Backend
-    #: What pods may say about devices.
+    #: Annotations of pods about devices.
     reads_annotations: tuple[str, ...] = ()
     reads_labels: tuple[str, ...] = ()
     #: The annotation by which nodes are locked; empty where the device plugin needs no lock.
     lock = ""
-    #: In words, for refusals.
+    #: The description in refusals.
     devices_description = "GPUs"
 
     def __init__(self, policy: Policy) -> None:
@@ -74,22 +74,22 @@ class DeviceBackend(ABC):
 
     @abstractmethod
     def registered(self, node: Node, offered: Offered) -> Hashable | None:
-        """What the node says about its devices: the same answer means the same devices. None for no devices."""
+        """Return what the node reports about its devices; an equal value means equal devices. None for no devices."""
 
     @abstractmethod
     def devices(self, registered: Hashable) -> list[Device]:
-        """The devices that a node registered. Raises ValueError that says where and what is wrong."""
+        """Parse the devices that a node registered. Raises ValueError with the place and the problem."""
 
     @abstractmethod
     def shares_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Shares | None:
-        """What a pod on the node says it has of them; None for nothing. Raises ValueError when that makes no sense."""
+        """Parse the allocation of a pod on the node; None for nothing. Raises ValueError if it is invalid."""
 
     @abstractmethod
     def annotations(self, pick: Holding, node: str, devices: Sequence[Device], now: float) -> dict[str, str]:
-        """What the device plugin of the node wants to read on the pod."""
+        """Return the annotations that the device plugin of the node reads on the pod."""
 
     def wanted(self, task_class: TaskClass) -> Wanted | None:
-        """What pods of a class want; None for nothing."""
+        """Return what pods of a class request; None for nothing."""
         wishes = task_class.devices
         if wishes is None:
             return None
@@ -136,7 +136,7 @@ class DeviceBackend(ABC):
 
     @abstractmethod
     def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
-        """What a container would get of one device, as far as that is used; None if nothing."""
+        """Return what a container would get of one device at its present use; None for nothing."""
 
 
 def moment(now: float) -> str:

@@ -1,6 +1,6 @@
-"""What devices can be cut into: the configuration that device plugins have in a ConfigMap, or what everybody knows.
+"""The partitioning of devices: the ConfigMap of the device plugins, or built-in defaults.
 
-Of the configuration only this is read here; the rest is for device plugins.
+Only this part of the ConfigMap is read here; the rest is for device plugins.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ FILE = "device-config.yaml"
 @dataclass(frozen=True, slots=True)
 class Known:
     geometries: Geometries
-    #: By the word that the names of a chip have in common.
+    #: By the common part of the names of a chip.
     chips: Mapping[str, ChipModel]
 
 
 def read_catalog(data: Mapping[str, str]) -> Known:
-    """What a ConfigMap says; parts that it does not have are as everybody knows them.
+    """Parse a ConfigMap; missing sections have the built-in defaults.
 
-    Raises ValueError that says what is wrong with it.
+    Raises ValueError that describes the problem.
     """
     text = data.get(FILE)
     if text is None:

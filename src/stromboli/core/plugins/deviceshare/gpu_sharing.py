@@ -1,7 +1,7 @@
-"""GPUs shared by memory, or handed out whole: the devices that Volcano's own device plugin serves.
+"""GPUs shared by memory, or allocated whole: the devices of Volcano's own device plugin.
 
-Nodes say in what they offer how many GPUs they have and how much memory these have together. A pod gets the first that
-has enough, and its annotation says which.
+The allocatable resources of a node give the number of its GPUs and their total memory. A pod gets the first GPU with
+enough memory, and its annotation records which.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_DEVICES = 1024
 
 
 class GpuSharing(DeviceBackend):
-    """A pod gets a part of the memory of one GPU."""
+    """A pod gets part of the memory of one GPU."""
 
     name = Backend.GPU_SHARING
 
@@ -91,7 +91,7 @@ class GpuSharing(DeviceBackend):
 
 
 class GpuNumber(GpuSharing):
-    """A pod gets whole GPUs, which nobody else gets."""
+    """A pod gets whole GPUs exclusively."""
 
     name = Backend.GPU_NUMBER
 

@@ -1,7 +1,7 @@
-"""Instances of a GPU that can be cut by its hardware (MIG): which sets of them are possible, and which one a pod gets.
+"""Hardware partitions of a GPU (MIG): the possible sets of instances, and the instance that a pod gets.
 
-A GPU in use keeps the set that it was cut into; an idle one may be cut into any. The instances of a set are numbered
-from 0, in the order in which the set lists them.
+A GPU in use keeps its set; an idle one may be partitioned into any. The instances of a set are numbered from 0, in the
+order of the set.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Geometry:
         return [template.memory for template in self.templates for _ in range(template.count)]
 
 
-#: For each family of models, the words that their names contain and the sets that are possible.
+#: For each family of models, the parts that their names contain and the possible sets.
 Geometries = Sequence[tuple[tuple[str, ...], tuple[Geometry, ...]]]
 
 
@@ -55,7 +55,7 @@ def geometries_of(geometries: Geometries, model: str) -> tuple[Geometry, ...]:
 
 
 def instance_for(geometries: Geometries, model: str, taken: Sequence[str], memory: int, whole: int) -> Instance | None:
-    """The smallest free instance with so much memory; who wants the whole GPU is content with the largest there is."""
+    """Return the smallest free instance with this much memory; a request for the whole GPU gets the largest."""
     possible = geometries_of(geometries, model)
     if memory == whole:
         memory = min(whole, max((size for geometry in possible for size in geometry.memories()), default=whole))

@@ -1,7 +1,7 @@
-"""Ascend 310P chips as MindCluster cuts them: pods ask for cores, and get a part of a chip or whole chips.
+"""Ascend 310P chips as MindCluster partitions them: pods request cores, and get part of a chip or whole chips.
 
-A node says what its chips are in the label `servertype`, and how many cores it has in what it offers. Parts are cut
-after templates; which one follows from the number of cores, and from two labels of the pod.
+The label `servertype` names the chips of a node, its allocatable resources the number of cores. Partitions follow
+templates, chosen by the number of cores and two labels of the pod.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _MAX_CHIPS = 1024
 
 @dataclass(frozen=True, slots=True)
 class ChipPart:
-    """What a template gives: cores, helping processors, and whether the units for pictures come along."""
+    """What a template provides: cores, auxiliary CPUs, and whether the image units (DVPP) are included."""
 
     name: str
     cores: int
     helpers: int
-    #: Of the units for pictures; who does without them leaves them to others.
+    #: Of the image units; a pod that needs none leaves them to others.
     image_units: int = 0
 
 
@@ -56,9 +56,9 @@ _HELPERS_PER_CHIP = 7
 
 
 def part_for(cores: int, level: str, image_units: str, *, is_upper_half_free: bool = True) -> ChipPart | None:
-    """The template that follows from what a pod asks for; None when there is none.
+    """Return the template for a request; None if there is none.
 
-    `is_high_left` tells whether a chip has enough for the larger template of a pod of high level.
+    `is_upper_half_free` reports whether a chip has enough for the larger template of a pod of high level.
     """
     wants_upper_half = level == "high" and is_upper_half_free
     if cores == 4 and image_units in ("yes", "no"):
@@ -150,7 +150,7 @@ class MindCluster(DeviceBackend):
         return None
 
     def _cut(self, node: NodeDevices, part: ChipPart, *, later: bool) -> Pick | None:
-        """A part of the chip that has least left, so that others stay whole."""
+        """Allocate part of the chip with the least left, so that others stay whole."""
         uses = node.uses(later=later)
         fitting = [
             place
@@ -172,7 +172,7 @@ class MindCluster(DeviceBackend):
 
 
 def _has_room(device: Device, use: Use, part: ChipPart) -> bool:
-    """The units for pictures of a chip go to one part only, if any wants all of them."""
+    """Report whether the image units of a chip suffice: a request for all of them needs them exclusively."""
     return (
         use.cores + part.cores <= device.cores
         and use.helpers + part.helpers <= _HELPERS_PER_CHIP

@@ -1,7 +1,7 @@
-"""The devices of one node, and who holds how much of each.
+"""The devices of one node, and the shares that pods hold.
 
-Nothing here changes: whoever takes or leaves a device makes new books of the node, so undoing is putting back the old
-ones. What was found out about a node is kept with its books and stays true as long as they do.
+The state is immutable: taking or leaving a device makes a new one, and undo restores the old one. Results computed for
+a node are cached with its state and valid as long as it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Device:
     #: Percent of a GPU, cores of a chip.
     cores: int = 100
     is_healthy: bool = True
-    #: How it is divided: by software, or into instances of its own.
+    #: How it is shared: by software, or by hardware instances.
     mode: str = ""
 
 
@@ -48,11 +48,11 @@ Shares = tuple[tuple[Share, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a pod has on its node, container by container."""
+    """The allocation of a pod on its node, container by container."""
 
     containers: Shares
     job: str = ""
-    #: Whether it shares no device with another of its like.
+    #: Whether it shares no device with another exclusive pod.
     is_exclusive: bool = False
     is_leaving: bool = False
 
@@ -62,7 +62,7 @@ class Holding:
 
 @dataclass(slots=True)
 class Use:
-    """What is used of one device. Made to be written to while devices are chosen."""
+    """The use of one device. Mutable while devices are allocated."""
 
     users: int = 0
     memory: int = 0
@@ -101,7 +101,7 @@ class NodeDevices:
         self._picks: dict[tuple[TaskClass, bool], Pick | None] = {}
 
     def uses(self, *, later: bool) -> list[Use]:
-        """What is used of each device; later, those that are leaving are gone."""
+        """Return the use of each device; later means after all terminating pods are gone."""
         uses = [Use() for _ in self.devices]
         for holding in self.holdings.values():
             if later and holding.is_leaving:
@@ -124,7 +124,7 @@ class NodeDevices:
         return self.with_holding(uid, replace(self.holdings[uid], is_leaving=is_leaving))
 
     def known_pick(self, task_class: TaskClass, *, later: bool) -> tuple[bool, Pick | None]:
-        """Whether it is known what a class would get, and what that is."""
+        """Return whether the result for a class is cached, and the result."""
         key = task_class, later
         return key in self._picks, self._picks.get(key)
 
@@ -134,5 +134,5 @@ class NodeDevices:
         self._picks[task_class, later] = pick
 
 
-#: Classes of pods come and go, and books of a node that nobody uses live for long.
+#: Classes come and go, and the state of an unused node lives long.
 _MAX_CACHED_PICKS = 64

@@ -1,4 +1,4 @@
-"""The plugin: its arguments, the back-ends that they switch on, and what travels with a binding."""
+"""The deviceshare plugin: its arguments, the back-ends they enable, and the annotations of a binding."""
 
 from __future__ import annotations
 
@@ -26,37 +26,48 @@ if TYPE_CHECKING:
 _SHARING = "deviceshare.GPUSharingEnable"
 _NUMBER = "deviceshare.GPUNumberEnable"
 _VGPU = "deviceshare.VGPUEnable"
-_HAMI = "deviceshare.AscendHAMiVNPUEnable"
-_MIND_CLUSTER = "deviceshare.AscendMindClusterVNPUEnable"
-_LOCK = "deviceshare.NodeLockEnable"
-_POLICY, _WEIGHT = "deviceshare.SchedulePolicy", "deviceshare.ScheduleWeight"
-_MAP, _MAP_NAMESPACE = "deviceshare.KnownGeometriesCMName", "deviceshare.KnownGeometriesCMNamespace"
 _EXCLUSIVE = "deviceshare.GPUExclusiveRules"
+
+
+class DeviceShareArguments(Arguments):
+    gpu_sharing: bool = Argument(_SHARING, False, "Whether pods share GPUs by memory.")
+    gpu_number: bool = Argument(_NUMBER, False, "Whether pods get whole GPUs by number.")
+    node_lock: bool = Argument(
+        "deviceshare.NodeLockEnable",
+        False,
+        "Whether a node is locked until its device plugin has finished.",
+    )
+    vgpu: bool = Argument(_VGPU, False, "Whether pods share GPUs by memory and cores, or by instances (MIG).")
+    mind_cluster: bool = Argument(
+        "deviceshare.AscendMindClusterVNPUEnable", False, "Whether pods share Ascend 310P chips as MindCluster does."
+    )
+    hami_ascend: bool = Argument(
+        "deviceshare.AscendHAMiVNPUEnable", False, "Whether pods share Ascend chips as HAMi does."
+    )
+    policy: str = Argument(
+        "deviceshare.SchedulePolicy", "", "Whether devices are packed or spread.", choices=("", "binpack", "spread")
+    )
+    weight: float = Argument("deviceshare.ScheduleWeight", 0.0, "Weight of the score; 0 for none.", minimum=0)
+    map_name: str = Argument(
+        "deviceshare.KnownGeometriesCMName", "volcano-vgpu-device-config", "ConfigMap with the partitioning of devices."
+    )
+    map_namespace: str = Argument(
+        "deviceshare.KnownGeometriesCMNamespace", "kube-system", "Namespace of that ConfigMap."
+    )
+    exclusive_rules: list[object] = Argument(_EXCLUSIVE, [], "Labels of pods that share no GPU with their like.")
 
 
 class DeviceShare(Plugin):
     name = "deviceshare"
-    arguments = (
-        Argument(_SHARING, bool, False, "Whether pods share GPUs by memory."),
-        Argument(_NUMBER, bool, False, "Whether pods get whole GPUs by number."),
-        Argument(_LOCK, bool, False, "Whether a node is locked until its device plugin has handed out the devices."),
-        Argument(_VGPU, bool, False, "Whether pods share GPUs by memory and cores, or by instances (MIG)."),
-        Argument(_MIND_CLUSTER, bool, False, "Whether pods share Ascend 310P chips as MindCluster does it."),
-        Argument(_HAMI, bool, False, "Whether pods share Ascend chips as HAMi does it."),
-        Argument(_POLICY, str, "", "Whether devices are filled up or spared.", choices=("", "binpack", "spread")),
-        Argument(_WEIGHT, float, 0, "Weight of the score; 0 for none.", minimum=0),
-        Argument(_MAP, str, "volcano-vgpu-device-config", "ConfigMap that says what devices can be cut into."),
-        Argument(_MAP_NAMESPACE, str, "kube-system", "Namespace of that ConfigMap."),
-        Argument(_EXCLUSIVE, list, [], "Labels of pods that share no GPU with others of their like."),
-    )
+    arguments = DeviceShareArguments()
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self._backends = _backends(given)
+    def __init__(self, arguments: DeviceShareArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self._backends = _backends(arguments)
         self.books = [DeviceState(backend) for backend in self._backends]
         self._columns = Columns(self.books)
-        self._locks = bool(given[_LOCK])
-        self._map = f"{given[_MAP_NAMESPACE]}/{given[_MAP]}"
+        self._locks = arguments.node_lock
+        self._map = f"{arguments.map_namespace}/{arguments.map_name}"
         self._data: Mapping[str, str] | None = {}
         self._warning = ""
         self.reads_labels = tuple(sorted({label for each in self._backends for label in each.reads_labels}))
@@ -65,7 +76,7 @@ class DeviceShare(Plugin):
                 {key for each in self._backends for key in (DEVICES + each.name, *each.reads_annotations)},
             )
         )
-        self.reads_config_maps = (self._map,) if given[_VGPU] or given[_HAMI] else ()
+        self.reads_config_maps = (self._map,) if arguments.vgpu or arguments.hami_ascend else ()
         self._now = 0.0
         self._chooses = False
 
@@ -82,7 +93,7 @@ class DeviceShare(Plugin):
         self._columns.open()
 
     def _read_map(self, data: Mapping[str, str] | None) -> None:
-        """What devices can be cut into, if that is another map than last time."""
+        """Read the partitioning of devices, if the ConfigMap has changed."""
         if data is self._data:
             return
         self._data, self._warning, known = data, "", STANDARD
@@ -102,12 +113,12 @@ class DeviceShare(Plugin):
             books.forget()
 
     def node_filters(self) -> Sequence[NodeFilter]:
-        """Without a say in where pods go, devices cannot be promised: whoever is switched off here hands out none."""
+        """Return the filters. Without them no devices are allocated: a pod could be placed where none is free."""
         self._chooses = bool(self.books)
         return [DeviceFilter(self._columns)] if self.books else []
 
     def node_scorers(self) -> Sequence[NodeScorer]:
-        weight = self.given[_WEIGHT]
+        weight = self.arguments.weight
         return [DeviceScorer(self._columns, weight)] if self.books and weight else []
 
     def on_allocate(self, event: Event) -> None:
@@ -133,20 +144,21 @@ class DeviceShare(Plugin):
                 context[NODE_LOCK] = books.backend.lock
 
 
-def _backends(given: Arguments) -> list[DeviceBackend]:
-    """The back-ends that are switched on. Raises ValueError for those that cannot be together."""
-    on = [key for key in (_SHARING, _NUMBER, _VGPU) if given[key]]
+def _backends(arguments: DeviceShareArguments) -> list[DeviceBackend]:
+    """Return the enabled back-ends. Raises ValueError for those that exclude each other."""
+    switches = {_SHARING: arguments.gpu_sharing, _NUMBER: arguments.gpu_number, _VGPU: arguments.vgpu}
+    on = [key for key, value in switches.items() if value]
     if len(on) > 1:
         raise ValueError(f"{' and '.join(on)} cannot be true together: they would count the same GPUs twice")
-    policy = Policy(given[_POLICY])
-    made: dict[str, DeviceBackend] = {
-        _SHARING: GpuSharing(policy),
-        _NUMBER: GpuNumber(policy),
-        _VGPU: VirtualGpu(policy, _exclusive_rules(given[_EXCLUSIVE])),
-        _HAMI: HamiAscend(policy),
-        _MIND_CLUSTER: MindCluster(policy),
-    }
-    return [backend for key, backend in made.items() if given[key]]
+    policy = Policy(arguments.policy)
+    backends: tuple[tuple[bool, DeviceBackend], ...] = (
+        (arguments.gpu_sharing, GpuSharing(policy)),
+        (arguments.gpu_number, GpuNumber(policy)),
+        (arguments.vgpu, VirtualGpu(policy, _exclusive_rules(arguments.exclusive_rules))),
+        (arguments.hami_ascend, HamiAscend(policy)),
+        (arguments.mind_cluster, MindCluster(policy)),
+    )
+    return [backend for is_on, backend in backends if is_on]
 
 
 def _exclusive_rules(rules: Sequence[object]) -> list[Mapping[str, str]]:
@@ -159,5 +171,5 @@ def _exclusive_rules(rules: Sequence[object]) -> list[Mapping[str, str]]:
 
 
 def _label(value: object) -> str:
-    """Labels are text; YAML takes an unquoted true for something else."""
+    """Return a label as text; YAML reads an unquoted true as a boolean."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""Which nodes have devices left for pods of a class, and which are better: a column each, kept fresh row by row."""
+"""Which nodes have devices left for pods of a class, and their scores: a column each, updated row by row."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class _Column:
     def __init__(self, size: int) -> None:
         self.fits: Mask = np.zeros(size, dtype=np.bool_)
         self.points: Vector = np.zeros(size)
-        #: How far in the ledger's log the answers are true; before the first answer nothing is.
+        #: The position in the ledger's log up to which the answers are valid; none before the first answer.
         self.fresh = -1
 
 
 class Columns:
-    """What all back-ends together say about nodes."""
+    """The combined results of all back-ends about nodes."""
 
     def __init__(self, books: Sequence[DeviceState]) -> None:
         self._books = books
@@ -63,7 +63,7 @@ class Columns:
 
 
 class DeviceFilter(NodeFilter):
-    """Each placement changes what is left, in a way that no amount of a row can tell: pods are placed one by one."""
+    """A placement changes what is left in ways that the amounts of a row do not show: pods are placed one at a time."""
 
     locality = Locality.CLUSTER
 

@@ -1,6 +1,6 @@
-"""Virtual GPUs: parts of the memory and cores of GPUs, cut by software, or instances that the GPU itself is cut into.
+"""Virtual GPUs: shares of the memory and cores of GPUs by software, or hardware instances (MIG).
 
-Nodes register their GPUs in an annotation. Containers ask for a number of GPUs and for a part of each.
+Nodes register their GPUs in an annotation. Containers request a number of GPUs and a share of each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ USE_ID, AVOID_ID = "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid
 MODE = "volcano.sh/vgpu-mode"
 SOFTWARE, INSTANCES = "hami-core", "mig"
 
-#: What device plugins call every GPU of this maker.
+#: The name that device plugins give every GPU of this vendor.
 _MAKER = "NVIDIA"
 _FIELDS = 6
 _WHOLE = 100
@@ -100,21 +100,21 @@ class VirtualGpu(DeviceBackend):
 
 
 def _memory_requested(device: Device, wish: SharedDeviceRequest) -> int:
-    """A container that does not say how much it wants gets all of it."""
+    """Return the requested memory; a container without a value gets all of it."""
     if wish.memory:
         return wish.memory
     return device.memory * (wish.percentage or _WHOLE) // _WHOLE
 
 
 def _has_cores(device: Device, use: Use, cores: int) -> bool:
-    """All cores are for one alone; and who asks for none may share any cores but those."""
+    """Report whether enough cores are left: all cores are exclusive, and a request for none may share any but those."""
     if cores >= device.cores:
         return not use.users
     return use.cores < device.cores if not cores else use.cores + cores <= device.cores
 
 
 def _is_allowed_type(device: Device, wanted: Wanted) -> bool:
-    """Whether the pod has nothing against the GPU."""
+    """Report whether the annotations of the pod allow the GPU."""
     kind, mode = device.kind.lower(), wanted.says(MODE)
     used, avoided = words_of(wanted.says(USE_TYPE).lower()), words_of(wanted.says(AVOID_TYPE).lower())
     named_ids, avoided_ids = words_of(wanted.says(USE_ID)), words_of(wanted.says(AVOID_ID))

@@ -1,4 +1,4 @@
-"""Fair shares of jobs: whoever has the smaller part of its most used resource comes first."""
+"""Dominant resource fairness: the job with the smaller dominant share comes first."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ _CLOSE = 1e-6
 
 
 def dominant_share(allocated: Sequence[float], total: Sequence[float]) -> float:
-    """The largest part of the cluster's resources that is held."""
+    """Return the largest held fraction of the cluster's resources."""
     share = 0.0
     for amount, whole in zip(allocated, total, strict=True):
         if amount:
@@ -28,7 +28,7 @@ class Drf(Plugin):
     name = "drf"
 
     def unused_extension_points(self) -> frozenset[str]:
-        """Without a tree there is nothing to say about queues."""
+        """Without a hierarchy, drf has no opinion about queues."""
         return (
             frozenset()
             if self.hierarchy
@@ -49,7 +49,7 @@ class Drf(Plugin):
         return dominant_share(job.allocated, self._total)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
-        """Victims whose job would still have at least the share that the claimant's job would get."""
+        """Victims whose job keeps at least the share that the preemptor's job would get."""
         gained = self._jobs[preemptor.job].allocated[:]
         _add(gained, preemptor, 1)
         mine = dominant_share(gained, self._total)
@@ -80,7 +80,7 @@ class Drf(Plugin):
         return f"PodGroup {victim.job} would keep a share of {theirs:.0%} only, {preemptor.job} would have {mine:.0%}"
 
     def _shares(self, preemptor: Task, victim: Task) -> tuple[float, float]:
-        """What the claimant's job would have with it, and the victim's without it."""
+        """Return the share of the preemptor's job with it, and of the victim's job without it."""
         gained, left = self._jobs[preemptor.job].allocated[:], self._jobs[victim.job].allocated[:]
         _add(gained, preemptor, 1)
         _add(left, victim, -1)
@@ -92,12 +92,12 @@ class Drf(Plugin):
         return self._tree.key(queue)
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
-        """Victims whose queue, without them, would still come after the claimant's queue with the claimant."""
+        """Victims whose queue, without them, still comes after the preemptor's queue with the preemptor."""
         with self._tree.supposing(preemptor, 1):
             return self._of_queues_after(self._jobs[preemptor.job], candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
-        """The same for a job with all that it needs to start; within a queue everybody may go."""
+        """The same for a job with all tasks that it needs to start; within a queue every candidate is evictable."""
         if context.kind != "reclaim":
             return candidates
         waiting = [task for task in context.job.tasks.values() if self._session.ledger.is_pending(task)]
@@ -107,7 +107,7 @@ class Drf(Plugin):
             return self._of_queues_after(context.job, candidates)
 
     def _of_queues_after(self, job: Job, candidates: Sequence[Task]) -> list[Task]:
-        """Victims whose queue, without them, comes after that of a job."""
+        """Return victims whose queue, without them, comes after the queue of a job."""
         mine = self._session.queue_of(job)
         victims = []
         for task in candidates:

@@ -1,9 +1,9 @@
 """The tree of queues for hierarchical shares.
 
-Queues say where they stand (`volcano.sh/hierarchy: root/science/physics`) and what each level weighs
-(`volcano.sh/hierarchy-weights: 1/2/4`); the leaves are jobs. A node's use is the sum of its children's, each
-scaled down to the smallest share among those that still want more, so that one greedy child does not make its
-siblings pay. Shares are derived from the ledger when they are asked for, and only where something changed.
+Queues name their path (`volcano.sh/hierarchy: root/science/physics`) and the weight of each level
+(`volcano.sh/hierarchy-weights: 1/2/4`); the leaves are jobs. The use of a node is the sum of its children's, each
+scaled down to the smallest share among those with unmet demand, so that one greedy child does not penalise its
+siblings. Shares are computed from the ledger on demand, and only where something changed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ShareTree:
         return path or [self._root]
 
     def changed(self, job: str) -> None:
-        """The job holds something else than before: nothing above it is known any more."""
+        """Record that the allocation of a job changed; the values of its ancestors become stale."""
         queue = self._session.jobs[job].queue
         self._root.stale = True
         for node in self._paths.get(queue, ()):
@@ -71,7 +71,7 @@ class ShareTree:
 
     @contextmanager
     def supposing(self, task: Task, sign: int) -> Iterator[None]:
-        """As if the task were placed (1) or gone (-1)."""
+        """Evaluate as if the task were placed (1) or evicted (-1)."""
         change = self._supposed.setdefault(task.job, [0] * len(self._total))
         for dimension, amount in task.task_class.request:
             change[dimension] += sign * amount

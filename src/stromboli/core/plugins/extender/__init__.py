@@ -1,4 +1,4 @@
-"""extender: a service outside has a say, over HTTP."""
+"""extender: delegate decisions to an external HTTP service."""
 
 from stromboli.core.plugins.extender.plugin import Extender
 

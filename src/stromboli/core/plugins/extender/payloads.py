@@ -1,4 +1,4 @@
-"""What an extender is told: jobs, tasks, classes, queues and nodes as plain values."""
+"""The request bodies for an extender: jobs, tasks, classes, queues and nodes as plain values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Plain = dict[str, Any]
 
 
 class Documents:
-    """The words of one cycle."""
+    """Builds the request bodies of one cycle."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -88,7 +88,7 @@ class Documents:
         return [self.of_task(task) for task in tasks]
 
     def of_class(self, task_class: TaskClass) -> Plain:
-        """What pods have in common that no rule can tell apart."""
+        """Return what all pods of a class have in common."""
         return {
             "role": task_class.role,
             "request": self._quantities(task_class.request),

@@ -1,4 +1,4 @@
-"""The plugin: every question that has a verb is passed on, and the answer given as if it were its own."""
+"""The extender plugin: forwards every extension point with a configured verb, and returns the response."""
 
 from __future__ import annotations
 
@@ -22,21 +22,6 @@ from stromboli.core.plugins.extender.rules import Refusals, Scores, Verdict
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
 
-#: The questions that are passed on, by the beginning of the argument that names their verb.
-_VERBS = {
-    "onSessionOpen": "open",
-    "onSessionClose": "close",
-    "predicate": "predicate",
-    "prioritize": "node_order",
-    "preemptable": "preemptable",
-    "reclaimable": "reclaimable",
-    "queueOverused": "overused",
-    "jobEnqueueable": "job_enqueueable",
-    "jobEnqueued": "job_enqueued",
-    "jobReady": "job_ready",
-    "allocateFunc": "on_allocate",
-    "deallocateFunc": "on_deallocate",
-}
 _PATH = re.compile(r"[\w.~/-]{1,128}", re.ASCII)
 
 Read = TypeVar("Read")
@@ -52,33 +37,49 @@ def _address(text: str) -> str:
     return checked_url(text) if text else ""
 
 
+class ExtenderArguments(Arguments):
+    url: str = Argument("extender.urlPrefix", "", "The URL of the extender; verbs are appended to it.", parse=_address)
+    timeout: float = Argument("extender.httpTimeout", "1s", "The timeout of a call.", parse=parse_duration)
+    open: str = Argument("extender.onSessionOpenVerb", "", "The verb for onSessionOpen.", parse=_verb)
+    close: str = Argument("extender.onSessionCloseVerb", "", "The verb for onSessionClose.", parse=_verb)
+    predicate: str = Argument("extender.predicateVerb", "", "The verb for predicate.", parse=_verb)
+    node_order: str = Argument("extender.prioritizeVerb", "", "The verb for prioritize.", parse=_verb)
+    preemptable: str = Argument("extender.preemptableVerb", "", "The verb for preemptable.", parse=_verb)
+    reclaimable: str = Argument("extender.reclaimableVerb", "", "The verb for reclaimable.", parse=_verb)
+    overused: str = Argument("extender.queueOverusedVerb", "", "The verb for queueOverused.", parse=_verb)
+    job_enqueueable: str = Argument("extender.jobEnqueueableVerb", "", "The verb for jobEnqueueable.", parse=_verb)
+    job_enqueued: str = Argument("extender.jobEnqueuedVerb", "", "The verb for jobEnqueued.", parse=_verb)
+    job_ready: str = Argument("extender.jobReadyVerb", "", "The verb for jobReady.", parse=_verb)
+    on_allocate: str = Argument("extender.allocateFuncVerb", "", "The verb for allocateFunc.", parse=_verb)
+    on_deallocate: str = Argument("extender.deallocateFuncVerb", "", "The verb for deallocateFunc.", parse=_verb)
+    ignorable: bool = Argument("extender.ignorable", False, "Continue without an extender that fails.")
+    managed_resources: list[str] = Argument(
+        "extender.managedResources", [], "Call the extender only for pods that request one of these."
+    )
+    ca_file: str = Argument("extender.caFile", "", "A file with the trusted certificate authorities.")
+    cert_file: str = Argument("extender.certFile", "", "A file with the client certificate.")
+    key_file: str = Argument("extender.keyFile", "", "A file with its key.")
+
+    def verbs(self) -> dict[str, str]:
+        """Return the verb of every extension point that can be forwarded; all empty without a URL."""
+        return {
+            name: getattr(self, name) if self.url else ""
+            for name, spec in self._attributes.items()
+            if spec.key.endswith("Verb")
+        }
+
+
 class Extender(Plugin):
     name = "extender"
-    arguments = (
-        Argument("extender.urlPrefix", str, "", "The address of the extender; verbs stand behind it.", form=_address),
-        Argument("extender.httpTimeout", str, "1s", "How long one answer may take.", form=parse_duration),
-        *(Argument(f"extender.{verb}Verb", str, "", f"The verb for {verb}.", form=_verb) for verb in _VERBS),
-        Argument("extender.ignorable", bool, False, "Go on without an extender that does not answer."),
-        Argument("extender.managedResources", list, [], "Pass on only what concerns pods that ask for one of these."),
-        Argument("extender.caFile", str, "", "A file with the authorities that are believed."),
-        Argument("extender.certFile", str, "", "A file with the certificate that is shown."),
-        Argument("extender.keyFile", str, "", "A file with its key."),
-    )
+    arguments = ExtenderArguments()
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self._verbs = {question: _verb(given[f"extender.{verb}Verb"]) for verb, question in _VERBS.items()}
-        if not given["extender.urlPrefix"]:
-            self._verbs = dict.fromkeys(self._verbs, "")
+    def __init__(self, arguments: ExtenderArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self._verbs = arguments.verbs()
         self._endpoint = Endpoint(
-            _address(given["extender.urlPrefix"]),
-            parse_duration(given["extender.httpTimeout"]),
-            given["extender.caFile"],
-            given["extender.certFile"],
-            given["extender.keyFile"],
+            arguments.url, arguments.timeout, arguments.ca_file, arguments.cert_file, arguments.key_file
         )
-        self._ignorable: bool = given["extender.ignorable"]
-        self._managed = frozenset(given["extender.managedResources"])
+        self._managed = frozenset(arguments.managed_resources)
         self._filters = (Refusals(self._is_managed, self._verdict),) if self._verbs["predicate"] else ()
         self._scorers = (Scores(self._is_managed, self._scores),) if self._verbs["node_order"] else ()
 
@@ -132,7 +133,7 @@ class Extender(Plugin):
     # -- queues and jobs ----------------------------------------------------------------------------------------
 
     def overused(self, queue: Queue) -> Reason | None:
-        """Asked again only when the queue has got or lost something."""
+        """Ask again only if the allocation of the queue has changed."""
         key = (queue.name, *self._session.ledger.queues[queue.name].allocated)
         if key not in self._overused:
             question = {"queue": self._documents.of_queue(queue)}
@@ -175,12 +176,12 @@ class Extender(Plugin):
     # -- what happened ------------------------------------------------------------------------------------------
 
     def on_allocate(self, event: Event) -> None:
-        """An extender that objects, or cannot be told, undoes the operation."""
+        """Undo the operation if the extender rejects it or cannot be reached."""
         if self._is_managed(event.tasks[0].task_class):
             self._asked("on_allocate", self._about(event), lambda _: None, None)
 
     def on_deallocate(self, event: Event) -> None:
-        """Nothing can be undone any more."""
+        """Notify the extender; the operation cannot be undone."""
         if self._is_managed(event.tasks[0].task_class):
             self._notify("on_deallocate", lambda: self._about(event))
 
@@ -190,8 +191,8 @@ class Extender(Plugin):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def _asked(self, question: str, about: Document, read: Callable[[Document], Read], otherwise: Read) -> Read:
-        """What the extender answers. `otherwise` holds where it is not asked, or is ignorable and does not answer;
-        raises NoAnswer where it is not ignorable.
+        """Return the response of the extender. `otherwise` is returned if it is not called, or is ignorable and fails;
+        raises ServiceError if it is not ignorable.
         """
         if self._client_of_extender is None:
             return otherwise
@@ -201,13 +202,13 @@ class Extender(Plugin):
                 raise ServiceError(f"{self._endpoint.address}/{self._verbs[question]}: {failure}")
             return read(answer)
         except ServiceError as error:
-            if not self._ignorable:
+            if not self.arguments.ignorable:
                 raise
             self._warn(f"the extender did not answer and is ignored: {error}")
             return otherwise
 
     def _notify(self, question: str, about: Callable[[], Document]) -> None:
-        """Tell it something. If that fails, whatever is asked next will say so."""
+        """Send a notification. A failure is reported by the next call."""
         if self._client_of_extender is None or not self._verbs[question]:
             return
         try:

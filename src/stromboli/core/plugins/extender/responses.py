@@ -1,4 +1,4 @@
-"""What an extender answers, read with care: a field that is not what it should be is no answer."""
+"""Validation of an extender's responses: an invalid field is treated as no response."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def victims(answer: Document) -> Sequence[str]:
 
 
 def _sanitized(said: object) -> str:
-    """Words of a stranger on one line, without anything that a screen would obey."""
+    """Return a message of the service on one line, without control characters."""
     text = said if isinstance(said, str) else repr(said)
     return "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST_WORDS]).strip()

@@ -18,7 +18,7 @@ from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which nodes an extender refuses and why, or why it could not be asked: nobody may then go anywhere."""
+    """The nodes that the extender rejects, with reasons; or the failure of the call, which rejects all nodes."""
 
     refused: Mapping[str, str]
     failure: str = ""
@@ -86,5 +86,5 @@ class Scores(NodeScorer):
 
 
 def _rows(nodes: NodeTable, names: Iterable[str]) -> list[int]:
-    """Where nodes stand; names that are none are passed over."""
+    """Return the rows of nodes; unknown names are ignored."""
     return [nodes.index[name] for name in names if name in nodes.index]

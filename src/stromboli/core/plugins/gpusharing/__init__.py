@@ -1,4 +1,4 @@
-"""gpusharing: pods that share GPUs by annotation, a part of a device each."""
+"""gpusharing: fractional GPUs, requested by pod annotation."""
 
 from stromboli.core.plugins.gpusharing.plugin import GpuSharing
 

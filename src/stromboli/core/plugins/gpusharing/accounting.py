@@ -1,6 +1,7 @@
-"""Who shares which GPUs, on all nodes: as pods say when a cycle begins, and as the cycle goes on.
+"""Fractional GPU allocations on all nodes: as pods report them at the start of a cycle, then updated by its operations.
 
-The books of a node are never changed, only replaced, so they outlive a cycle for as long as node and pods say the same.
+The state of a node is immutable and replaced as a whole, so it is reused across cycles while node and pods are
+unchanged.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _NOBODY: Mapping[str, DeviceClaim] = {}
 
 
 class _Read(NamedTuple):
-    """The books of a node as they were last read, and what from."""
+    """The state of a node as last read, and the inputs it was read from."""
 
     memory: int
     largest: int
@@ -56,7 +57,7 @@ class _Read(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What one task changed on its node."""
+    """The change that one task made on its node."""
 
     before: NodeShares
     after: NodeShares
@@ -67,10 +68,10 @@ class SharedGpuState:
         self._policy = policy
         self._prefix = f"{namespace}/"
         self.rows: list[NodeShares] = []
-        #: What is gone of each node's GPUs beside what its amounts say, now and later.
+        #: The unusable part of each node's GPUs that its amounts do not show, now and later.
         self.slack: Slack = np.zeros(0, dtype=np.int64)
         self.later_slack: Slack = np.zeros(0, dtype=np.int64)
-        #: Of each node's GPUs, in MiB; 0 for not known.
+        #: Memory of each node's GPUs in MiB; 0 if unknown.
         self.memories: Slack = np.zeros(0, dtype=np.int64)
         self.dimension = -1
         self._read: dict[str, _Read] = {}
@@ -100,7 +101,7 @@ class SharedGpuState:
         session.warnings.extend(self._warnings)
 
     def _read_nodes(self, nodes: NodeTable, claims: DeviceClaims) -> None:
-        """Nodes that say the same as before keep their books."""
+        """Read the nodes; an unchanged node keeps its state."""
         memories, warnings = nodes.remember("gpusharing memory", _memories)
         largest, before, read = max(memories, default=0), self._read, dict[str, _Read]()
         empty: dict[int, NodeShares] = {}
@@ -129,7 +130,7 @@ class SharedGpuState:
     # -- asking -------------------------------------------------------------------------------------------------
 
     def wish_of(self, task_class: TaskClass) -> SharedDeviceRequest | None:
-        """The shares that pods of a class want; None for none."""
+        """Return the GPU shares that pods of a class request; None for none."""
         if task_class.devices is None:
             return None
         number = task_class.number
@@ -138,17 +139,17 @@ class SharedGpuState:
         return self._wishes[number]
 
     def wants_whole_gpus(self, task_class: TaskClass) -> int:
-        """How much of whole GPUs pods of a class want, in thousandths."""
+        """Return how many whole GPUs pods of a class request, in thousandths."""
         return 0 if self.wish_of(task_class) else dict(task_class.request).get(self.dimension, 0)
 
     def pick(self, wish: SharedDeviceRequest, row: int, *, later: bool, own: int = 0, pods: int = 0) -> Pick | None:
-        """What a pod would get on a node; None for not enough. `own` is what the amounts of the node have of pods that
-        are not in these books yet, and `pods` how many these are.
+        """Return what a pod would get on a node; None if it does not fit. `own` is what the amounts of the node include
+        for pods that are not in this state yet, and `pods` is their number.
         """
         return pick(self.rows[row], wish, self._room(row, later, own, pods), self._policy, later=later)
 
     def _room(self, row: int, later: bool, own: int, pods: int) -> Room:
-        """Whole GPUs that nobody shares, and places for the pods that would hold them."""
+        """Return the whole GPUs without shares, and the pod slots for the pods that would reserve them."""
         node, is_promised = self.rows[row], self._ledger.holds_nominated
         if self.dimension < 0:
             return Room(0, 0)
@@ -164,7 +165,7 @@ class SharedGpuState:
         return [row for row, node in enumerate(self.rows) if node.holdings or node.reservations]
 
     def takes_unshared(self, wish: SharedDeviceRequest, *, later: bool) -> Mask:
-        """The nodes that could take a pod if nobody shared a GPU there: one answer for all of them."""
+        """Return the nodes that could take a pod if no GPU were shared there: one result for all of them."""
         number = wish.number
         able: Mask = self.memories >= wish.memory if wish.memory else np.ones(len(self.rows), dtype=np.bool_)
         if self.dimension < 0:
@@ -184,7 +185,7 @@ class SharedGpuState:
         return int(left)
 
     def received(self, task: Task) -> Received:
-        """What a task that is being bound was given."""
+        """Return the allocation of a task that is being bound."""
         row, wish = self._ledger.row_of(task), self.wish_of(task.task_class)
         node = self.rows[row]
         holding = node.holdings.get(task.uid)
@@ -197,7 +198,7 @@ class SharedGpuState:
     # -- following ----------------------------------------------------------------------------------------------
 
     def follow_placement(self, event: Event) -> None:
-        """Tasks were given a place, or stay where they were after all."""
+        """Record that tasks were placed, or that their eviction was undone."""
         rows = [self._nodes.index[name] for name in event.nodes]
         entered = Counter[int]()
         for task, row in zip(event.tasks, rows, strict=True):
@@ -223,7 +224,7 @@ class SharedGpuState:
                 self._replace(task, row, before if before is not None and is_undone else node.without(task.uid))
 
     def _enter(self, task: Task, wish: SharedDeviceRequest, row: int, pods: int) -> None:
-        """A task has its place. Who waits again where nothing has changed since gets back what was kept for him."""
+        """Record a placement. A task that returns to an unchanged node gets its previous allocation back."""
         later = self._ledger.status_of(task) is not TaskStatus.ALLOCATED
         before = self._before_last_step(task, row) if later else None
         held = before.holdings.get(task.uid) if before is not None else None
@@ -240,7 +241,7 @@ class SharedGpuState:
         self._replace(task, row, node.with_holding(task.uid, Holding(groups, need, charge, stay)))
 
     def _before_last_step(self, task: Task, row: int) -> NodeShares | None:
-        """The books of the node before the last step of a task, if nobody else has changed them since."""
+        """Return the state of the node before the last change of a task, if no other task has changed it since."""
         known = self._steps.get(task.uid)
         return known.before if known is not None and known.after is self.rows[row] else None
 
@@ -252,13 +253,13 @@ class SharedGpuState:
     # -- proofs -------------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> str:
-        """Everything that changes during a cycle."""
+        """Return everything that changes during a cycle."""
         held = [(row, sorted(node.holdings.items(), key=repr)) for row, node in enumerate(self.rows) if node.holdings]
         return repr((held, self.slack.tolist(), self.later_slack.tolist()))
 
 
 def preference_in(wishes: SharedDeviceRequests | None) -> SharedDeviceRequest | None:
-    """The shares of GPUs among what a pod asks for."""
+    """Return the GPU shares among the devices that a pod requests."""
     every = (wish for container in (wishes.containers if wishes else ()) for wish in container)
     return next((wish for wish in every if wish.backend is Backend.GPU_FRACTIONS), None)
 
@@ -266,14 +267,14 @@ def preference_in(wishes: SharedDeviceRequests | None) -> SharedDeviceRequest | 
 def _holding(
     groups: tuple[str, ...], wish: SharedDeviceRequest | None, node: NodeShares, largest: int, stay: Stay
 ) -> Holding:
-    """Who does not say any more how much he was given has all of it."""
+    """Return the allocation of a pod; a pod that does not report its share counts as holding all of it."""
     need = need_of(wish, node) if wish is not None else None
     charge = charge_of(wish.portion, wish.memory, wish.number, largest) if wish is not None else 0
     return Holding(groups, node.size if need is None else need, charge, stay)
 
 
 def _memories(nodes: NodeTable) -> tuple[list[int], tuple[str, ...]]:
-    """The memory of the GPUs of each node, and which nodes say nonsense about it."""
+    """Return the GPU memory of each node, and the nodes that report an invalid value."""
     warnings = []
     for node in nodes.nodes:
         try:

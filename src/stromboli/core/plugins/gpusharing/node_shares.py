@@ -1,8 +1,7 @@
-"""The shared GPUs of one node, and who has how much of each.
+"""The shared GPUs of one node, and the shares that pods hold.
 
-Nothing here changes: whoever takes or leaves a share makes new books of the node, so undoing is putting back the old
-ones. A GPU in use by shares is gone as a whole for those who want whole ones; what its members do not use of it is the
-*slack* that the amounts of the node do not show.
+The state is immutable: taking or leaving a share makes a new one, and undo restores the old one. A GPU in use by shares
+is unavailable as a whole GPU; what its shares leave unused is the *slack* that the amounts of the node do not show.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ class Stay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a pod has: so much of each of these groups."""
+    """The allocation of a pod: an amount of each of these groups."""
 
     groups: tuple[str, ...]
     #: Of each, in the unit of the node.
     need: int
-    #: What the node's amounts say that it uses, in thousandths of GPUs.
+    #: What the node's amounts count for it, in thousandths of GPUs.
     charge: int
     stay: Stay = Stay.PRESENT
 
 
 class NodeShares:
-    """The groups of a node, now and once all who are leaving are gone."""
+    """The GPU groups of a node, now and after all terminating pods are gone."""
 
     __slots__ = (
         "holdings", "later_groups", "later_slack", "memory", "now_groups", "reservations", "size", "slack",
@@ -48,22 +47,22 @@ class NodeShares:
         holdings: Mapping[str, Holding] | None = None,
         reservations: Mapping[str, bool] | None = None,
     ) -> None:
-        #: Of each GPU, in MiB; 0 where the node does not say.
+        #: Memory of each GPU in MiB; 0 if the node does not report it.
         self.memory = memory
-        #: A whole device in the unit that shares are counted in: thousandths, of a MiB where that is known.
+        #: A whole device in the unit of shares: thousandths of a device, or of a MiB if the memory is known.
         self.size = WHOLE * memory or WHOLE
         self.holdings: Mapping[str, Holding] = holdings or {}
         #: By group, whether the pod that holds its device is leaving.
         self.reservations: Mapping[str, bool] = reservations or {}
         present = [each for each in self.holdings.values() if each.stay is not Stay.WAITING]
         staying = [each for each in self.holdings.values() if each.stay is not Stay.LEAVING]
-        #: The devices that are shared now, members or not; and then, when a reservation without members will be gone.
+        #: The devices shared now, with members or not; and later, when reservations without members are gone.
         self.now_groups = _groups(present) | self.reservations.keys()
         self.later_groups = _groups(staying)
-        #: What is gone of the node's GPUs beside what its amounts say, in thousandths.
+        #: The unusable part of the node's GPUs that its amounts do not show, in thousandths.
         self.slack = WHOLE * len(self.now_groups) - sum(each.charge for each in present)
         self.later_slack = WHOLE * len(self.later_groups) - sum(each.charge for each in staying)
-        #: What nobody may have of each group: for those who come now, all who are here or were promised to be count.
+        #: What is used of each group: for pods placed now, present pods and nominated ones count.
         self.used = _uses(self.holdings.values()), _uses(staying)
         #: How many groups have a reservation pod that needs a place on the node, too, and is not there; now and later.
         self.unreserved = tuple(len(each - self.reservations.keys()) for each in (self.now_groups, self.later_groups))
@@ -79,7 +78,7 @@ class NodeShares:
         return self.with_holding(uid, replace(self.holdings[uid], stay=stay))
 
     def joinable(self, need: int, *, later: bool) -> dict[str, int]:
-        """The groups with room for so much more, and what is used of each."""
+        """Return the groups with this much capacity left, and the use of each."""
         used = self.used[later]
         groups = self.later_groups if later else self.now_groups
         room = self.size - need

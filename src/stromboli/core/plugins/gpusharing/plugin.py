@@ -1,4 +1,4 @@
-"""The plugin: its arguments, and what travels with the binding of a pod that shares GPUs."""
+"""The gpusharing plugin: its arguments, and the annotations of a binding with fractional GPUs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,8 @@ from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-_POLICY, _WEIGHT = "gpusharing.SchedulePolicy", "gpusharing.ScheduleWeight"
-_NAMESPACE, _IMAGE = "gpusharing.ReservationNamespace", "gpusharing.ReservationImage"
-_SECONDS, _RUNTIME_CLASS = "gpusharing.ReservationSeconds", "gpusharing.ReservationRuntimeClass"
-_FAKE, _CDI = "gpusharing.FakeGPUs", "gpusharing.CDIEnable"
-_LONGEST = 3600.0
+_SECONDS = "gpusharing.ReservationSeconds"
+_MAX_SECONDS = 3600.0
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 
@@ -34,33 +31,43 @@ def _namespace(text: str) -> str:
     return text
 
 
-class GpuSharing(Plugin):
-    name = "gpusharing"
-    arguments = (
-        Argument(_POLICY, str, PACK, "Whether shared GPUs are filled up or spared.", choices=(PACK, SPREAD)),
-        Argument(_WEIGHT, float, 10, "Weight of nodes where a pod joins others; 0 for none.", minimum=0),
-        Argument(_NAMESPACE, str, DEFAULT_NAMESPACE, "Namespace of the pods that hold GPUs.", form=_namespace),
-        Argument(_IMAGE, str, "", "Image of these pods; by default the one of this version."),
-        Argument(_SECONDS, float, 40, "How long it may take until a GPU is held and known.", minimum=1),
-        Argument(_RUNTIME_CLASS, str, "", "Runtime class of these pods."),
-        Argument(_FAKE, bool, False, "Whether nodes have no real GPUs, so that these are made up."),
-        Argument(_CDI, bool, False, "Whether GPUs are told to pods as the container device interface names them."),
+class GpuSharingArguments(Arguments):
+    policy: str = Argument(
+        "gpusharing.SchedulePolicy", PACK, "Whether shared GPUs are packed or spread.", choices=(PACK, SPREAD)
+    )
+    weight: float = Argument(
+        "gpusharing.ScheduleWeight", 10.0, "Weight of nodes where a pod joins a shared GPU; 0 for none.", minimum=0
+    )
+    namespace: str = Argument(
+        "gpusharing.ReservationNamespace", DEFAULT_NAMESPACE, "Namespace of reservation pods.", parse=_namespace
+    )
+    image: str = Argument("gpusharing.ReservationImage", "", "Image of these pods; by default that of this version.")
+    seconds: float = Argument(_SECONDS, 40.0, "Timeout until a reservation pod reports its GPU.", minimum=1)
+    runtime_class: str = Argument("gpusharing.ReservationRuntimeClass", "", "Runtime class of these pods.")
+    fake: bool = Argument("gpusharing.FakeGPUs", False, "Whether nodes have no real GPUs and they are simulated.")
+    cdi: bool = Argument(
+        "gpusharing.CDIEnable", False, "Whether pods get GPUs by their name in the container device interface."
     )
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        if given[_SECONDS] > _LONGEST:
-            raise ValueError(f"{_SECONDS}: expected at most {_LONGEST:g} seconds, got {given[_SECONDS]:g}")
-        self.books = SharedGpuState(given[_POLICY], given[_NAMESPACE])
+
+class GpuSharing(Plugin):
+    name = "gpusharing"
+    arguments = GpuSharingArguments()
+
+    def __init__(self, arguments: GpuSharingArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        if arguments.seconds > _MAX_SECONDS:
+            raise ValueError(f"{_SECONDS}: expected at most {_MAX_SECONDS:g} seconds, got {arguments.seconds:g}")
+        self.books = SharedGpuState(arguments.policy, arguments.namespace)
         self._columns = Columns(self.books)
-        self.reads_annotations = (DEVICES + Backend.GPU_FRACTIONS, RESERVATIONS_IN + given[_NAMESPACE])
+        self.reads_annotations = (DEVICES + Backend.GPU_FRACTIONS, RESERVATIONS_IN + arguments.namespace)
         self.binding_options = {
-            "namespace": given[_NAMESPACE],
-            **({"image": given[_IMAGE]} if given[_IMAGE] else {}),
-            "seconds": f"{given[_SECONDS]:g}",
-            "runtimeClass": given[_RUNTIME_CLASS],
-            "fake": str(given[_FAKE]).lower(),
-            "cdi": str(given[_CDI]).lower(),
+            "namespace": arguments.namespace,
+            **({"image": arguments.image} if arguments.image else {}),
+            "seconds": f"{arguments.seconds:g}",
+            "runtimeClass": arguments.runtime_class,
+            "fake": str(arguments.fake).lower(),
+            "cdi": str(arguments.cdi).lower(),
         }
         self._chooses = False
 
@@ -69,12 +76,12 @@ class GpuSharing(Plugin):
         self._columns.open()
 
     def node_filters(self) -> Sequence[NodeFilter]:
-        """Without a say in where pods go, GPUs cannot be promised: whoever is switched off here hands out none."""
+        """Return the filters. Without them no GPUs are assigned, because a pod could be placed where none is free."""
         self._chooses = True
         return [GpuShareFilter(self._columns), WholeGpuFilter(self.books)]
 
     def node_scorers(self) -> Sequence[NodeScorer]:
-        weight = self.given[_WEIGHT]
+        weight = self.arguments.weight
         return [GpuShareScorer(self._columns, weight)] if weight else []
 
     def on_allocate(self, event: Event) -> None:

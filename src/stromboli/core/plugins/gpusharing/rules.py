@@ -1,4 +1,4 @@
-"""Which nodes have shares of GPUs, or whole ones, left for pods of a class: columns, kept fresh row by row."""
+"""Which nodes have GPU shares or whole GPUs left for pods of a class: columns, updated row by row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Column:
         self.fits: Mask = np.zeros(size, dtype=np.bool_)
         #: Where the pod would only join others.
         self.joins: Mask = np.zeros(size, dtype=np.bool_)
-        #: How far in the ledger's log the answers are true; before the first answer nothing is.
+        #: The position in the ledger's log up to which the answers are valid; none before the first answer.
         self.fresh = -1
 
 
@@ -62,7 +62,7 @@ class Columns:
 
 
 class GpuShareFilter(NodeFilter):
-    """Each placement changes what is left, in a way that no amount of a row can tell: pods are placed one by one."""
+    """A placement changes what is left in ways that the amounts of a row do not show: pods are placed one at a time."""
 
     locality = Locality.CLUSTER
 
@@ -93,7 +93,7 @@ class GpuShareFilter(NodeFilter):
 
 
 class WholeGpuFilter(NodeFilter):
-    """Who wants whole GPUs gets none that others share: what these do not use of them is not to be had."""
+    """Whole GPUs are never shared ones: the unused part of a shared GPU is unavailable."""
 
     locality = Locality.ROW
 

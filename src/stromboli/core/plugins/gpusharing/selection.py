@@ -13,11 +13,11 @@ PACK, SPREAD = "gpupack", "gpuspread"
 
 
 class Room(NamedTuple):
-    """What a node has beside its groups: whole GPUs and places for reservation pods, now or later."""
+    """What a node has besides its groups: whole GPUs and slots for reservation pods, now or later."""
 
     gpus: int
     places: int
-    #: Whether somebody was promised room: a group that will be gone then may not be kept alive now.
+    #: Whether capacity is nominated: a group that ends before then must not be extended now.
     is_promised: bool = False
 
 
@@ -30,14 +30,14 @@ class Pick:
 
 
 def need_of(wish: SharedDeviceRequest, node: NodeShares) -> int | None:
-    """What a pod needs of each device in the unit of the node; None where that cannot be told."""
+    """Return the share of each device that a pod needs in the unit of the node; None if it cannot be computed."""
     if wish.portion:
         return wish.portion * node.size // WHOLE
     return wish.memory * WHOLE if node.memory else None
 
 
 def pick(node: NodeShares, wish: SharedDeviceRequest, room: Room, policy: str, *, later: bool) -> Pick | None:
-    """As many different devices as a pod wants, fuller ones first or emptier ones; None for not enough."""
+    """Return as many different devices as a pod requests, fuller or emptier ones first; None if there are too few."""
     need = need_of(wish, node)
     if need is None or need > node.size:
         return None
@@ -45,7 +45,7 @@ def pick(node: NodeShares, wish: SharedDeviceRequest, room: Room, policy: str, *
     if room.is_promised and not later:
         joinable = {group: used for group, used in joinable.items() if group in node.later_groups}
     sign = -1 if policy == PACK else 1
-    #: A GPU that nobody shares is as empty as can be, and comes after one that is held already.
+    #: An unshared GPU is the emptiest, and comes after one that is already reserved.
     fresh = max(min(room.gpus, room.places, wish.number), 0)
     order = [(sign * used, False, group) for group, used in joinable.items()] + [(0, True, "")] * fresh
     chosen = sorted(order)[: wish.number]

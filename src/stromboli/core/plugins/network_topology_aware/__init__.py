@@ -1,4 +1,4 @@
-"""network-topology-aware: jobs whose pods talk a lot sit close together in the network."""
+"""network-topology-aware: place the pods of a job close together in the network."""
 
 from stromboli.core.plugins.network_topology_aware.plugin import NetworkTopologyAware
 

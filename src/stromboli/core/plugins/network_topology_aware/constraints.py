@@ -20,7 +20,7 @@ class Reach(NamedTuple):
 
 
 class TopologyConstraints:
-    """What topologies mean; None when nothing is asked for."""
+    """Interprets the network topology of jobs; None where there is none."""
 
     def __init__(self, tree: HyperNodeTree, network: str = "") -> None:
         """The tree is that of HyperNodes, or of the Topology that is named."""
@@ -28,11 +28,11 @@ class TopologyConstraints:
         self._network = network
 
     def of_job(self, job: Job) -> Reach | None:
-        """A soft wish allows the whole cluster, tier by tier. Raises UnknownTier."""
+        """Return the tiers that a job may span; a soft constraint allows the whole cluster. Raises UnknownTier."""
         return self._reach(job.spec.topology, self._tree.tiers[self._tree.top])
 
     def of_sub_job(self, job: Job, sub_job: SubJob) -> Reach | None:
-        """A soft wish allows what the job allows."""
+        """Return the tiers that a sub-job may span; a soft constraint allows what its job allows."""
         topology = sub_job.policy.topology if sub_job.policy else None
         if topology is None:
             return None
@@ -66,7 +66,7 @@ class TopologyConstraints:
         raise UnknownTier(f"no HyperNode has the tier name {name!r}; there are: {known}")
 
     def check(self, job: Job) -> None:
-        """Raises UnknownTier when something is wrong with the names of tiers in a job."""
+        """Raise UnknownTier if a tier name of a job is invalid."""
         self.of_job(job)
         for sub_job in job.sub_jobs.values():
             self.of_sub_job(job, sub_job)

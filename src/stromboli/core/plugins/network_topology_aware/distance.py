@@ -1,4 +1,4 @@
-"""How good single nodes are: near what a job has already, or in domains that are filling up."""
+"""Scores of single nodes: near the running tasks of a job, or in domains that are filling up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stromboli.core.search.node_rules import Locality, NodeScorer
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-#: The score of each node for a task, between 0 and 1; None when there is nothing to say.
+#: The score of each node for a task, between 0 and 1; None without an opinion.
 DistanceScore = Callable[[Task], Vector | None]
 
 
@@ -46,8 +46,8 @@ class DomainDistance(NodeScorer):
 
 
 def near_previous_domain(tree: HyperNodeTree, home: int, mates: Vector, candidates: int) -> Vector:
-    """1 for nodes in the home itself; less, the higher the tier of the smallest domain around both. The best get more
-    for the mates in their closest domain.
+    """Return 1 for nodes in the domain of the job, less with the tier of the smallest domain around both. The best
+    nodes get more for job members in their closest domain.
     """
     lowest, highest = min(tree.tiers), tree.tiers[tree.top]
     by_domain = np.ones(tree.top + 1)

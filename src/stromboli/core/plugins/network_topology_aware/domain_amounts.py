@@ -1,4 +1,4 @@
-"""What the domains of a network have left of a resource, summed up when somebody asks for it first."""
+"""What the domains of a network have left of a resource, summed up on first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DomainAmounts:
         self._later: dict[int, DomainSums] = {}
 
     def idle(self, dimension: int) -> Amount:
-        """By the places of domains, what nobody uses now. Not to be written to, nor kept."""
+        """Return the idle amount by index of the domain. Read-only, valid until the next operation."""
         known = self._idle.get(dimension)
         if known is None:
             amounts = IdleAmounts(self._ledger, dimension)
@@ -24,7 +24,7 @@ class DomainAmounts:
         return known.now()
 
     def later(self, dimension: int) -> Amount:
-        """The same once everything that is being released is gone and every held room is taken."""
+        """Return the same after all releases are finished and nominated capacity is used."""
         known = self._later.get(dimension)
         if known is None:
             amounts = IdleAmounts(self._ledger, dimension, later=True)

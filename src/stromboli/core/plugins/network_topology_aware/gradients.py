@@ -1,4 +1,4 @@
-"""Which domains are tried for a job or a sub-job, and in what order: the closest first."""
+"""Which domains are tried for a job or a sub-job, and in which order: the closest first."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Gradients:
         return np.array([self.place_of(domain) for domain in domains], dtype=np.int64)
 
     def groups(self, root: Domain, reach: Reach, home: int | None, minimum: Request | None) -> Sequence[DomainGroup]:
-        """The domains inside `root` within reach. Who has a home stays as near to it as allowed; who has none
-        looks at domains that have as much as it needs at least.
+        """Return the domains inside `root` within reach. A job with running tasks stays as near to them as allowed;
+        others get domains with at least the requested amounts.
         """
         start = self._start(self.place_of(root), reach.highest, home)
         if start is None:
@@ -55,7 +55,7 @@ class Gradients:
         return groups if enough.all() else [left for group in groups if (left := group.where(enough))]
 
     def _start(self, root: int, allowed: int, home: int | None) -> int | None:
-        """Where to begin: at the root, or at the highest domain around the home that is allowed, if it is inside."""
+        """Return the domain to start at: the root, or the highest allowed domain around the job's own inside it."""
         if home is None:
             return root
         tree = self._tree
@@ -78,7 +78,7 @@ class Gradients:
         return known
 
     def _have(self, minimum: Request) -> Mask:
-        """Which domains have this much in sum, now or once everything that is being released is gone."""
+        """Return which domains have this much in total, now or after all releases are finished."""
         now = _have_enough(minimum, self._amounts.idle)
         return now if now.all() else now | _have_enough(minimum, self._amounts.later)
 

@@ -1,4 +1,4 @@
-"""The networks of a cluster: the one that HyperNodes describe, and those that labels of nodes tell."""
+"""The networks of a cluster: the one that HyperNodes describe, and those derived from node labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stromboli.core.session.session import Session
 
 
 class Network:
-    """One tree of domains, with what follows from it for a cycle."""
+    """One tree of domains, with the state of a cycle."""
 
     def __init__(self, tree: HyperNodeTree, session: Session, weights: Mapping[str, int], name: str = "") -> None:
         self.tree = tree
@@ -37,11 +37,11 @@ class Networks:
         self._by_name: dict[str, Network] = {"": self.of_hyper_nodes}
 
     def __bool__(self) -> bool:
-        """Whether anything is known beyond the cluster itself."""
+        """Report whether any domain is known beyond the cluster itself."""
         return bool(self.of_hyper_nodes.tree) or any(self._topologies.values())
 
     def of_job(self, job: Job) -> Network:
-        """The network that the wishes of a job speak of. Raises UnknownTier."""
+        """Return the network that the constraints of a job refer to. Raises UnknownTier."""
         name = job.spec.network
         known = self._by_name.get(name)
         if known is None:

@@ -1,4 +1,4 @@
-"""The fuller a domain would be, the better: large ones stay whole for those who need them."""
+"""The fuller a domain would be, the better: large domains stay whole for jobs that need them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from stromboli.core.config.arguments import Arguments
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Vector
 from stromboli.core.model.resources.resources import Request, ResourceAxis
@@ -15,19 +15,25 @@ from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.plugins.network_topology_aware.domain_amounts import DomainAmounts
 from stromboli.core.topology.domain_capacity import numbers_of
 
-PREFIX = "hypernode.binpack"
+
+class PackingArguments(Arguments):
+    cpu: int = Argument("hypernode.binpack.cpu", 1, "Weight of cpu in the fill level of a domain.", minimum=0)
+    memory: int = Argument("hypernode.binpack.memory", 1, "Weight of memory in the fill level of a domain.", minimum=0)
+    resources: str = Argument("hypernode.binpack.resources", "", "Further resources that count, separated by commas.")
+    resource_weights: Mapping[str, int] = PrefixArgument(
+        "hypernode.binpack.resources.<name>", 1, "Weight of a further resource.", minimum=0
+    )
 
 
-def weights_of(given: Arguments) -> dict[str, int]:
-    """The weight of every resource that counts, by name."""
-    named = given.with_prefix(f"{PREFIX}.resources.")
-    names = (name.strip() for name in given[f"{PREFIX}.resources"].split(","))
-    weights = {name: named.get(name, 1) for name in names if name}
-    return weights | {"cpu": given[f"{PREFIX}.cpu"], "memory": given[f"{PREFIX}.memory"]}
+def weights_of(arguments: PackingArguments) -> dict[str, int]:
+    """Return the weight of every resource that counts, by name."""
+    names = (name.strip() for name in arguments.resources.split(","))
+    weights = {name: arguments.resource_weights.get(name, 1) for name in names if name}
+    return weights | {"cpu": arguments.cpu, "memory": arguments.memory}
 
 
 class DomainPacking:
-    """How full domains are, in the resources that count. Follows what the cycle does."""
+    """How full domains are, in the weighted resources. Follows the operations of the cycle."""
 
     def __init__(
         self,
@@ -46,8 +52,8 @@ class DomainPacking:
         self._divisors = {dimension: np.maximum(capacity, 1) for dimension, capacity in self._capacity.items()}
 
     def scores(self, request: Request) -> Vector:
-        """For each domain the weighted mean of the parts in use with this much more; 0 where it is more than there is,
-        and where nothing that counts is asked for.
+        """Return for each domain the weighted mean of the used fractions with this much more; 0 where that exceeds the
+        domain, and where no weighted resource is requested.
         """
         asked = [(dimension, amount) for dimension, amount in request if dimension in self._weights]
         total = np.zeros(len(self._tree.hyper_nodes))
@@ -63,7 +69,7 @@ class DomainPacking:
 
 
 def sum_of(tasks: Iterable[Task]) -> Request:
-    """What tasks ask for together."""
+    """Return the sum of the requests of tasks."""
     total: dict[int, int] = {}
     for task_class, number in numbers_of(tasks).items():
         for dimension, amount in task_class.request:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Argument
 from stromboli.core.config.plugin import Domain, Plugin
 from stromboli.core.model.jobs.job import Job, SubJob
 from stromboli.core.model.nodes.table import Vector
@@ -16,7 +16,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.network_topology_aware.constraints import UnknownTier
 from stromboli.core.plugins.network_topology_aware.distance import DomainDistance, near_previous_domain
 from stromboli.core.plugins.network_topology_aware.networks import Networks
-from stromboli.core.plugins.network_topology_aware.packing import PREFIX, sum_of, weights_of
+from stromboli.core.plugins.network_topology_aware.packing import PackingArguments, sum_of, weights_of
 from stromboli.core.search.node_rules import NodeScorer
 from stromboli.core.topology.domain_group import DomainGroup, DomainScores
 from stromboli.core.topology.previous_domains import enclosing_domain
@@ -27,32 +27,33 @@ if TYPE_CHECKING:
 _HIGHEST = 100.0
 
 
-class NetworkTopologyAware(Plugin):
-    name = "network-topology-aware"
-    arguments = (
-        Argument("weight", int, 1, "Weight of the scores of domains and nodes; 0 switches them off.", minimum=0),
-        Argument(f"{PREFIX}.cpu", int, 1, "Weight of cpu in how full a domain is.", minimum=0),
-        Argument(f"{PREFIX}.memory", int, 1, "Weight of memory in how full a domain is.", minimum=0),
-        Argument(f"{PREFIX}.resources", str, "", "Further resources that count, separated by commas."),
-        Argument(f"{PREFIX}.resources.<name>", int, 1, "Weight of a further resource.", minimum=0),
-        Argument(f"{PREFIX}.normal-pod.enable", bool, True, "Whether pods without a topology fill up domains, too."),
-        Argument(f"{PREFIX}.normal-pod.fading", float, 0.8, "What a tier counts for them, after the one below it.", 0),
-        Argument(
-            "hypernode.gradient.evict.max-hypernodes",
-            int,
-            8,
-            "Domains to look at for evictions.",
-            ignored="the actions that evict say how many domains they look at, by maxDomains",
-        ),
+class NetworkTopologyArguments(PackingArguments):
+    weight: int = Argument("weight", 1, "Weight of the scores of domains and nodes; 0 switches them off.", minimum=0)
+    normal_pods: bool = Argument(
+        "hypernode.binpack.normal-pod.enable", True, "Whether pods without a topology are packed into domains as well."
+    )
+    normal_pods_fading: float = Argument(
+        "hypernode.binpack.normal-pod.fading", 0.8, "The factor of a tier for them, after the one below it.", minimum=0
+    )
+    max_domains: int = Argument(
+        "hypernode.gradient.evict.max-hypernodes",
+        8,
+        "Domains to look at for evictions.",
+        ignored="the argument maxDomains of the actions that evict sets it",
     )
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self._top = _HIGHEST * given["weight"]
-        self._weights = weights_of(given)
+
+class NetworkTopologyAware(Plugin):
+    name = "network-topology-aware"
+    arguments = NetworkTopologyArguments()
+
+    def __init__(self, arguments: NetworkTopologyArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self._top = _HIGHEST * arguments.weight
+        self._weights = weights_of(arguments)
         self._near = DomainDistance(self._top, self._score_of_mates)
         self._normal = DomainDistance(self._top, self._score_of_normal)
-        wanted = [self._near, *([self._normal] if given[f"{PREFIX}.normal-pod.enable"] else [])]
+        wanted = [self._near, *([self._normal] if arguments.normal_pods else [])]
         self._scorers: Sequence[NodeScorer] = wanted if self._top else ()
 
     def open(self, session: Session) -> None:
@@ -64,7 +65,7 @@ class NetworkTopologyAware(Plugin):
         self._normal.open(session, normal if self._networks.of_hyper_nodes.tree else set())
 
     def _classes(self) -> tuple[set[int], set[int]]:
-        """The classes of tasks that should be near their mates, and of those that have no such wish."""
+        """Return the classes of tasks that should be near their job, and of those without a topology constraint."""
         near: set[int] = set()
         normal: set[int] = set()
         for key in self._session.snapshot.waiting:
@@ -122,14 +123,14 @@ class NetworkTopologyAware(Plugin):
         return DomainScores(domains, points * self._top)
 
     def _mates(self, tasks: Sequence[Task]) -> Vector:
-        """How many of these tasks stand on each node."""
+        """Return how many of these tasks are on each node."""
         rows = [row for task in tasks if (row := self._session.ledger.row_of(task)) >= 0]
         return np.bincount(rows, minlength=len(self._session.nodes)).astype(np.float64)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def _score_of_mates(self, task: Task) -> Vector | None:
-        """Near what the job has: its home is what it had when the cycle began."""
+        """Score nodes by their distance to the domain of the job at the start of the cycle."""
         job = self._session.jobs[task.job]
         network = self._networks.of_job(job)
         if job.key not in self._homes:
@@ -151,7 +152,7 @@ class NetworkTopologyAware(Plugin):
         packed = network.packing.scores(task.task_class.request)
         total, whole = np.zeros(len(self._session.nodes)), 0.0
         for tier in sorted(set(network.tree.tiers[: network.tree.top])):
-            weight = self.given[f"{PREFIX}.normal-pod.fading"] ** (tier - 1)
+            weight = self.arguments.normal_pods_fading ** (tier - 1)
             domains = network.tree.at_tier(tier)
             total += weight * np.where(domains >= 0, packed[domains], 1.0)
             whole += weight

@@ -1,4 +1,6 @@
-"""Who has a home stays near it; who has none at the moment is tried first where it was, or was promised room."""
+"""Jobs with running tasks stay near them; jobs without are tried first where they ran before, or have nominated
+capacity.
+"""
 
 from __future__ import annotations
 
@@ -39,21 +41,21 @@ class PreviousDomainFirst:
         return groups if root.evictions_allowed_inside else self._beginning_with(self._last(tasks, last), groups)
 
     def _around(self, home: int, groups: Sequence[DomainGroup]) -> Sequence[DomainGroup]:
-        """The home and what is around it: with anything else the tasks are as far apart as with the smallest domain
-        around both, in which the parts that are in use come first anyway.
+        """Return the domain of the job and its ancestors: any other domain is as far away as the smallest domain around
+        both, in which the used parts come first anyway.
         """
         marked = np.zeros(len(self._tree.hyper_nodes), dtype=np.bool_)
         marked[list(self._tree.around[home])] = True
         return [near for group in groups if (near := group.where(marked))] or groups
 
     def _last(self, tasks: Collection[Task], last: str) -> int | None:
-        """The smallest domain around the rooms that were promised to tasks; where nothing was, the last home."""
+        """Return the smallest domain around nominated capacity; without any, the previous domain."""
         promised = {self._rows.get(task.nominated_node, -1) for task in tasks if task.nominated_node} - {-1}
         place = self._tree.around_nodes(promised) if promised else self._tree.index.get(last)
         return None if place == self._tree.top else place
 
     def _beginning_with(self, last: int | None, groups: Sequence[DomainGroup]) -> Sequence[DomainGroup]:
-        """The closest domain around the last home that is on offer comes first; then everything else as always."""
+        """Put the closest candidate around the previous domain first, then the others in their order."""
         around = () if last is None else self._tree.around[last][:-1]
         kept = next((place for place in around if any(place in group.places for group in groups)), None)
         if kept is None:

@@ -1,4 +1,4 @@
-"""nodegroup: queues run on the groups of nodes that they were given."""
+"""nodegroup: queues run on their groups of nodes."""
 
 from stromboli.core.plugins.nodegroup.plugin import NodeGroup
 

@@ -1,7 +1,7 @@
-"""Which groups of nodes a queue may use, and which of them it likes best.
+"""Which groups of nodes a queue may use, and which it prefers.
 
-Both follow from labels of nodes and from what queues say. A change of either makes a new table of nodes, so that
-answers may be kept as long as the table stands.
+Both depend on node labels and on the affinity of queues. A change of either makes a new node table, so results are
+cached as long as the table.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Belonging(NodeFilter):
 
 
 class Preference(NodeScorer):
-    """Groups that the queue must use are best, then those it would like; those it would rather avoid are worst."""
+    """Required groups score best, then preferred ones; groups to avoid score worst."""
 
     locality = Locality.STATIC
 

@@ -32,10 +32,10 @@ GroupLimits = Mapping[str, Mapping[int, int]]
 
 
 class QueueGroupLimits:
-    """The limits of all queues that have any, and what their pods use in each group. Nothing is counted for others."""
+    """The limits of queues per group, and the use of their pods there. Queues without limits are not counted."""
 
     def __init__(self) -> None:
-        #: By queue, what is wrong with its limits.
+        #: By queue, why its limits are invalid.
         self.faults: dict[str, str] = {}
         self._limits: dict[str, GroupLimits] = {}
         self._used: dict[tuple[str, str], Amounts] = {}
@@ -117,9 +117,9 @@ class Limits(NodeFilter):
 
 
 def limits_in(text: str, axis: ResourceAxis) -> GroupLimits:
-    """The limits that an annotation gives. Raises ValueError that says what is wrong with it.
+    """Parse the limits of an annotation. Raises ValueError that describes the problem.
 
-    A resource that nobody asks for and no node has is checked and then left out: it limits nobody.
+    A resource that no pod requests and no node has is validated and then left out.
     """
     try:
         read = json.loads(text)

@@ -17,19 +17,23 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 
+class NodeGroupArguments(Arguments):
+    strict: bool = Argument("strict", True, "Whether queues without an affinity may not use nodes without a group.")
+    preferred_order: bool = Argument(
+        "enablePreferredOrder", False, "Whether preferred groups score by their order, the first best."
+    )
+
+
 class NodeGroup(Plugin):
     name = "nodegroup"
-    arguments = (
-        Argument("strict", bool, True, "Whether nodes without a group are closed to queues without an affinity."),
-        Argument("enablePreferredOrder", bool, False, "Whether the first preferred groups are better than the last."),
-    )
+    arguments = NodeGroupArguments()
     reads_annotations = (QUEUE,)
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
+    def __init__(self, arguments: NodeGroupArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
         self._limits = QueueGroupLimits()
-        self._belonging = Belonging(self._limits, strict=given["strict"])
-        self._preference = Preference(in_order=given["enablePreferredOrder"])
+        self._belonging = Belonging(self._limits, strict=arguments.strict)
+        self._preference = Preference(in_order=arguments.preferred_order)
         self._filters = (self._belonging, Limits(self._limits))
 
     def open(self, session: Session) -> None:
@@ -38,7 +42,7 @@ class NodeGroup(Plugin):
         self._belonging.groups = self._preference.groups = groups
 
     def _groups_of(self, queue: Queue, queues: Mapping[str, Queue]) -> NodeGroups:
-        """What a queue says of groups; with a tree of queues, otherwise what the nearest above it says."""
+        """Return the groups of a queue; in a hierarchy, otherwise those of its nearest ancestor with any."""
         seen: set[str] = set()
         above: Queue | None = queue
         while above is not None and not above.node_groups and self.hierarchy and above.name not in seen:

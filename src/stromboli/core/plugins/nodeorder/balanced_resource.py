@@ -1,11 +1,11 @@
-"""Prefer nodes whose resources would be used evenly: memory that has no cpu left beside it is wasted.
+"""Prefer nodes whose resources would be used evenly: memory without any cpu left is wasted.
 
-The deviation is that of the used fractions of cpu, memory and, for classes that ask for one, GPUs. With two
-fractions it is half their distance. With three it comes from the distances of all pairs, which needs no mean: their
-squares sum up to n² times the variance.
+The deviation is that of the used fractions of cpu, memory and, for classes that request one, GPUs. With two fractions
+it is half their distance. With three it is computed from the distances of all pairs, without a mean: their squares sum
+up to n² times the variance.
 
-A resource that a node does not have is left out. Only resources that the class does not ask for need that care:
-a node without one that it asks for is refused, whatever its score.
+A resource that a node does not have is left out. Only resources that the class does not request need this: a node
+without a requested resource is filtered out, whatever its score.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GPU = "nvidia.com/gpu"
 
 
 class _Part(NamedTuple):
-    """One of the resources that are compared, and what the class asks for of it."""
+    """One of the compared resources, and the request of the class."""
 
     dimension: int
     amount: Amount
@@ -38,7 +38,7 @@ class _Part(NamedTuple):
 
 
 class BalancedResource(WeightedScorer):
-    """100 where all fractions are equal, less the further they are apart. Pods that ask for nothing do not care."""
+    """100 where all fractions are equal, less the further they are apart. Pods without requests get no score."""
 
     locality = Locality.ROW
 

@@ -16,13 +16,13 @@ from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
 from stromboli.core.search.node_rules import Locality
 
 _MEBIBYTE = 1 << 20
-#: Below this much nothing is gained; from so much per container on a node is as good as it gets.
+#: Scores begin at the lower size and reach their maximum at the upper size per container.
 _LEAST = 23 * _MEBIBYTE
 _MAX_BYTES_PER_CONTAINER = 1000 * _MEBIBYTE
 
 
 class ImageLocality(WeightedScorer):
-    """How much of the images need not be pulled, from hardly anything (0) to plenty (100)."""
+    """The size of the images that need not be pulled, from 0 (almost none) to 100 (plenty)."""
 
     locality = Locality.STATIC
 
@@ -38,7 +38,7 @@ class ImageLocality(WeightedScorer):
 
 
 def _spread_sizes(nodes: NodeTable, image: str) -> Vector:
-    """What one image counts on every node; 0 where it would have to be pulled."""
+    """Return what one image counts on every node; 0 where it would have to be pulled."""
     known: Vector = nodes.remember(("image", image), lambda table: _measure(table, image))
     return known
 

@@ -1,4 +1,4 @@
-"""Prefer the nodes that the pod says it would like."""
+"""Prefer nodes by the preferred node affinity of the pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin: which scorers take part, and with which weight."""
+"""The nodeorder plugin: which scorers are enabled, and their weights."""
 
 from __future__ import annotations
 
@@ -21,39 +21,49 @@ from stromboli.core.search.node_rules import NodeScorer
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-_SCORERS: tuple[tuple[str, Callable[[int], WeightedScorer]], ...] = (
-    ("leastrequested.weight", LeastRequested),
-    ("mostrequested.weight", MostRequested),
-    ("balancedresource.weight", BalancedResource),
-    ("nodeaffinity.weight", NodeAffinity),
-    ("tainttoleration.weight", TaintToleration),
-    ("imagelocality.weight", ImageLocality),
-    ("podaffinity.weight", PodAffinity),
-    ("podtopologyspread.weight", TopologySpread),
-)
+
+class NodeOrderArguments(Arguments):
+    least_requested: int = Argument("leastrequested.weight", 1, "Weight of nodes with much cpu and memory free.")
+    most_requested: int = Argument("mostrequested.weight", 0, "Weight of nodes with much cpu and memory in use.")
+    node_affinity: int = Argument("nodeaffinity.weight", 2, "Weight of the pod's preferred node affinity.")
+    pod_affinity: int = Argument(
+        "podaffinity.weight", 2, "Weight of preferred affinity and anti-affinity between pods."
+    )
+    balanced_resource: int = Argument("balancedresource.weight", 1, "Weight of nodes whose resources are used evenly.")
+    taint_toleration: int = Argument(
+        "tainttoleration.weight", 3, "Weight of nodes without PreferNoSchedule taints that the pod does not tolerate."
+    )
+    image_locality: int = Argument("imagelocality.weight", 1, "Weight of nodes that already hold the pod's images.")
+    topology_spread: int = Argument("podtopologyspread.weight", 2, "Weight of soft topology spread constraints.")
+
+
+def _scorers(weights: NodeOrderArguments) -> tuple[WeightedScorer, ...]:
+    scorers: tuple[tuple[int, Callable[[int], WeightedScorer]], ...] = (
+        (weights.least_requested, LeastRequested),
+        (weights.most_requested, MostRequested),
+        (weights.balanced_resource, BalancedResource),
+        (weights.node_affinity, NodeAffinity),
+        (weights.taint_toleration, TaintToleration),
+        (weights.image_locality, ImageLocality),
+        (weights.pod_affinity, PodAffinity),
+        (weights.topology_spread, TopologySpread),
+    )
+    return tuple(scorer(weight) for weight, scorer in scorers if weight)
 
 
 class NodeOrder(Plugin):
-    """Free room, balance, preferences about nodes and pods, images, spreading: each from 0 to 100, times its weight.
+    """Free capacity, balance, preferences about nodes and pods, images, spreading: each from 0 to 100, times its
+    weight.
 
-    A weight of 0 leaves a scorer out, so that it costs nothing.
+    A weight of 0 disables a scorer, so that it costs nothing.
     """
 
     name = "nodeorder"
-    arguments = (
-        Argument("leastrequested.weight", int, 1, "Weight of nodes with much cpu and memory free."),
-        Argument("mostrequested.weight", int, 0, "Weight of nodes with much cpu and memory in use."),
-        Argument("nodeaffinity.weight", int, 2, "Weight of the pod's preferred node affinity."),
-        Argument("podaffinity.weight", int, 2, "Weight of preferred affinity and anti-affinity between pods."),
-        Argument("balancedresource.weight", int, 1, "Weight of nodes whose resources are used evenly."),
-        Argument("tainttoleration.weight", int, 3, "Weight of nodes without taints that discourage the pod."),
-        Argument("imagelocality.weight", int, 1, "Weight of nodes that already hold the pod's images."),
-        Argument("podtopologyspread.weight", int, 2, "Weight of soft topology spread constraints."),
-    )
+    arguments = NodeOrderArguments()
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self._scorers = tuple(make(given[key]) for key, make in _SCORERS if given[key])
+    def __init__(self, arguments: NodeOrderArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self._scorers = _scorers(arguments)
 
     def open(self, session: Session) -> None:
         for scorer in self._scorers:

@@ -1,7 +1,7 @@
-"""Prefer domains with pods that this one likes, or whose pods like this one.
+"""Prefer domains by preferred affinity between pods, in both directions.
 
-Preferences count both ways: a web server that likes to be near its cache draws later caches to it as well. The
-weights add up per domain; required affinity of others draws nobody.
+Preferences of existing pods count as well: a web server that prefers to be near its cache also attracts later caches.
+The weights add up per domain; required affinity of existing pods does not count.
 """
 
 from __future__ import annotations

@@ -16,6 +16,6 @@ ALL: Vector = np.array(1.0)
 
 
 def scored_request(task_class: TaskClass, ledger: Ledger) -> tuple[Amount, Amount]:
-    """The request that also charges something for pods that ask for nothing."""
+    """Return the request, with defaults for pods that request nothing."""
     cpu, memory = task_class.scored_request[CPU], task_class.scored_request[MEMORY]
     return np.array(cpu, dtype=np.int64), np.array(memory, dtype=np.int64)

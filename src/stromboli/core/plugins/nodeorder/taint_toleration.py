@@ -1,4 +1,4 @@
-"""Avoid nodes whose taints discourage the pod."""
+"""Avoid nodes with PreferNoSchedule taints that the pod does not tolerate."""
 
 from __future__ import annotations
 

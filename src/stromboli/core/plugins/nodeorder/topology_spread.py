@@ -19,7 +19,7 @@ from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
 from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality
 
-#: The label that tells nodes apart: each is its own domain.
+#: The label that identifies a node: each is its own domain.
 _HOSTNAME = "kubernetes.io/hostname"
 
 
@@ -52,7 +52,7 @@ class TopologySpread(WeightedScorer):
 
 
 def _crowd(spread: SpreadDomains, ledger: Ledger, compared: Mask) -> Vector:
-    """What one constraint counts around every node."""
+    """Return the weighted count of one constraint for every node."""
     is_hostname = spread.constraint.topology_key == _HOSTNAME
     domains = np.count_nonzero(compared) if is_hostname else _count_domains(spread, compared)
     totals = spread.totals(ledger) * math.log(domains + 2)

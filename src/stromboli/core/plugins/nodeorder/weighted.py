@@ -1,4 +1,4 @@
-"""What all scorers of this plugin share: a weight, and a scale from 0 to 100."""
+"""The base of all scorers of this plugin: a weight, and a scale from 0 to 100."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HIGHEST = 100.0
 
 
 class WeightedScorer(NodeScorer):
-    """A scorer whose best node gets 100 times its weight. A negative weight turns the preference around."""
+    """A scorer whose best node gets 100 times its weight. A negative weight inverts the preference."""
 
     def __init__(self, weight: int) -> None:
         self.weight = weight

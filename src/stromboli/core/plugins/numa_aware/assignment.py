@@ -1,7 +1,7 @@
-"""Who gets which processors during a cycle: given when a task is placed, given back when that is undone.
+"""Assignment of CPUs during a cycle: made when a task is placed, released when the placement is undone.
 
-Like the amounts of a node, its processors are free, being released, or promised to somebody who waits for them. Each
-step is the exact opposite of another, so that whatever is undone leaves no trace.
+Like the amounts of a node, its CPUs are free, being released, or nominated. Each step has an exact inverse, so that
+undo restores the previous state.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Room:
 
 @dataclass(frozen=True, slots=True)
 class CpuAssignment:
-    """What a task was given on a node, at once or as a promise."""
+    """The CPUs that a task got on a node, immediately or as a nomination."""
 
     row: int
     allotment: CpuAllocation
@@ -42,22 +42,22 @@ class CpuAssignment:
 
 
 class CpuAssigner:
-    """The processors of all nodes that look at cells, in one cycle."""
+    """The CPUs of all nodes with a NUMA policy, in one cycle."""
 
     def __init__(self, states: NumaStates, nodes: NodeTable, holdings: Mapping[str, Holdings]) -> None:
         self._states = states
         self._names = nodes.names
         self._holdings = holdings
-        #: The states of all nodes: as they are, and as they will be once everybody has left who is leaving.
+        #: The states of all nodes: now, and after all terminating pods are gone.
         self.now, self.later = states.begin(holdings)
         self._rooms: dict[int, _Room] = {}
         self._assignments: dict[str, CpuAssignment] = {}
-        #: By task, node and whether it waited: what was taken back. Whoever returns gets the same again.
+        #: By task, node and whether it was nominated: the undone assignments. A task that returns gets the same one.
         self._former: dict[tuple[str, int, bool], CpuAllocation] = {}
         self._evicted: set[str] = set()
 
     def of(self, uid: str) -> CpuAssignment | None:
-        """What a task was given in this cycle."""
+        """Return the assignment of a task in this cycle."""
         return self._assignments.get(uid)
 
     # -- tasks come and go --------------------------------------------------------------------------------------
@@ -99,14 +99,14 @@ class CpuAssigner:
         return self._rooms[row]
 
     def _held(self, uid: str, row: int) -> CpuSet:
-        """What a task had when the cycle began."""
+        """Return the CPUs that a task had at the start of the cycle."""
         return self._holdings.get(self._names[row], NOTHING).held.get(uid, 0)
 
     def _state(self, row: int, waits: bool) -> int:
         return int((self.later if waits else self.now)[row])
 
     def _former_of(self, uid: str, row: int, waits: bool) -> CpuAllocation | None:
-        """What the task had here before, if it is still to be had."""
+        """Return the previous assignment of the task here, if it is still free."""
         former, room = self._former.get((uid, row, waits)), self._room(row)
         if former is None or former.cpus & ~(room.later if waits else room.now):
             return None

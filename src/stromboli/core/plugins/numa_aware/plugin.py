@@ -1,4 +1,4 @@
-"""The plugin: processors for containers that want some for themselves."""
+"""The numa-aware plugin: exclusive CPUs for containers, aligned to NUMA nodes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
 
-_WEIGHT = "weight"
 _KEPT = "states of the processors of nodes"
+
+
+class NumaAwareArguments(Arguments):
+    weight: int = Argument("weight", 1, "Weight of the score; 0 switches it off.", minimum=0)
 
 
 class NumaAware(Plugin):
     name = "numa-aware"
-    arguments = (Argument(_WEIGHT, int, 1, "Weight of the score; 0 switches it off.", minimum=0),)
+    arguments = NumaAwareArguments()
     reads_annotations = (POLICY, WANTED)
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
+    def __init__(self, arguments: NumaAwareArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
         self._wishes = ClassCache(_preference_of)
         self._alignment = Alignment(self._wish)
         self._filters = (SamePolicy(self._wish), self._alignment)
-        self._scorers = (FewNumaNodes(self._wish, given[_WEIGHT]),) if given[_WEIGHT] else ()
+        self._scorers = (FewNumaNodes(self._wish, arguments.weight),) if arguments.weight else ()
 
     def open(self, session: Session) -> None:
         self._ledger, self._nodes = session.ledger, session.nodes
@@ -76,7 +79,7 @@ class NumaAware(Plugin):
                 self._giving.take_back(task.uid)
 
     def on_reserve(self, task: Task, node: str) -> None:
-        """Who was promised a room keeps the processors that it will need there."""
+        """Reserve the CPUs that a nominated task will need."""
         demand = self._wish(task.task_class).demand
         self._giving.place(task.uid, self._nodes.index[node], demand, waits=True)
 
@@ -84,7 +87,7 @@ class NumaAware(Plugin):
         self._giving.take_back(task.uid)
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
-        """Which processors were meant travels with the binding: nobody else may get them until the node says more."""
+        """Add the assigned CPUs to the binding: they are reserved until the node reports its own assignment."""
         gift = self._giving.of(task.uid)
         if gift is not None and gift.allotment.cpus:
             given = {name: format_cpus(cpus) for name, cpus in gift.allotment.containers if cpus}
@@ -92,7 +95,7 @@ class NumaAware(Plugin):
             context[DECISION] = json.dumps({"numa": self._by_numa_node(gift.row, gift.allotment.cpus)})
 
     def _by_numa_node(self, row: int, cpus: int) -> Mapping[str, Mapping[str, str]]:
-        """How many processors of each cell, in Volcano's form."""
+        """Return the number of CPUs per NUMA node, in Volcano's format."""
         cells = self._states.processors_of(row).cells.items()
         return {str(cell): {"cpu": str((own & cpus).bit_count())} for cell, own in cells if own & cpus}
 

@@ -1,4 +1,4 @@
-"""What a pod wants of the processors of its node."""
+"""The NUMA policy and exclusive CPUs that a pod requests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from stromboli.core.model.tasks.task_class import TaskClass
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The policy that the pod names, empty for none, and the processors that its containers want for themselves."""
+    """The policy that the pod names, empty for none, and the exclusive CPUs of its containers."""
 
     policy: str = ""
     demand: Demand = ()
-    #: What is wrong with the policy.
+    #: Why the policy is invalid.
     fault: Reason | None = None
 
 

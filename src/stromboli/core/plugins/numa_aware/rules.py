@@ -1,4 +1,4 @@
-"""Which nodes take pods that want processors of their own, and which of them keep these together best."""
+"""Which nodes take pods with exclusive CPUs, and which of them need the fewest NUMA nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TopologyConstraints = Callable[[TaskClass], Wish]
 
 
 class _Offer(IntEnum):
-    """What a node offers to pods with a policy; from POLICY on, the place of its own policy."""
+    """What a node offers to pods with a policy; from POLICY on, the index of its own policy."""
 
     NO_DATA = 0
     NOT_STATIC = 1
@@ -82,7 +82,7 @@ def _offer(processors: Processors | None) -> int:
 
 
 class _OverStates:
-    """What rules share that look up the states of nodes."""
+    """The base of rules that look up the states of nodes."""
 
     locality = Locality.CLUSTER
 
@@ -98,9 +98,9 @@ class _OverStates:
 
 
 class Alignment(_OverStates, NodeFilter):
-    """The free processors of a node must suffice for every container, in as few cells as the node's policy demands.
+    """The free CPUs of a node must suffice for every container, on as few NUMA nodes as the node's policy demands.
 
-    Processors are given to one pod at a time: whoever comes next sees what is left.
+    CPUs are assigned to one pod at a time, so the next pod sees what is left.
     """
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
@@ -124,7 +124,7 @@ class Alignment(_OverStates, NodeFilter):
 
 
 class FewNumaNodes(_OverStates, NodeScorer):
-    """The fewer cells the processors of a pod come from, the better; the worst node left to choose from gets 0."""
+    """The fewer NUMA nodes the CPUs of a pod come from, the better; the worst candidate gets 0."""
 
     def __init__(self, wishes: TopologyConstraints, weight: int) -> None:
         super().__init__(wishes)

@@ -1,7 +1,7 @@
-"""The states that nodes are in: how their processors lie, and which of them are free.
+"""The states of nodes: their CPU topology and the free CPUs.
 
-Many nodes are in the same state, and a node returns to states that it was in before. What a pod would get is worked out
-once for a state, and looked up for all nodes at once by the numbers of their states.
+Many nodes share a state, and nodes return to earlier states. The result for a pod is computed once per state, and
+looked up for all nodes at once by the numbers of their states.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from stromboli.core.model.nodes.cpu_assignment import CpuAllocation, Demand, ass
 from stromboli.core.model.nodes.numa import CpuSet, Holdings, Processors
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable
 
-#: The state of nodes whose kubelet does not look at cells.
+#: The state of nodes whose kubelet has no NUMA policy.
 NO_CONSTRAINT = 0
-#: So many states may be known beside four for each node before it is better to begin anew.
+#: The states that may be cached beyond four per node before the cache is rebuilt.
 _SLACK = 4096
 NOTHING = Holdings(0, 0, {})
 
 
 class Fits:
-    """What one demand would get in every state."""
+    """The result of one demand in every state."""
 
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
         self._known = 1
         self._cells: Index = np.zeros(64, dtype=np.int64)
-        #: Of states in which somebody was placed or refused.
+        #: For states in which a task was placed or rejected.
         self.allotments: dict[int, CpuAllocation | str] = {}
 
     def extend(self, states: list[tuple[Processors, CpuSet]]) -> None:
@@ -43,7 +43,7 @@ class Fits:
         return (self._cells[states] > 0) | (states == NO_CONSTRAINT)
 
     def cells(self, states: Index) -> Index:
-        """In how many cells the processors would lie."""
+        """Return the number of NUMA nodes that the CPUs would span."""
         return self._cells[states]
 
 
@@ -52,7 +52,7 @@ class NumaStates:
 
     def __init__(self, nodes: NodeTable) -> None:
         shapes: dict[Processors, int] = {}
-        #: By node row, how its processors lie; nodes that do not look at cells are left out.
+        #: By node row, its CPU topology; nodes without a NUMA policy are left out.
         self._shapes: dict[int, int] = {}
         for row, node in enumerate(nodes.nodes):
             if node.processors is not None and node.processors.aligns:
@@ -62,7 +62,7 @@ class NumaStates:
         self._states: list[tuple[Processors, CpuSet]] = []
         self._fits: dict[Demand, Fits] = {}
         self._names = [(row, nodes.names[row]) for row in self._shapes]
-        #: Who had what when the last cycle began, and the states that followed.
+        #: The assignments at the start of the last cycle, and the resulting states.
         self._seen: dict[int, Holdings] = {}
         self._now: Index = np.full(len(nodes), NO_CONSTRAINT, dtype=np.int64)
         self._later: Index = self._now.copy()
@@ -73,16 +73,16 @@ class NumaStates:
         return len(self._states) * max(1, len(self._fits)) > 64 * (4 * len(self._now) + _SLACK)
 
     def __bool__(self) -> bool:
-        """Whether any node looks at cells."""
+        """Report whether any node has a NUMA policy."""
         return bool(self._shapes)
 
     def __contains__(self, row: int) -> bool:
-        """Whether a node looks at cells."""
+        """Report whether a node has a NUMA policy."""
         return row in self._shapes
 
     def begin(self, holdings: Mapping[str, Holdings]) -> tuple[Index, Index]:
-        """The states of all nodes as a cycle begins: as they are, and as they will be once everybody has left who is
-        leaving. Only nodes of which something has changed are looked at.
+        """Return the states of all nodes at the start of a cycle: now, and after all terminating pods are gone. Only
+        changed nodes are evaluated.
         """
         for row, name in self._names:
             known = holdings.get(name, NOTHING)
@@ -115,7 +115,7 @@ class NumaStates:
         return bool(self._states[number - 1][1])
 
     def fits(self, demand: Demand) -> Fits:
-        """What a demand gets in all states that are known by now."""
+        """Return the result of a demand in all known states."""
         fits = self._fits.get(demand)
         if fits is None:
             fits = self._fits[demand] = Fits(demand)

@@ -24,9 +24,7 @@ _NOT_READY_REASON = Reason(Code.NODE_NOT_READY, "node(s) were not ready")
 
 
 class Availability(NodeFilter):
-    """A cordoned node takes only pods that tolerate the taint cordoning stands for; likewise one that is not
-    ready.
-    """
+    """A cordoned node takes only pods that tolerate the taint of cordoning; likewise a node that is not ready."""
 
     locality = Locality.STATIC
 

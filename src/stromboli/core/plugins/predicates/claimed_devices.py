@@ -76,7 +76,7 @@ def _short_of(code: Code, demand: ClaimDemand, wishes: tuple[Wish, ...]) -> Reas
 
 
 def _described(wish: Wish) -> str:
-    """What is asked for, in words: how many, of which class, with which own expressions."""
+    """Describe the request: count, class and selectors."""
     number = "all devices" if wish.takes_all else "1 device" if wish.count == 1 else f"{wish.count} devices"
     own = wish.suit.selectors[len(wish.suit.selectors) - wish.own_selectors :]
     return f"{number} of class {wish.device_class}" + "".join(f" with {expression}" for expression in own)

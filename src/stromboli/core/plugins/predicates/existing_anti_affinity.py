@@ -1,4 +1,4 @@
-"""Anti-affinity the other way round: pods that are already there keep this one away."""
+"""Anti-affinity of existing pods: they reject the incoming pod."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REASON = Reason(Code.EXISTING_ANTI_AFFINITY, "node(s) didn't satisfy existing p
 
 
 class ExistingAntiAffinity(NodeFilter):
-    """No pod whose required anti-affinity selects the class stands in the node's domain."""
+    """No pod whose required anti-affinity selects the class is in the node's domain."""
 
     locality = Locality.CLUSTER
 

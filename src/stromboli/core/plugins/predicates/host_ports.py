@@ -39,6 +39,6 @@ class HostPorts(NodeFilter):
 
 
 def _colliding(task_class: TaskClass, ledger: Ledger) -> tuple[HostPort, ...]:
-    """Every port of the books, its own included, that must be free for the class."""
+    """Return every used port, its own included, that conflicts with a port of the class."""
     known = ledger.all_rows.known_ports()
     return tuple(port for port in known if any(port.collides_with(own) for own in task_class.ports))

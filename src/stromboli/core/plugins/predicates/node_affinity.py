@@ -31,7 +31,7 @@ class NodeAffinity(NodeFilter):
         return chosen_nodes(ledger.nodes, task_class)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        """People read the same words for both, as kube-scheduler has them; the code tells which one to change."""
+        """Both reasons have kube-scheduler's message; the code identifies the one to change."""
         unselected = refused & ~selected_nodes(ledger.nodes, task_class.node_selector)
         for reason, mask in ((_SELECTOR_REASON, unselected), (_AFFINITY_REASON, refused & ~unselected)):
             if mask.any():

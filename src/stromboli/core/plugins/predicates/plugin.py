@@ -1,8 +1,7 @@
-"""The plugin: which rules apply, and in which order refusals are told.
+"""The predicates plugin: which rules apply, and in which order refusals are reported.
 
-Facts of nodes come first, because a node that can never take the pod should say so rather than report that it
-is full; rules about other pods come last, because they are the only ones that are asked again after each
-placement.
+Facts of nodes come first, because a node that can never take the pod should report that rather than a lack of capacity;
+rules about other pods come last, because they are the only ones evaluated again after each placement.
 """
 
 from __future__ import annotations
@@ -35,73 +34,93 @@ if TYPE_CHECKING:
 _NO_SCORES = "volumes decide where a pod may run, not where it runs best"
 _NO_TIMEOUT = "the search for devices is limited in its steps, so that the same cluster gets the same answer"
 
-_DEVICES = "predicate.DynamicResourceAllocationEnable"
 
-#: Every rule in the order of asking, with the argument that switches it off; None for rules that always apply.
-_RULES: tuple[tuple[str | None, Callable[[], NodeFilter]], ...] = (
-    (None, Availability),
-    ("predicate.NodeAffinityEnable", NodeAffinity),
-    ("predicate.TaintTolerationEnable", Taints),
-    ("predicate.VolumeBindingEnable", VolumeAffinity),
-    ("predicate.VolumeZoneEnable", VolumeZone),
-    ("predicate.NodePortsEnable", HostPorts),
-    ("predicate.NodeVolumeLimitsEnable", VolumeLimits),
-    ("predicate.VolumeBindingEnable", VolumeBinding),
-    (_DEVICES, ClaimReach),
-    (_DEVICES, ClaimedDevices),
-    ("predicate.PodAffinityEnable", PodAffinity),
-    ("predicate.PodAffinityEnable", PodAntiAffinity),
-    ("predicate.PodAffinityEnable", ExistingAntiAffinity),
-    ("predicate.PodTopologySpreadEnable", TopologySpread),
-)
+class PredicatesArguments(Arguments):
+    node_affinity: bool = Argument("predicate.NodeAffinityEnable", True, "Apply node selectors and node affinity.")
+    node_ports: bool = Argument("predicate.NodePortsEnable", True, "Reject nodes whose host ports are in use.")
+    taints: bool = Argument("predicate.TaintTolerationEnable", True, "Reject nodes with taints that are not tolerated.")
+    pod_affinity: bool = Argument(
+        "predicate.PodAffinityEnable", True, "Apply required affinity and anti-affinity between pods."
+    )
+    topology_spread: bool = Argument(
+        "predicate.PodTopologySpreadEnable", True, "Apply hard topology spread constraints."
+    )
+    volume_limits: bool = Argument(
+        "predicate.NodeVolumeLimitsEnable", True, "Reject nodes at their limit of attached volumes."
+    )
+    volume_zone: bool = Argument("predicate.VolumeZoneEnable", True, "Reject nodes outside the zones of volumes.")
+    volume_binding: bool = Argument(
+        "predicate.VolumeBindingEnable", True, "Find volumes for claims, and bind them with the pod."
+    )
+    cache: bool = Argument(
+        "predicate.CacheEnable", False, "Cache results.", ignored="results are always cached per task class"
+    )
+    devices: bool = Argument(
+        "predicate.DynamicResourceAllocationEnable",
+        True,
+        "Find devices for resource claims, and allocate them with the pod.",
+    )
+    bind_timeout: int = Argument(
+        "volumebinding.bindTimeoutSeconds", 600, "How long volumes may take to become ready.", minimum=1
+    )
+    volume_weight: int = Argument("volumebinding.weight", 1, "Weight of volumes in scores.", ignored=_NO_SCORES)
+    volume_shape: list[object] = Argument(
+        "volumebinding.shape", [], "Scores by volume utilisation.", ignored=_NO_SCORES
+    )
+    filter_timeout: int = Argument(
+        "dynamicresources.filterTimeoutSeconds", 10, "Timeout of claims.", ignored=_NO_TIMEOUT
+    )
+
+
+def _filters(enabled: PredicatesArguments) -> tuple[NodeFilter, ...]:
+    """Return every enabled rule, in the order of evaluation."""
+    rules: tuple[tuple[bool, Callable[[], NodeFilter]], ...] = (
+        (True, Availability),
+        (enabled.node_affinity, NodeAffinity),
+        (enabled.taints, Taints),
+        (enabled.volume_binding, VolumeAffinity),
+        (enabled.volume_zone, VolumeZone),
+        (enabled.node_ports, HostPorts),
+        (enabled.volume_limits, VolumeLimits),
+        (enabled.volume_binding, VolumeBinding),
+        (enabled.devices, ClaimReach),
+        (enabled.devices, ClaimedDevices),
+        (enabled.pod_affinity, PodAffinity),
+        (enabled.pod_affinity, PodAntiAffinity),
+        (enabled.pod_affinity, ExistingAntiAffinity),
+        (enabled.topology_spread, TopologySpread),
+    )
+    return tuple(rule() for is_on, rule in rules if is_on)
 
 
 class Predicates(Plugin):
     """Node selectors and affinity, taints, host ports, volumes, devices, affinity between pods, spreading."""
 
     name = "predicates"
-    arguments = (
-        Argument("predicate.NodeAffinityEnable", bool, True, "Refuse nodes outside node selector and affinity."),
-        Argument("predicate.NodePortsEnable", bool, True, "Refuse nodes whose host ports are taken."),
-        Argument("predicate.TaintTolerationEnable", bool, True, "Refuse nodes with taints that are not tolerated."),
-        Argument("predicate.PodAffinityEnable", bool, True, "Obey required affinity and anti-affinity between pods."),
-        Argument("predicate.PodTopologySpreadEnable", bool, True, "Obey hard topology spread constraints."),
-        Argument("predicate.NodeVolumeLimitsEnable", bool, True, "Refuse nodes that hold too many volumes."),
-        Argument("predicate.VolumeZoneEnable", bool, True, "Refuse nodes in other zones than those of volumes."),
-        Argument("predicate.VolumeBindingEnable", bool, True, "Find volumes for claims, and bind them with the pod."),
-        Argument(
-            "predicate.CacheEnable", bool, False, "Keep answers.", ignored="answers are always kept per task class"
-        ),
-        Argument(_DEVICES, bool, True, "Find devices for resource claims, and give them out with the pod."),
-        Argument("volumebinding.bindTimeoutSeconds", int, 600, "How long volumes may take to get ready.", minimum=1),
-        Argument("volumebinding.weight", int, 1, "Weight of volumes in scores.", ignored=_NO_SCORES),
-        Argument("volumebinding.shape", list, [], "Scores by volume utilisation.", ignored=_NO_SCORES),
-        Argument("dynamicresources.filterTimeoutSeconds", int, 10, "Time for claims.", ignored=_NO_TIMEOUT),
-    )
+    arguments = PredicatesArguments()
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self._filters = tuple(make() for switch, make in _RULES if switch is None or given[switch])
+    def __init__(self, arguments: PredicatesArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self._filters = _filters(arguments)
         self._volumes = VolumePolicy(
-            binds=given["predicate.VolumeBindingEnable"],
-            limits=given["predicate.NodeVolumeLimitsEnable"],
-            patience=float(given["volumebinding.bindTimeoutSeconds"]),
+            binds=arguments.volume_binding,
+            limits=arguments.volume_limits,
+            patience=float(arguments.bind_timeout),
         )
-        self._gives_devices: bool = given[_DEVICES]
 
     def open(self, session: Session) -> None:
-        """What this cycle gives out, it gives out by the rules that are switched on."""
+        """Apply the enabled rules to volumes and devices allocated in this cycle."""
         session.ledger.volumes.policy = self._volumes
-        session.ledger.claims.allocates = self._gives_devices
+        session.ledger.claims.allocates = self.arguments.devices
 
     def pre_predicate(self, task_class: TaskClass) -> Reason | None:
-        """A claim that is not there, or waits for somebody else, keeps the pod from every node."""
+        """Reject a pod whose claim does not exist or is in use elsewhere, before any node is checked."""
         if self._volumes.binds and task_class.volumes is not None and task_class.volumes.fault is not None:
             return task_class.volumes.fault
-        return task_class.claims.fault if self._gives_devices and task_class.claims is not None else None
+        return task_class.claims.fault if self.arguments.devices and task_class.claims is not None else None
 
     def unused_extension_points(self) -> frozenset[str]:
-        asks = self._volumes.binds or self._gives_devices
+        asks = self._volumes.binds or self.arguments.devices
         return frozenset() if asks else frozenset({"pre_predicate"})
 
     def node_filters(self) -> Sequence[NodeFilter]:

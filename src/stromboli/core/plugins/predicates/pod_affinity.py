@@ -1,7 +1,7 @@
-"""Required affinity: a pod goes only where the pods it needs already are.
+"""Required affinity: a pod runs only where the pods it needs already are.
 
-Kubernetes counts the pods that match all terms together. The cache has joined the terms of a class accordingly:
-each counts the same pods, under a topology key of its own.
+Kubernetes counts the pods that match all terms together. The cache joins the terms of a class accordingly: each counts
+the same pods, under its own topology key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REASON = Reason(Code.POD_AFFINITY, "node(s) didn't match pod affinity rules")
 
 
 class PodAffinity(NodeFilter):
-    """Every term has a matching pod in the node's domain; the first pod of a set that needs itself is let in."""
+    """Every term has a matching pod in the node's domain; the first pod of a set with affinity to itself is allowed."""
 
     locality = Locality.CLUSTER
 

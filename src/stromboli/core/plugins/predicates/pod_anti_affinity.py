@@ -15,7 +15,7 @@ _REASON = Reason(Code.POD_ANTI_AFFINITY, "node(s) didn't match pod anti-affinity
 
 
 class PodAntiAffinity(NodeFilter):
-    """No pod that a term selects stands in the node's domain. A node without the label is in no domain, and fine."""
+    """No pod that a term selects is in the node's domain. A node without the label is in no domain, and passes."""
 
     locality = Locality.CLUSTER
 

@@ -38,7 +38,7 @@ class TopologySpread(NodeFilter):
         return admitted
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        """A missing label is told first: no pod that ends will cure it."""
+        """Report a missing label first: no terminating pod resolves it."""
         labelled = self._plans.of(task_class, ledger).labelled
         for reason, mask in ((_LABEL_REASON, refused & ~labelled), (_SKEW_REASON, refused & labelled)):
             if mask.any():

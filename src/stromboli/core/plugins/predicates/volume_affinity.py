@@ -37,9 +37,9 @@ class VolumeAffinity(NodeFilter):
 
 
 class VolumeZone(NodeFilter):
-    """The node is in a zone and a region of every volume that says where it is by labels.
+    """The node is in a zone and region of every volume with zone labels.
 
-    A node that says nothing about zones at all is let pass: the cluster may have only one.
+    A node without any zone label passes: the cluster may have only one zone.
     """
 
     locality = Locality.STATIC
@@ -59,7 +59,7 @@ class VolumeZone(NodeFilter):
 
 
 def _by_old_label(nodes: NodeTable, label: str, values: tuple[str, ...]) -> Mask:
-    """Nodes that say it by the label of old, and not by that of today."""
+    """Return nodes that have the deprecated label and not the current one."""
     old = nodes.holding(Requirement(ZONE_LABELS[label], "In", values))
     return old & nodes.holding(Requirement(label, "DoesNotExist"))
 

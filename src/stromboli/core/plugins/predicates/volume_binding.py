@@ -35,7 +35,7 @@ class VolumeBinding(NodeFilter):
         return ledger.volumes.satisfiable(task_class.volumes or NO_NEEDS, later=rows.later)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        """Where all it lacks is storage, somebody could add some; elsewhere a volume is missing."""
+        """Report missing storage where only that is lacking; elsewhere a missing volume."""
         needs, volumes = task_class.volumes or NO_NEEDS, ledger.volumes
         if volumes.is_in_use(needs):
             yield _IN_USE, np.flatnonzero(refused)

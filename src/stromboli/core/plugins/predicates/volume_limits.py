@@ -14,7 +14,7 @@ _REASON = Reason(Code.VOLUME_LIMIT, "node(s) exceed max volume count")
 
 
 class VolumeLimits(NodeFilter):
-    """With the volumes of one more pod the node stays within what its CSINode says of each driver.
+    """With the volumes of one more pod the node stays within the limits of its CSINode.
 
     A volume counts once on a node, however many pods use it.
     """

@@ -1,4 +1,4 @@
-"""proportion: queues share the cluster by their weights, and nobody gets more than it asks for."""
+"""proportion: queues share the cluster by weight, and no queue gets more than it requests."""
 
 from stromboli.core.plugins.proportion.plugin import Proportion
 

@@ -1,8 +1,7 @@
-"""Dividing the cluster between queues: water-filling by weight.
+"""Division of the cluster between queues: water-filling by weight.
 
-In each round what is left is divided by weight among the queues that are not content yet; each takes no more
-than it may have and no more than it asks for, and at least what it is guaranteed. What somebody leaves over
-goes into the next round.
+Each round divides the remainder by weight among the queues that are not satisfied; each takes no more than it may hold
+and requests, and at least its guarantee. What is left over goes into the next round.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ _CRUMB = 1e-3
 
 
 def divide(total: Table, weights: Table, requests: Table, limits: Table, guarantees: Table) -> NDArray[np.int64]:
-    """What each queue deserves, in whole units. All tables have a row per queue and a column per resource."""
+    """Return what each queue deserves, in whole units. All tables have a row per queue and a column per resource."""
     deserved = np.zeros_like(requests)
     remaining = total.astype(np.float64)
     content = np.zeros(len(weights), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What a queue deserves, and what follows: order, admission, and how much it may take."""
+"""The proportion plugin: what a queue deserves, and the order, admission and limits that follow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ from stromboli.core.session.session import Session
 
 @dataclass(slots=True)
 class Standing:
-    """How a queue stands in this cycle. What it uses is read from the ledger."""
+    """The share of a queue in this cycle. Its use is read from the ledger."""
 
     books: QueueUsage
     deserved: Amounts
-    #: The most it may ever use: its capability, and what the guarantees of others leave.
+    #: The most it may use: its capability, and what the guarantees of others leave.
     limit: Amounts
-    #: What it deserves, without what it deserves nothing of.
+    #: What it deserves, without the resources of which it deserves nothing.
     parts: Request = field(init=False)
 
     def __post_init__(self) -> None:
@@ -33,7 +33,7 @@ class Standing:
 
     @property
     def share(self) -> float:
-        """The largest part of what it deserves that it has already."""
+        """Return the largest used fraction of what it deserves."""
         allocated, share = self.books.allocated, 0.0
         for dimension, amount in self.parts:
             share = max(share, allocated[dimension] / amount)
@@ -42,7 +42,7 @@ class Standing:
 
 class Proportion(Plugin):
     name = "proportion"
-    #: What a queue deserves is safe, whatever is agreed on elsewhere.
+    #: What a queue deserves is protected, whatever plugins in other tiers decide.
     vetoes_in_every_tier = True
 
     def open(self, session: Session) -> None:
@@ -156,11 +156,13 @@ class Proportion(Plugin):
         return self._above_deserved(candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
-        """Within a queue everybody may go as far as queues are concerned; between queues those who have too much."""
+        """Within a queue every candidate is evictable; between queues, candidates of queues above their deserved
+        resources.
+        """
         return self._above_deserved(candidates) if context.kind == "reclaim" else candidates
 
     def _above_deserved(self, candidates: Sequence[Task]) -> list[Task]:
-        """Victims whose queue has more than it deserves, also after those before them are gone."""
+        """Return victims whose queue holds more than it deserves, also without the victims before them."""
         left: dict[str, Amounts] = {}
         victims = []
         for task in candidates:

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.nodes.usage import UsageTable
 from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
 from stromboli.core.model.tasks.task_class import TaskClass
 
-#: What is measured, in the order of its columns.
+#: The measured resources, in the order of the columns.
 MEASURED = (CPU, MEMORY, PODS)
 NAMES = ("cpu", "memory", "pods")
-#: Of what nothing is said: no node is above it.
-UNSAID = 100.0
+#: For resources without a threshold: no node is above it.
+_NO_THRESHOLD = 100.0
 
 Percent = NDArray[np.float64]
+
+
+class PercentArguments(Arguments):
+    cpu: float = Argument("cpu", _NO_THRESHOLD, "Per cent.", minimum=0)
+    memory: float = Argument("memory", _NO_THRESHOLD, "Per cent.", minimum=0)
+    pods: float = Argument("pods", _NO_THRESHOLD, "Per cent.", minimum=0)
+
+    def as_list(self) -> list[float]:
+        return [self.cpu, self.memory, self.pods]
+
+
+class ThresholdPairArguments(Arguments):
+    low: PercentArguments = Argument(
+        "thresholds", {}, "A node below all of them is underutilised.", entries=PercentArguments
+    )
+    high: PercentArguments = Argument(
+        "targetThresholds", {}, "A node above one of them is overutilised.", entries=PercentArguments
+    )
+
+
+class ParameterArguments(ThresholdPairArguments):
+    nested: ThresholdPairArguments = Argument(
+        "nodeResourceUtilizationThresholds", {}, "Both of them.", entries=ThresholdPairArguments
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +56,16 @@ class Thresholds:
     high: Sequence[float]
 
     @classmethod
-    def of(cls, parameters: Mapping[str, object]) -> Thresholds:
-        nested = parameters.get("nodeResourceUtilizationThresholds", {})
-        said = {**nested, **parameters} if isinstance(nested, Mapping) else parameters
-        return cls(_thresholds(said.get("thresholds")), _thresholds(said.get("targetThresholds")))
-
-
-def _thresholds(said: object) -> list[float]:
-    given = said if isinstance(said, Mapping) else {}
-    return [float(given.get(name, UNSAID)) for name in NAMES]
+    def of(cls, parameters: ParameterArguments) -> Thresholds:
+        """Read the parameters of a strategy; values of its own precede the nested ones."""
+        nested, own = parameters.nested, parameters.configured
+        low = parameters.low if "thresholds" in own else nested.low
+        high = parameters.high if "targetThresholds" in own else nested.high
+        return cls(low.as_list(), high.as_list())
 
 
 class Balance:
-    """The nodes as they were measured, and what moves between them."""
+    """The nodes as they were measured, and the moves between them."""
 
     def __init__(self, marks: Thresholds, usage: UsageTable, rows: Rows, known: Mask, open_to_pods: Mask) -> None:
         self._thresholds = marks
@@ -89,13 +111,13 @@ class Balance:
             self._room[place] -= amount
 
     def why(self, row: int) -> str:
-        """In words, what makes a node busy."""
+        """Describe why a node is busy."""
         over = zip(NAMES, self.percent[:, row], self._thresholds.high, strict=True)
         return ", ".join(f"{used:.0f}% of its {name} (above {mark:g}%)" for name, used, mark in over if used > mark)
 
 
 def _assumed_use(task_class: TaskClass) -> tuple[int, int, int]:
-    """How much a single pod uses is not measured. What it asks for stands for it, or what scorers assume of a container
-    that asks for nothing.
+    """Return the assumed use of a pod, which is not measured: its request, or what scorers assume of a container
+    without one.
     """
     return *task_class.scored_request, 1

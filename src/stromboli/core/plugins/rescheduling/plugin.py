@@ -1,8 +1,8 @@
-"""The plugin: when it looks, whom it may move, and whom it names."""
+"""The rescheduling plugin: when nodes are evaluated, and which pods are moved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from stromboli.core.model.resources.resources import CPU, MEMORY
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import LIMITS, TaskClass
 from stromboli.core.model.values.durations import parse_duration
-from stromboli.core.plugins.rescheduling.balance import NAMES, Balance, Thresholds
+from stromboli.core.plugins.rescheduling.balance import Balance, ParameterArguments, Thresholds
 from stromboli.core.preemption.units import SpareMembers
 from stromboli.core.session.session import Session
 
@@ -21,35 +21,32 @@ _STRATEGY = "lowNodeUtilization"
 _CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 _SYSTEM_NAMESPACE = "kube-system"
 
-_PERCENT = tuple(Argument(name, float, 100, "Per cent.", minimum=0) for name in NAMES)
-_MARKS = (
-    Argument("thresholds", dict, {}, "Below all of them a node has little to do.", entries=_PERCENT),
-    Argument("targetThresholds", dict, {}, "Above one of them a node is busy.", entries=_PERCENT),
-)
-_PARAMETERS = (*_MARKS, Argument("nodeResourceUtilizationThresholds", dict, {}, "Both of them.", entries=_MARKS))
-_STRATEGIES = (
-    Argument("name", str, "", "The strategy.", choices=(_STRATEGY,)),
-    Argument("params", dict, {}, "Its parameters.", entries=_PARAMETERS),
-)
+
+class StrategyEntryArguments(Arguments):
+    name: str = Argument("name", "", "The strategy.", choices=(_STRATEGY,))
+    parameters: ParameterArguments = Argument("params", {}, "Its parameters.", entries=ParameterArguments)
+
+
+class ReschedulingArguments(Arguments):
+    interval: float = Argument("interval", "5m", "The period between two evaluations.", parse=parse_duration)
+    metrics_period: float = Argument("metricsPeriod", "5m", "The period of averages.", parse=parse_duration)
+    strategies: list[StrategyEntryArguments] = Argument(
+        "strategies", [], "The strategies and their thresholds.", items=StrategyEntryArguments
+    )
+    queue_selector: list[str] = Argument("queueSelector", [], "The queues whose pods may be moved; all, if empty.")
+    label_selector: Mapping[str, object] = Argument("labelSelector", {}, "Labels that a pod must have to be moved.")
 
 
 class Rescheduling(Plugin):
     name = "rescheduling"
-    arguments = (
-        Argument("interval", str, "5m", "How much time lies between two looks at the nodes.", form=parse_duration),
-        Argument("metricsPeriod", str, "5m", "Over which time use is averaged.", form=parse_duration),
-        Argument("strategies", list, [], "What is to be balanced, and how.", items=_STRATEGIES),
-        Argument("queueSelector", list, [], "The queues whose pods may be moved; all, if none is named."),
-        Argument("labelSelector", dict, {}, "Labels that a pod must have to be moved."),
-    )
+    arguments = ReschedulingArguments()
     reads_annotations = (LIMITS,)
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self._thresholds = [Thresholds.of(strategy.get("params", {})) for strategy in given["strategies"]]
-        self._interval = parse_duration(given["interval"])
-        self.usage_window = parse_duration(given["metricsPeriod"])
-        self._wanted_labels = {key: str(value) for key, value in given["labelSelector"].items()}
+    def __init__(self, arguments: ReschedulingArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self._thresholds = [Thresholds.of(strategy.parameters) for strategy in arguments.strategies]
+        self.usage_window = arguments.metrics_period
+        self._wanted_labels = {key: str(value) for key, value in arguments.label_selector.items()}
         self.reads_labels = tuple(self._wanted_labels)
         #: When the nodes were last looked at.
         self._looked_at: float | None = None
@@ -61,7 +58,7 @@ class Rescheduling(Plugin):
         self._session = session
 
     def victim_tasks(self, candidates: Sequence[Task]) -> Sequence[Task]:
-        """Of busy nodes, as many pods as it takes, and only where others have room for them."""
+        """Return pods of busy nodes, as many as needed, and only where other nodes have capacity for them."""
         session, usage = self._session, self._session.snapshot.usage
         if not self._is_due(session.now):
             return ()
@@ -78,7 +75,7 @@ class Rescheduling(Plugin):
         return list(named.values())
 
     def _is_due(self, now: float) -> bool:
-        return self._looked_at is None or not self._looked_at <= now < self._looked_at + self._interval
+        return self._looked_at is None or not self._looked_at <= now < self._looked_at + self.arguments.interval
 
     def _warn_of_unknown(self, known: Mask) -> None:
         unknown = len(known) - int(known.sum())
@@ -118,7 +115,7 @@ class Rescheduling(Plugin):
     def _is_chosen(self, task: Task) -> bool:
         if task.namespace == _SYSTEM_NAMESPACE or task.priority_class in _CRITICAL_CLASSES:
             return False
-        queues = self.given["queueSelector"]
+        queues = self.arguments.queue_selector
         if queues and self._session.jobs[task.job].queue not in queues:
             return False
         labels = task.task_class.labels
@@ -140,7 +137,7 @@ def _least_first(task: Task) -> tuple[int, int]:
 
 
 def _quality(task_class: TaskClass) -> int:
-    """The quality of service that Kubernetes gives a pod: best effort before burstable before guaranteed."""
+    """Return the quality of service class of a pod: best effort before burstable before guaranteed."""
     asked = dict(task_class.request)
     request = (asked.get(CPU, 0), asked.get(MEMORY, 0))
     if request == (0, 0):

@@ -1,13 +1,13 @@
-"""Proportions: idle devices keep the cpu and memory that whoever uses them will need."""
+"""Proportions: idle devices reserve the cpu and memory that their future pods need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from stromboli.core.config.arguments import Arguments
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask
@@ -25,7 +25,7 @@ _GIGABYTE = 1_000_000_000
 
 
 class _DeviceProportion(NamedTuple):
-    """What goes with the smallest amount of a resource: milli-cpu, and bytes of memory."""
+    """The milli-cpu and bytes of memory reserved per smallest unit of a resource."""
 
     name: str
     dimension: int
@@ -33,16 +33,28 @@ class _DeviceProportion(NamedTuple):
     memory: float
 
 
+class ProportionRates(Arguments):
+    by_name: Mapping[str, float] = PrefixArgument("<name>", 1.0, "Cores, or gigabytes of memory.", minimum=0)
+
+
+class ProportionArguments(Arguments):
+    enable: bool = Argument("enable", False, "Whether cpu and memory are reserved for idle devices.")
+    resources: str = Argument("resources", "", "The resources to reserve for, separated by commas.")
+    rates: ProportionRates = Argument(
+        "resourceProportion", {}, "The cpu and memory that belong to one device.", entries=ProportionRates
+    )
+
+
 class ProportionFilter(NodeFilter):
     """A pod that does not ask for a device must leave enough cpu and memory for all that are idle."""
 
     locality = Locality.ROW
 
-    def __init__(self, given: Arguments) -> None:
-        rates = given["resourceProportion"]
+    def __init__(self, arguments: ProportionArguments) -> None:
+        rates = arguments.rates.by_name
         self._rates = {
-            name: (float(rates.get(f"{name}.cpu", 1)), float(rates.get(f"{name}.memory", 1)))
-            for name in names_in(given["resources"])
+            name: (rates.get(f"{name}.cpu", 1.0), rates.get(f"{name}.memory", 1.0))
+            for name in names_in(arguments.resources)
         }
         self._companions: list[_DeviceProportion] = []
 
@@ -80,7 +92,9 @@ class ProportionFilter(NodeFilter):
 
 
 def _leaves_enough(companions: _DeviceProportion, task_class: TaskClass, rows: Rows) -> Mask:
-    """What counts is what will be idle: who waits for room that is being released is judged by that room."""
+    """Report which rows keep the reserved amounts, by future idle amounts: a pod that waits for releases is checked
+    against the capacity after them.
+    """
     asked, idle = dict(task_class.request), np.maximum(rows.future_idle(companions.dimension), 0)
     enough: Mask = rows.future_idle(CPU) - asked.get(CPU, 0) >= idle * companions.cpu
     enough &= rows.future_idle(MEMORY) - asked.get(MEMORY, 0) >= idle * companions.memory

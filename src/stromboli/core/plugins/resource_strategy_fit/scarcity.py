@@ -1,12 +1,13 @@
-"""Scarce resources: nodes that have what few nodes have are left to those who need it."""
+"""Scarce resources: leave nodes that have them to pods that request them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stromboli.core.config.arguments import Arguments
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Mask, Vector
@@ -24,16 +25,27 @@ def names_in(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
+class ScarceWeights(Arguments):
+    by_name: Mapping[str, int] = PrefixArgument("<name>", 1, "Weight of the resource.", minimum=0)
+
+
+class ScarcityArguments(Arguments):
+    enable: bool = Argument("enable", False, "Whether nodes with scarce resources are avoided.")
+    resources: str = Argument("resources", "", "The scarce resources, separated by commas.")
+    weight: int = Argument("weight", 1, "Weight of the score.", minimum=0)
+    weights: ScarceWeights = Argument("resourceWeight", {}, "Weight of each scarce resource.", entries=ScarceWeights)
+
+
 class ScarceResourceScorer(NodeScorer):
-    """The fewer scarce resources a node has, the better; nothing for a node that lacks what the pod asks for."""
+    """The fewer scarce resources a node has, the better; 0 for a node without a requested resource."""
 
     locality = Locality.STATIC
 
-    def __init__(self, given: Arguments) -> None:
-        weights = {name: given["resourceWeight"].get(name, 1) for name in names_in(given["resources"])}
-        whole = sum(weights.values())
-        #: What a node gets for lacking a resource.
-        self._points = {name: _HIGHEST * given["weight"] * weight / whole for name, weight in weights.items() if weight}
+    def __init__(self, arguments: ScarcityArguments) -> None:
+        weights = {name: arguments.weights.by_name.get(name, 1) for name in names_in(arguments.resources)}
+        top, whole = _HIGHEST * arguments.weight, sum(weights.values())
+        #: The points of a node for each scarce resource it lacks.
+        self._points = {name: top * weight / whole for name, weight in weights.items() if weight}
         self._dimensions: dict[str, int | None] = {}
 
     def open(self, session: Session) -> None:

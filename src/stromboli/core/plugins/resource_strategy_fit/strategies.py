@@ -1,11 +1,12 @@
-"""Which resources are packed and which are spread: by the configuration, and by what a pod says of itself."""
+"""Which resources are packed and which are spread: by the configuration, and by annotations of the pod."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.config.spelling import quoted
 from stromboli.core.model.tasks.task_class import TaskClass
 
@@ -14,8 +15,19 @@ WEIGHTS = "volcano.sh/resource-strategy-weight"
 
 LEAST, MOST = TYPES = ("LeastAllocated", "MostAllocated")
 
-#: The largest weight that a pod may ask for: more would drown everybody else's scores.
+#: The largest weight that a pod may set: more would drown all other scores.
 _MAX_WEIGHT = 10_000
+
+
+class StrategyArguments(Arguments):
+    type: str = Argument("type", LEAST, "Whether nodes with more or less of it in use score better.", choices=TYPES)
+    weight: int = Argument("weight", 1, "Weight of the resource within the score.", minimum=0)
+
+
+class StrategiesArguments(Arguments):
+    by_name: Mapping[str, StrategyArguments] = PrefixArgument(
+        "<name>", {}, "The strategy of a resource.", entries=StrategyArguments
+    )
 
 
 class Strategy(NamedTuple):
@@ -26,13 +38,12 @@ class Strategy(NamedTuple):
 class Strategies:
     """The strategy of every resource. A name may end in `*`; of several that match, the longest counts."""
 
-    def __init__(self, given: Mapping[str, Mapping[str, Any]]) -> None:
-        spread = {"type": LEAST, "weight": 1}
-        chosen = given or {"cpu": spread, "memory": spread}
+    def __init__(self, configured: Mapping[str, StrategyArguments]) -> None:
+        chosen = configured or {"cpu": StrategyArguments(), "memory": StrategyArguments()}
         self._exact: dict[str, Strategy] = {}
         self._beginnings: list[tuple[str, Strategy]] = []
         for name, entry in chosen.items():
-            strategy = Strategy(entry["type"] == MOST, entry["weight"])
+            strategy = Strategy(entry.type == MOST, entry.weight)
             if name.endswith("*"):
                 self._beginnings.append((name[:-1], strategy))
             else:
@@ -40,9 +51,7 @@ class Strategies:
         self._beginnings.sort(key=lambda pair: -len(pair[0]))
 
     def of(self, name: str) -> Strategy | None:
-        """What the configuration says about a resource. Everybody needs a place for a pod, so that only a rule for
-        just that counts it.
-        """
+        """Return the configured strategy of a resource. Every pod needs a pod slot, so only an exact rule counts it."""
         if name in self._exact:
             return self._exact[name]
         if name == "pods":
@@ -51,11 +60,11 @@ class Strategies:
 
 
 class Wish(NamedTuple):
-    """What a pod says of itself; None for what it leaves to the configuration."""
+    """The annotations of a pod; None for what it leaves to the configuration."""
 
     packs: bool | None
     weights: Mapping[str, int] | None
-    #: What makes no sense in it, in words.
+    #: Invalid annotations, as messages.
     faults: tuple[str, ...] = ()
 
     def applied(self, name: str, configured: Strategy | None) -> Strategy | None:
@@ -82,7 +91,7 @@ def wish_of(task_class: TaskClass) -> Wish:
 
 
 def _weights(text: str) -> Mapping[str, int] | None:
-    """The weights that a text gives; None when it makes no sense."""
+    """Parse weights; None if they are invalid."""
     try:
         read = json.loads(text)
     except (ValueError, RecursionError):

@@ -26,7 +26,7 @@ class _Part(NamedTuple):
     dimension: int
     amount: Amount
     packs: bool
-    #: What the best node gets for it.
+    #: The points of the best node.
     points: Vector
 
 

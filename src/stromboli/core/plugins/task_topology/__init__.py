@@ -1,4 +1,4 @@
-"""task-topology: roles of a job that talk to each other stand together, roles that are in each other's way do not."""
+"""task-topology: co-locate roles of a job that communicate, and separate roles that interfere."""
 
 from stromboli.core.plugins.task_topology.plugin import TaskTopology
 

@@ -1,7 +1,7 @@
-"""Buckets: the tasks of a job that should stand on one node.
+"""Buckets: the tasks of a job that should run on one node.
 
-Tasks that have a place are in the bucket of their node. The others join, one after the other, the bucket that they
-like best, or begin a new one where they would be in somebody's way everywhere.
+Placed tasks are in the bucket of their node. The others join, one after the other, the bucket with the strongest
+affinity, or begin a new one where anti-affinity outweighs it everywhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.task_topology.rules import Rules
 
-#: By status, whether a task has a place that it will keep.
+#: By status, whether a task has a node that it keeps.
 PLACED = np.isin(np.arange(len(TaskStatus)), (*ALLOCATED_STATUSES, TaskStatus.PIPELINED, TaskStatus.UNKNOWN))
 _MEBIBYTE = 1 << 20
 
@@ -25,9 +25,7 @@ Bucket = list[Task]
 
 
 def buckets_of(job: Job, rules: Rules, ledger: Ledger) -> list[Bucket]:
-    """All tasks of the job that rules are about and that have a place or want one; each bucket in the order in which
-    its tasks are served.
-    """
+    """Return all tasks of the job that rules apply to and that have or need a node; each bucket in serving order."""
     placed: list[Task] = []
     waiting: list[Task] = []
     for task in job.tasks.values():
@@ -47,7 +45,7 @@ def buckets_of(job: Job, rules: Rules, ledger: Ledger) -> list[Bucket]:
 
 
 class _BucketBuilder:
-    """Buckets while they are being filled, with what each of them means to each role."""
+    """Buckets under construction, with the affinity of each role to each of them."""
 
     def __init__(self, rules: Rules, tasks: Sequence[Task]) -> None:
         roles = sorted({task.role for task in tasks})
@@ -56,12 +54,14 @@ class _BucketBuilder:
         self._attraction = np.array(
             [[rules.attraction(one, other) for other in roles] for one in roles], dtype=np.int64
         )
-        #: For every role and bucket, how many it would like to join there less those it would not.
+        #: For every role and bucket, the members with affinity less those with anti-affinity.
         self._pull = np.zeros((len(roles), len(tasks)), dtype=np.int64)
         self._sizes = np.zeros(len(tasks))
 
     def best_for(self, role: str) -> int | None:
-        """The bucket that a task of the role joins: the smallest of those that it likes best; None for a new one."""
+        """Return the bucket that a task of the role joins: the smallest of those with the strongest affinity; None for
+        a new one.
+        """
         pull = self._pull[self._places[role], : len(self.buckets)]
         most = pull.max(initial=-1)
         if most < 0:

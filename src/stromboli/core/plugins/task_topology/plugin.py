@@ -1,4 +1,4 @@
-"""The plugin: jobs with rules about their roles, the order of their tasks, and the nodes that suit them."""
+"""The task-topology plugin: jobs with rules about their roles, their task order and their node scores."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from stromboli.core.plugins.task_topology.task_buckets import NO_BUCKET, TaskBuc
 from stromboli.core.search.node_rules import Locality, NodeScorer
 from stromboli.core.session.session import Session
 
-_WEIGHT = "task-topology.weight"
+
+class TaskTopologyArguments(Arguments):
+    weight: int = Argument("task-topology.weight", 1, "Weight of the score; 0 switches it off.", minimum=0)
 
 
 class TaskTopology(Plugin):
     name = "task-topology"
-    arguments = (Argument(_WEIGHT, int, 1, "Weight of the score; 0 switches it off.", minimum=0),)
+    arguments = TaskTopologyArguments()
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
+    def __init__(self, arguments: TaskTopologyArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
         self._task_buckets: dict[str, TaskBuckets] = {}
-        self._scorers = (BucketScorer(given[_WEIGHT]),) if given[_WEIGHT] else ()
+        self._scorers = (BucketScorer(arguments.weight),) if arguments.weight else ()
 
     def open(self, session: Session) -> None:
         self._task_buckets = {}
@@ -50,7 +52,7 @@ class TaskTopology(Plugin):
 
 
 def _rules_of(job: Job, warnings: list[str]) -> Rules | None:
-    """What the job says; None, with a warning, when that makes no sense."""
+    """Return the rules of a job; None, with a warning, if they are invalid."""
     roles = {task.role for task in job.tasks.values()}.union(job.spec.min_task_member)
     try:
         return rules_of(job.spec.annotations, roles)
@@ -60,7 +62,7 @@ def _rules_of(job: Job, warnings: list[str]) -> Rules | None:
 
 
 class BucketScorer(NodeScorer):
-    """How well nodes suit the task that is asked about, given where others of its job stand."""
+    """Scores nodes for the current task, by where other tasks of its job are."""
 
     locality = Locality.CLUSTER
 

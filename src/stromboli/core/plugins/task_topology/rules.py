@@ -1,4 +1,4 @@
-"""What a job says about its roles: which belong together, which stay apart, and which come first."""
+"""The rules of a job about its roles: affinity, anti-affinity and order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AFFINITY = "volcano.sh/task-topology-affinity"
 ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
 TASK_ORDER = "volcano.sh/task-topology-task-order"
 
-#: By role, the roles that are meant with it; its own may be among them.
+#: By role, its partner roles; it may be its own partner.
 Partners = Mapping[str, frozenset[str]]
 
 _NOBODY: frozenset[str] = frozenset()
@@ -24,19 +24,19 @@ class Rules:
 
     together: Partners
     apart: Partners
-    #: Roles in the order in which their pods are served, as far as the job says.
+    #: Roles in serving order, as far as the job sets it.
     order: tuple[str, ...]
 
     def are_about(self, role: str) -> bool:
-        """Whether it matters for a role who stands beside it."""
+        """Report whether any rule applies to a role."""
         return role in self.together or role in self.apart
 
     def attraction(self, role: str, other: str) -> int:
-        """Whether a pod of the role likes (1) or dislikes (-1) to stand beside one of the other."""
+        """Return 1 for affinity of a role to another, -1 for anti-affinity, 0 for neither."""
         return (other in self.together.get(role, _NOBODY)) - (other in self.apart.get(role, _NOBODY))
 
     def rank(self, role: str) -> tuple[int, int]:
-        """The place of a role in line: as the job says, then those with the stronger wishes."""
+        """Return the rank of a role: as the job sets it, then by the strength of its rules."""
         place = self.order.index(role) if role in self.order else len(self.order)
         return place, -self._strength(role)
 
@@ -61,7 +61,7 @@ def rules_of(annotations: Mapping[str, str], roles: Collection[str]) -> Rules:
 
 
 def _partners(annotations: Mapping[str, str], key: str, roles: Collection[str]) -> Partners:
-    """Who is meant with whom in groups such as `ps,worker;chief`; a role alone is meant with its own kind."""
+    """Parse the groups of an annotation such as `ps,worker;chief`; a single role is its own partner."""
     partners: dict[str, set[str]] = defaultdict(set)
     for group in annotations.get(key, "").split(";"):
         names = _names(group, key, roles)

@@ -1,6 +1,6 @@
-"""How the tasks of one job should stand: who comes first, and how good each node is for one of them.
+"""The tasks of one job by bucket: their order, and the score of each node for one of them.
 
-What changes is read from the columns of the ledger when it is asked for, so that nothing has to be undone.
+Changing values are read from the ledger's columns on demand, so no undo is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_BUCKET: OrderKey = (1, 0, 0, (0, 0))
 
 
 class _Load:
-    """What the tasks of a bucket ask for: a row per dimension, a column per task."""
+    """The requests of the tasks of a bucket: a row per dimension, a column per task."""
 
     __slots__ = ("amounts", "dimensions", "rows")
 
@@ -69,7 +69,7 @@ class TaskBuckets:
 
     @cached_property
     def _rows(self) -> Index:
-        """Where the members of all buckets stand in the columns of the ledger."""
+        """The rows of all members in the columns of the ledger."""
         return np.array([task.row for task in self._members], dtype=np.int64)
 
     @cached_property
@@ -79,9 +79,9 @@ class TaskBuckets:
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def scores(self, task: Task, rows: Rows) -> Vector | None:
-        """For each node: members of the bucket that stand there, less those of the job that the task should not meet,
-        and the members that would fit there together with it; 100 for the whole of the largest bucket. A node without
-        room for the task gets 0. None for a task that no rule is about.
+        """Return for each node: members of the bucket there, less job members with anti-affinity, plus the members that
+        fit there together with the task; 100 for the whole of the largest bucket. A node without capacity for the task
+        gets 0. None for a task without rules.
         """
         number = self._bucket_of.get(task.uid)
         if number is None:
@@ -102,7 +102,7 @@ class TaskBuckets:
         return self._rows[[task.role in apart for task in self._members]] if apart else self._rows[:0]
 
     def _standing(self, task_rows: Index) -> Index:
-        """How many of these tasks stand on each node, or will."""
+        """Return how many of these tasks are or will be on each node."""
         ledger = self._ledger
         nodes = ledger.node_of[task_rows[PLACED[ledger.status[task_rows]]]]
         return np.bincount(nodes[nodes >= 0], minlength=len(ledger.nodes))

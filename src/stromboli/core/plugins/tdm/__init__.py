@@ -1,4 +1,4 @@
-"""tdm: nodes that are lent out for some hours of the day, and the work that may run on them."""
+"""tdm: revocable nodes that take batch pods during certain hours of the day."""
 
 from stromboli.core.plugins.tdm.plugin import Tdm
 

@@ -1,4 +1,4 @@
-"""How many pods of a job may be evicted at once: its owner's word, or one."""
+"""The number of pods of a job that may be evicted at once: set by annotation, 1 by default."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FINISHED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
 def evictions_allowed(job: Job, warnings: list[str]) -> int:
-    """The first of both annotations that makes sense counts; one that does not is told."""
+    """Return how many pods may be evicted now, by the first valid annotation of both; an invalid one is reported."""
     running = job.counts[TaskStatus.RUNNING]
     most = _amount(job, MAX_UNAVAILABLE, warnings)
     if most is not None:
@@ -36,7 +36,7 @@ def _amount(job: Job, key: str, warnings: list[str]) -> int | None:
     if not (number.isdecimal() and number.isascii() and len(number) < 7):
         fault = f"annotation {key}: write a number or a percentage, not {quoted(text)}; it is left out"
         words = f"PodGroup {job.key}: {fault}"
-        if words not in warnings:  # the question is asked for every claimant
+        if words not in warnings:  # asked once per preemptor
             warnings.append(words)
         return None
     return -(-len(job.tasks) * int(number) // 100) if text.endswith("%") else int(number)

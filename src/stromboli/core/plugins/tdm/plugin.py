@@ -1,10 +1,10 @@
-"""The plugin: who may use nodes that are lent out, who makes room elsewhere, and who leaves when the time is over."""
+"""The tdm plugin: which pods may use revocable nodes, which make way elsewhere, and which leave when the hours end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Key, Plugin, Victims
 from stromboli.core.model.jobs.job import Job
@@ -26,31 +26,31 @@ from stromboli.core.plugins.tdm.zones import (
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
 
-_HOURS = "tdm.revocable-zone."
-_PERIOD = "tdm.evict.period"
-
 
 def _hours(text: str) -> Hours | None:
-    """A zone without hours is not known."""
+    """Parse the hours of a zone; None for a zone without hours."""
     return hours_of(text) if text else None
+
+
+class TdmArguments(Arguments):
+    hours: Mapping[str, Hours | None] = PrefixArgument(
+        "tdm.revocable-zone.<zone>", "", "The hours in which nodes of the zone take pods.", parse=_hours
+    )
+    period: float = Argument("tdm.evict.period", "1m", "The period of evictions.", parse=parse_duration)
 
 
 class Tdm(Plugin):
     name = "tdm"
-    arguments = (
-        Argument(f"{_HOURS}<zone>", str, "", "The hours in which nodes of the zone are lent out.", form=_hours),
-        Argument(_PERIOD, str, "1m", "How much time lies between two rounds of evictions.", form=parse_duration),
-    )
+    arguments = TdmArguments()
     reads_annotations = (ZONE, PREEMPTABLE)
     reads_labels = (PREEMPTABLE,)
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self._zones = Zones({zone: hours_of(text) for zone, text in given.with_prefix(_HOURS).items() if text})
+    def __init__(self, arguments: TdmArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self._zones = Zones({zone: hours for zone, hours in arguments.hours.items() if hours})
         self._filters = (RevocableNodeFilter(self._zones),)
         self._scorers = (RevocableNodeScorer(self._zones),)
-        self._period = parse_duration(given[_PERIOD])
-        #: When pods were last told to leave.
+        #: When pods were last evicted.
         self._evicted_at: float | None = None
 
     def open(self, session: Session) -> None:
@@ -69,7 +69,7 @@ class Tdm(Plugin):
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     def job_order(self, job: Job) -> Key:
-        """Who may not be preempted comes first: it has fewer nodes to choose from."""
+        """Jobs that are not preemptable come first: they have fewer nodes to choose from."""
         return job.spec.preemptable
 
     def job_pipelined(self, job: Job) -> Vote | Reason:
@@ -81,7 +81,7 @@ class Tdm(Plugin):
     # -- victims ------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
-        """Whoever could run on nodes that are lent out makes room on the others for those who could not."""
+        """Pods that could run on revocable nodes make way on other nodes for pods that could not."""
         if self._may_be_preempted(preemptor) or may_use_revocable_nodes(preemptor.task_class):
             return []
         return self._within_budget(task for task in candidates if not self._zone_of(task) and self._is_evictable(task))
@@ -99,9 +99,9 @@ class Tdm(Plugin):
         return f"PodGroup {victim.job} allows no more evictions at a time"
 
     def victim_tasks(self, candidates: Sequence[Task]) -> Sequence[Task]:
-        """Nodes whose time is over are given back, a few pods of each job at a time."""
+        """Return a few pods of each job on nodes whose hours are over."""
         now = self._zones.now
-        if self._evicted_at is not None and self._evicted_at <= now < self._evicted_at + self._period:
+        if self._evicted_at is not None and self._evicted_at <= now < self._evicted_at + self.arguments.period:
             return ()
         over = (task for task in candidates if self._zones.is_over(self._zone_of(task)) and self._is_evictable(task))
         victims = self._within_budget(over)
@@ -125,7 +125,7 @@ class Tdm(Plugin):
         return self._ledger.status_of(task) is TaskStatus.RUNNING and self._may_be_preempted(task)
 
     def _may_be_preempted(self, task: Task) -> bool:
-        """What the pod says of itself counts first, then what its job says; who says nothing may not."""
+        """Report whether the pod is preemptable: by its own label or annotation, otherwise by its job."""
         marked = is_marked(task.task_class)
         return self._jobs[task.job].spec.preemptable if marked is None else marked
 

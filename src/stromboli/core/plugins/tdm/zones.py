@@ -1,4 +1,4 @@
-"""Zones: nodes that are lent out for the same hours of the day, and who may use them."""
+"""Zones: nodes that are revocable during the same hours, and the pods that may use them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Hours:
 
 
 def hours_of(text: str) -> Hours:
-    """Raises ValueError that says what to write."""
+    """Parse a range of hours; raise ValueError with the expected form."""
     found = _HOURS.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{text[:64]!r} is no range of hours; write one such as 20:00-06:00")
@@ -49,13 +49,13 @@ def hours_of(text: str) -> Hours:
 
 
 def may_use_revocable_nodes(task_class: TaskClass) -> bool:
-    """Whether pods of a class may run on nodes that are lent out: they say so, or that they may be preempted."""
+    """Report whether pods of a class may run on revocable nodes: by annotation, or because they are preemptable."""
     zone = task_class.annotations.get(ZONE)
     return zone == ANY_ZONE if zone is not None else is_marked(task_class) is True
 
 
 def is_marked(task_class: TaskClass) -> bool | None:
-    """Whether pods of a class say that they may be preempted; None when they say nothing."""
+    """Report whether pods of a class are marked as preemptable; None if they are not marked at all."""
     text = task_class.annotations.get(PREEMPTABLE) or task_class.labels.get(PREEMPTABLE)
     return None if text is None else text.lower() == "true"
 
@@ -71,19 +71,19 @@ class Zones:
         return zone in self.hours and self.hours[zone].has(self.now)
 
     def is_over(self, zone: str) -> bool:
-        """Whether the nodes of a zone have to be given back."""
+        """Report whether the hours of a zone are over."""
         return zone in self.hours and not self.hours[zone].has(self.now)
 
     def opened(self, nodes: NodeTable) -> Mask:
-        """The nodes that are lent out right now."""
+        """Return the revocable nodes that take pods now."""
         column = nodes.column(ZONE)
         return np.array([*map(self.is_open, column.values), False], dtype=np.bool_)[column.codes]
 
 
 class RevocableNodeFilter(NodeFilter):
-    """A node that is lent out takes pods that may be lent, in its hours."""
+    """A revocable node takes pods that may use it, during its hours."""
 
-    locality = Locality.ROW  # not static: what is true at noon is not true at night
+    locality = Locality.ROW  # not static: the hours begin and end
 
     def __init__(self, zones: Zones) -> None:
         self._zones = zones
@@ -118,7 +118,7 @@ class RevocableNodeFilter(NodeFilter):
 
 
 class RevocableNodeScorer(NodeScorer):
-    """Whoever may be lent goes to nodes that are lent out, and leaves the others to those who may not."""
+    """Pods that may use revocable nodes prefer them, and leave the other nodes to pods that may not."""
 
     locality = Locality.ROW
 

@@ -1,13 +1,13 @@
-"""What pods will use that no measurement has seen yet: those that were placed a moment ago."""
+"""Estimated use of pods that no measurement covers yet: those placed a moment ago."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from stromboli.core.config.arguments import Argument
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.model.nodes.amounts import Amount
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.resources.quantity import parse_quantity
@@ -23,14 +23,13 @@ def _bytes(text: str) -> int:
     return parse_quantity(text, milli=False)
 
 
-ARGUMENTS = (
-    Argument("request_ratio", float, 0.7, "Which part of its request a pod uses.", minimum=0),
-    Argument("burst_ratio", float, 0.0, "Which part of what lies between request and limit it uses.", minimum=0),
-    Argument("risk_threshold", float, 0.6, "From this load on a node's pods are taken for hungrier.", minimum=0),
-    Argument("risk_factor", float, 1.2, "How much hungrier.", minimum=0),
-    Argument("be_cpu", str, "250m", "What a pod that asks for nothing uses of cpu.", form=_milli),
-    Argument("be_mem", str, "200Mi", "And of memory.", form=_bytes),
-)
+class EstimatorArguments(Arguments):
+    request_ratio: float = Argument("request_ratio", 0.7, "The used fraction of the request of a pod.", minimum=0)
+    burst_ratio: float = Argument("burst_ratio", 0.0, "The used fraction between request and limit.", minimum=0)
+    risk_threshold: float = Argument("risk_threshold", 0.6, "The load from which the risk factor applies.", minimum=0)
+    risk_factor: float = Argument("risk_factor", 1.2, "The factor on estimates on loaded nodes.", minimum=0)
+    best_effort_cpu: int = Argument("be_cpu", "250m", "The cpu of a pod without requests.", parse=_milli)
+    best_effort_memory: int = Argument("be_mem", "200Mi", "The memory of a pod without requests.", parse=_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +46,12 @@ class Estimate:
 
 
 class Estimator:
-    def __init__(self, given: Mapping[str, object]) -> None:
-        said = {argument.key: given.get(argument.key, argument.default) for argument in ARGUMENTS}
-        self._request_ratio, self._burst_ratio = float(str(said["request_ratio"])), float(str(said["burst_ratio"]))
-        self.risk_threshold, self._risk_factor = float(str(said["risk_threshold"])), float(str(said["risk_factor"]))
-        self._best_effort = (_milli(str(said["be_cpu"])), _bytes(str(said["be_mem"])))
+    def __init__(self, arguments: EstimatorArguments) -> None:
+        self._arguments = arguments
+        self._best_effort = (arguments.best_effort_cpu, arguments.best_effort_memory)
 
     def of(self, task_class: TaskClass) -> Estimate:
-        return Estimate(self._used(task_class, 1.0), self._used(task_class, self._risk_factor))
+        return Estimate(self._used(task_class, 1.0), self._used(task_class, self._arguments.risk_factor))
 
     def _used(self, task_class: TaskClass, factor: float) -> tuple[int, int]:
         if task_class.best_effort:
@@ -66,7 +63,8 @@ class Estimator:
         return cpu, memory
 
     def _part(self, request: int, limit: int | None, factor: float) -> int:
-        """A part of the request and of what may be used beyond it, never more than the limit."""
+        """Return a fraction of the request and of the burst above it, never more than the limit."""
         beyond = 0 if limit is None else max(limit - request, 0)
-        used = round((request * self._request_ratio + beyond * self._burst_ratio) * factor)
+        ratios = self._arguments
+        used = round((request * ratios.request_ratio + beyond * ratios.burst_ratio) * factor)
         return used if limit is None else min(used, limit)

@@ -24,9 +24,9 @@ _POINTS = 100.0
 
 
 class Limits(NodeFilter):
-    """A node that is measured above a limit takes nobody."""
+    """A node measured above a limit takes no pods."""
 
-    locality = Locality.ROW  # not static: what is measured changes from cycle to cycle
+    locality = Locality.ROW  # not static: measurements change from cycle to cycle
 
     def __init__(self, plugin: UsagePlugin) -> None:
         self._plugin = plugin
@@ -47,7 +47,7 @@ class Limits(NodeFilter):
 
 
 class Load(NodeScorer):
-    """The less of a node will be used, the better it is. Nodes of which nothing is known get no points."""
+    """The less of a node will be used, the better. Nodes without measurements get no points."""
 
     locality = Locality.ROW
 
@@ -61,7 +61,7 @@ class Load(NodeScorer):
         plugin, unmeasured = self._plugin, self._plugin.unmeasured
         own_cpu, own_memory = unmeasured.of(task_class)
         at = slice(None) if rows.index is None else rows.index
-        # rows may show nodes as they would be after more copies of the class: each has taken a slot
+        # rows may show nodes after more copies of the class: each takes a pod slot
         copies = rows.used(PODS) - ledger.all_rows.used(PODS)[at]
         cpu = _expected(plugin.cpu[at], unmeasured.cpu[at] + own_cpu[at] * copies, rows.capacity(CPU))
         memory = _expected(plugin.memory[at], unmeasured.memory[at] + own_memory[at] * copies, rows.capacity(MEMORY))
@@ -71,6 +71,6 @@ class Load(NodeScorer):
 
 
 def _expected(measured: Vector, unseen: Amount, capacity: Vector) -> Vector:
-    """The part of a node that will be used once everybody on it is at work."""
+    """Return the fraction of a node that will be used once all its pods are running."""
     part: Vector = np.clip(measured + unseen / capacity, 0.0, 1.0)
     return part

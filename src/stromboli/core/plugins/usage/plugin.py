@@ -1,17 +1,17 @@
-"""The plugin: what is known of the nodes in this cycle, and what follows from it."""
+"""The usage plugin: the measured load of nodes in this cycle."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.config.plugin import Event, Plugin
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task_class import LIMITS
 from stromboli.core.model.values.durations import parse_duration
-from stromboli.core.plugins.usage.estimate import ARGUMENTS, Estimator
+from stromboli.core.plugins.usage.estimate import Estimator, EstimatorArguments
 from stromboli.core.plugins.usage.load import Limits, Load
 from stromboli.core.plugins.usage.unmeasured import UnmeasuredLoad
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
@@ -19,34 +19,44 @@ from stromboli.core.session.session import Session
 
 #: Measurements are averaged over ten minutes.
 _WINDOW = 600.0
-_USUAL_LIMIT = 80
-#: Per cent; by names of today and by those that once said over which time is averaged.
-_LIMITS = tuple(
-    Argument(key, float, _USUAL_LIMIT, "Per cent.", minimum=0)
-    for key in ("cpu", "mem", "CPUUsageAvg.<period>", "MEMUsageAvg.<period>")
-)
+_DEFAULT_LIMIT = 80.0
+
+
+class ThresholdArguments(Arguments):
+    """Limits in per cent, by current names, and by older ones that include the averaging period."""
+
+    cpu: float = Argument("cpu", _DEFAULT_LIMIT, "Per cent.", minimum=0)
+    memory: float = Argument("mem", _DEFAULT_LIMIT, "Per cent.", minimum=0)
+    cpu_over: Mapping[str, float] = PrefixArgument("CPUUsageAvg.<period>", _DEFAULT_LIMIT, "Per cent.", minimum=0)
+    memory_over: Mapping[str, float] = PrefixArgument("MEMUsageAvg.<period>", _DEFAULT_LIMIT, "Per cent.", minimum=0)
+
+
+class UsageArguments(Arguments):
+    weight: float = Argument("usage.weight", 5.0, "Weight of the score.", minimum=0)
+    cpu_weight: float = Argument("cpu.weight", 1.0, "Weight of cpu in it.", minimum=0)
+    memory_weight: float = Argument("memory.weight", 1.0, "Weight of memory in it.", minimum=0)
+    thresholds: ThresholdArguments = Argument(
+        "thresholds", {}, "The load above which a node takes no pods, in per cent.", entries=ThresholdArguments
+    )
+    estimator: EstimatorArguments = Argument(
+        "estimator", {}, "The estimated use of pods that are not measured yet.", entries=EstimatorArguments
+    )
 
 
 class UsagePlugin(Plugin):
     name = "usage"
-    arguments = (
-        Argument("usage.weight", float, 5, "Weight of the score.", minimum=0),
-        Argument("cpu.weight", float, 1, "Weight of cpu in it.", minimum=0),
-        Argument("memory.weight", float, 1, "Weight of memory in it.", minimum=0),
-        Argument("thresholds", dict, {}, "From which load on a node takes nobody, in per cent.", entries=_LIMITS),
-        Argument("estimator", dict, {}, "What pods use that were placed a moment ago.", entries=ARGUMENTS),
-    )
+    arguments = UsageArguments()
     reads_annotations = (LIMITS,)
 
-    def __init__(self, given: Arguments, hierarchy: bool = False) -> None:
-        super().__init__(given, hierarchy)
-        self.weight: float = given["usage.weight"]
-        self.cpu_weight: float = given["cpu.weight"]
-        self.memory_weight: float = given["memory.weight"]
-        self._cpu_limit = _limit(given["thresholds"], "cpu", "CPUUsageAvg.")
-        self._memory_limit = _limit(given["thresholds"], "mem", "MEMUsageAvg.")
-        self.usage_window = max(_periods(given["thresholds"]), default=_WINDOW)
-        self._estimator = Estimator(given["estimator"])
+    def __init__(self, arguments: UsageArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self.weight, thresholds = arguments.weight, arguments.thresholds
+        self.cpu_weight, self.memory_weight = arguments.cpu_weight, arguments.memory_weight
+        self._cpu_limit = _limit(thresholds, "cpu", thresholds.cpu_over)
+        self._memory_limit = _limit(thresholds, "mem", thresholds.memory_over)
+        periods = map(parse_duration, (*thresholds.cpu_over, *thresholds.memory_over))
+        self.usage_window = max(periods, default=_WINDOW)
+        self._estimator = Estimator(arguments.estimator)
         self._rules = (Limits(self),), (Load(self),)
         self._unmeasured: UnmeasuredLoad | None = None
 
@@ -75,7 +85,7 @@ class UsagePlugin(Plugin):
 
     @property
     def unmeasured(self) -> UnmeasuredLoad:
-        """Made only if somebody is to be placed: it looks at every pod once."""
+        """The unmeasured load, computed on first use because it looks at every pod."""
         if self._unmeasured is None:
             self._unmeasured = UnmeasuredLoad(
                 self._session, self._estimator, self.known, self._measured_at, self._at_risk()
@@ -85,7 +95,7 @@ class UsagePlugin(Plugin):
     def _at_risk(self) -> Mask:
         """The nodes that are loaded so much, all in all, that more is expected of their pods."""
         load = self.cpu * self.cpu_weight + self.memory * self.memory_weight
-        at_risk: Mask = load / (self.cpu_weight + self.memory_weight) >= self._estimator.risk_threshold
+        at_risk: Mask = load / (self.cpu_weight + self.memory_weight) >= self.arguments.estimator.risk_threshold
         return at_risk
 
     def node_filters(self) -> Sequence[NodeFilter]:
@@ -103,15 +113,7 @@ class UsagePlugin(Plugin):
             self._unmeasured.take_away(event)
 
 
-def _limit(said: Mapping[str, float], name: str, old_name: str) -> float:
-    """The part that a node may use; the strictest, if it is said several times."""
-    limits = [limit for key, limit in said.items() if key == name or key.startswith(old_name)]
-    return min(limits, default=_USUAL_LIMIT) / 100.0
-
-
-def _periods(said: Mapping[str, float]) -> Iterator[float]:
-    """The times that old names ask for. Raises ValueError for one that is none."""
-    for key in said:
-        _, dot, period = key.partition(".")
-        if dot:
-            yield parse_duration(period)
+def _limit(thresholds: ThresholdArguments, key: str, older: Mapping[str, float]) -> float:
+    """Return the fraction that a node may use; the strictest value if it is set several times."""
+    current = [float(thresholds.configured[key])] if key in thresholds.configured else []
+    return min((*current, *older.values()), default=_DEFAULT_LIMIT) / 100.0

@@ -1,4 +1,4 @@
-"""The shadow: what the pods of a node use that its last measurement does not show, summed up."""
+"""The unmeasured load: what pods of a node use that its last measurement does not cover."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _RUNNING = TaskStatus.RUNNING.value
 
 
 class UnmeasuredLoad:
-    """Made when the first score is asked for, and then kept true by every operation of the cycle."""
+    """Computed for the first score, and then updated by every operation of the cycle."""
 
     def __init__(self, session: Session, estimator: Estimator, known: Mask, measured_at: Vector, at_risk: Mask) -> None:
         self._session = session
         self._estimator = estimator
         self._at_risk = at_risk
-        #: Whoever runs since before this is in the figures of its node; without figures nobody is missing in them.
+        #: Pods that run since before this are covered by the measurement of their node; infinity for nodes without one.
         self._seen_since = np.where(known, np.minimum(measured_at, session.now - SETTLING), np.inf)
         self._estimates: dict[TaskClass, tuple[Amount, Amount]] = {}
         self._counted: set[str] = set()
@@ -38,7 +38,7 @@ class UnmeasuredLoad:
         self._count_all()
 
     def _count_all(self) -> None:
-        """Every pod is looked at, so that it is first asked what tells most of them apart at little cost."""
+        """Count all pods; the cheap checks come first because every pod is looked at."""
         ledger, oldest = self._session.ledger, float(self._seen_since.min(initial=np.inf))
         codes = ledger.codes
         for job in self._session.jobs.values():
@@ -47,7 +47,7 @@ class UnmeasuredLoad:
                     self._count(task, ledger.row_of(task), 1)
 
     def of(self, task_class: TaskClass) -> tuple[Amount, Amount]:
-        """What a pod of the class would use of cpu and memory on each node."""
+        """Return the estimated cpu and memory of a pod of the class on each node."""
         known = self._estimates.get(task_class)
         if known is None:
             known = self._estimates[task_class] = self._estimator.of(task_class).columns(self._at_risk)
