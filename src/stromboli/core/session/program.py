@@ -51,17 +51,13 @@ class Program:
         try:
             return registry.actions[name](self.configuration.arguments_of(name))
         except Exception as error:
-            raise PluginFailure(
-                f"action {name} could not be built: {_described(error)}"
-            ) from error
+            raise PluginFailure(f"action {name} could not be built: {_described(error)}") from error
 
     def _build(self, option: PluginOption, registry: Registry) -> Plugin:
         try:
             plugin = registry.plugins[option.name](option.arguments, option.is_on(HIERARCHY_SWITCH))
         except Exception as error:
-            raise PluginFailure(
-                f"plugin {option.name} could not be built: {_described(error)}"
-            ) from error
+            raise PluginFailure(f"plugin {option.name} could not be built: {_described(error)}") from error
         self.plugins[option.name] = plugin
         return plugin
 
@@ -80,9 +76,7 @@ class Program:
             if option.is_on("node_order"):
                 self.scorers.extend(scorers_of(plugin))
         except Exception as error:
-            raise PluginFailure(
-                f"plugin {option.name}: node rules failed: {_described(error)}"
-            ) from error
+            raise PluginFailure(f"plugin {option.name}: node rules failed: {_described(error)}") from error
 
     def named(self, question: str) -> list[tuple[str, Answer]]:
         """Return the plugins that answer an extension point, by name, with their answers."""
