@@ -1,4 +1,4 @@
-"""What cannot be followed is said: where probes look, in the log, and in the metrics."""
+"""Failed watches are reported in probes, log and metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REQUIRED = Match(verb="watch", plural="podgroups")
 OPTIONAL = Match(verb="watch", plural="resourcequotas")
 
 
-async def test_a_kind_that_is_missing_is_named_everywhere(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_required_kind_is_reported_everywhere(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "stromboli.watches")
     metrics = SchedulerMetrics()
     async with living(cpus(1), bare=True, starts=False) as world:
@@ -34,7 +34,7 @@ async def test_a_kind_that_is_missing_is_named_everywhere(caplog: pytest.LogCapt
         assert world.scheduler.feed.problem() is None
 
 
-async def test_a_binder_says_which_kind_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_binder_reports_missing_kind(caplog: pytest.LogCaptureFixture) -> None:
     async with living(cpus(1), bare=True, starts=False) as world:
         world.faults.add(Match(verb="watch", plural="bindrequests"), Answer(404, "NotFound"), times=None)
         binder = Binder(world.client, ())
@@ -47,7 +47,7 @@ async def test_a_binder_says_which_kind_is_missing(caplog: pytest.LogCaptureFixt
         await running
 
 
-async def test_an_optional_kind_that_is_denied_is_told_and_keeps_nobody_from_working(
+async def test_denied_optional_kind_is_reported_and_scheduling_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with living(cpus(1), bare=True, starts=False) as world:
@@ -59,7 +59,7 @@ async def test_an_optional_kind_that_is_denied_is_told_and_keeps_nobody_from_wor
         assert world.scheduler.feed.problem() is None
 
 
-async def test_many_problems_are_told_in_few_words() -> None:
+async def test_many_problems_are_summarised() -> None:
     async with living(cpus(1), bare=True, starts=False) as world:
         world.faults.add(Match(verb="watch"), Answer(401, "Unauthorized"), times=None)
         await world.start()

@@ -1,4 +1,4 @@
-"""Pods of which nobody knows what became of them: they keep their room until the cluster has said it."""
+"""Lookup of pods after a write with an unknown outcome: they keep their assumed placement until the pod was read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.work.workers import run_workers
 
-#: Told the pod as it is now, or None when it (this very one) is gone.
+#: Called with the current pod, or None if the pod with this uid does not exist.
 PodLookupCallback = Callable[[kube.Pod | None], None]
 
 
@@ -27,14 +27,14 @@ class _Question:
 
 
 class Resync:
-    """Asks again and again, with growing pauses, until it knows. Counts how often it asked."""
+    """Reads pods with retries and growing pauses until each outcome is known. Counts the reads."""
 
     def __init__(self, client: Client, *, workers: int = 4, patience: RetryPolicy | None = None) -> None:
         self._client = client
         self._workers = workers
         self._patience = patience or RetryPolicy(shortest=0.2, longest=30.0)
         self._questions: asyncio.Queue[_Question] = asyncio.Queue()
-        #: By uid, those who want to know.
+        #: Callbacks by uid.
         self._open: dict[str, list[PodLookupCallback]] = {}
         self.asked = 0
 
@@ -43,18 +43,18 @@ class Resync:
         return len(self._open)
 
     def ask(self, namespace: str, name: str, uid: str, learned: PodLookupCallback) -> None:
-        """Find out about a pod. It is asked about once at a time, for all who want to know."""
+        """Look up a pod. One lookup at a time serves all callbacks of the pod."""
         waiting = self._open.setdefault(uid, [])
         waiting.append(learned)
         if len(waiting) == 1:
             self._questions.put_nowait(_Question(namespace, name, uid))
 
     async def settle(self, timeout: float) -> int:
-        """Wait until everything is known, or time is up; answers how much is not."""
+        """Wait until all outcomes are known or the timeout expires; returns the number of open lookups."""
         return await drained(lambda: len(self._open), timeout)
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Look up pods until cancelled."""
         await run_workers(self._workers, self._worker)
 
     async def _worker(self) -> None:

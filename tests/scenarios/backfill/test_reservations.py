@@ -102,7 +102,7 @@ EASY_CASES = [
         HALF, HEAD, job("b", 1, 2, "half an hour"), conf=EASY, binds="- -",
         warnings=[
             f"Pod default/b-task-0: metadata.annotations[{RUN_TIME}]: 'half an hour' is not a duration; write one such "
-            "as 90s, 30m or 1h30m; until then it is passed over"
+            "as 90s, 30m or 1h30m; annotation ignored"
         ],
     ),
     Case(
@@ -110,7 +110,7 @@ EASY_CASES = [
         HALF, HEAD, job("b", 1, 2, "0s", activeDeadlineSeconds=60), conf=EASY, binds="- a",
         warnings=[
             f"Pod default/b-task-0: metadata.annotations[{RUN_TIME}]: '0s' is not between nothing and a hundred years; "
-            "until then it is passed over"
+            "annotation ignored"
         ],
     ),
     Case(

@@ -93,12 +93,12 @@ MEMORY_AND_CORES = [
     Case(
         "a part of nothing is refused", TWO, gang(1, more={"volcano.sh/vgpu-memory": 100}), conf=VGPU, binds="-",
         reasons={"gang": [
-            "Pod default/gang-task-0: spec.containers[0].resources.limits: a part of a device is asked for, and no "
-            "device; add volcano.sh/vgpu-number"
+            "Pod default/gang-task-0: spec.containers[0].resources.limits: a fraction of a device is requested "
+            "without a device count; add volcano.sh/vgpu-number"
         ]},
         warnings=[
-            "Pod default/gang-task-0: spec.containers[0].resources.limits: a part of a device is asked for, and no "
-            "device; add volcano.sh/vgpu-number"
+            "Pod default/gang-task-0: spec.containers[0].resources.limits: a fraction of a device is requested "
+            "without a device count; add volcano.sh/vgpu-number"
         ],
     ),
     Case("more than all cores is refused", TWO, gang(1, more=vgpu(cores=101)), conf=VGPU, binds="-", warnings=[

@@ -252,17 +252,17 @@ CASES = [
     # -- pools
     Case("half a pool is none", nodes(8, 1), GPU, offer("a", 1, slices=2), resource_claim(), one("mine"), binds="-",
          codes={"one": ["NoClaimedDevice"]},
-         warnings=[f"pool {DRIVER}/a: 1 of 2 slices of generation 1 are there; none of its devices is given out"]),
+         warnings=[f"pool {DRIVER}/a: 1 of 2 slices of generation 1 are there; none of its devices is allocated"]),
     Case("only the newest generation counts", nodes(8, 1), GPU, offer("a", 2), offer("a", 1, generation=2),
          resource_claim(spec=claim_spec(exactly(2))), one("mine"), binds="-", codes={"one": ["NoClaimedDevice"]}),
     Case("two devices of one name", nodes(8, 1), GPU, offer("a", device("g"), device("g")), resource_claim(),
          one("mine"), binds="-",
-         warnings=[f"pool {DRIVER}/a: two devices are called g; none of its devices is given out"]),
+         warnings=[f"pool {DRIVER}/a: two devices are called g; none of its devices is allocated"]),
     Case(
         "all devices cannot be told while a pool is incomplete", nodes(8, 1), GPU, offer("a", 1, pool="whole"),
         offer("a", 1, pool="half", slices=2), resource_claim(spec=claim_spec(exactly("All"))), one("mine"), binds="-",
         reasons=said(1, f"cannot allocate all claims: not all slices of pool {DRIVER}/half are there"),
-        warnings=[f"pool {DRIVER}/half: 1 of 2 slices of generation 1 are there; none of its devices is given out"],
+        warnings=[f"pool {DRIVER}/half: 1 of 2 slices of generation 1 are there; none of its devices is allocated"],
     ),
     # -- parts of devices
     Case(

@@ -129,26 +129,26 @@ WHAT_RUNS = [
          conf=SHARING, binds="aa"),
     Case("who does not say any more how much has all of it", gpus("a", 1), old(member("a", "x", {"gpu-fraction":
          "all"})), gang(1, annotations=part("0.1")), conf=SHARING, binds="-", warnings=[
-         "Pod default/old-task-0: metadata.annotations[gpu-fraction]: expected a part of a GPU above 0 and below 1, "
+         "Pod default/old-task-0: metadata.annotations[gpu-fraction]: expected a fraction of a GPU above 0 and below 1, "
          "such as 0.5, got 'all'"]),
     Case("the next cycle knows what this one gave", gpus("a", 1), gang(2, annotations=HALF), gang(1, name="late",
          annotations=HALF), conf=SHARING, cycles=2, binds="aa -"),
 ]  # fmt: skip
 
 BAD = [
-    ("nothing at all", part("0"), "gpu-fraction", "expected a part of a GPU above 0 and below 1, such as 0.5, got '0'"),
+    ("nothing at all", part("0"), "gpu-fraction", "expected a fraction of a GPU above 0 and below 1, such as 0.5, got '0'"),
     ("more than a GPU", part("1.5"), "gpu-fraction",
-     "expected a part of a GPU above 0 and below 1, such as 0.5, got '1.5'"),
+     "expected a fraction of a GPU above 0 and below 1, such as 0.5, got '1.5'"),
     ("no number", part("half"), "gpu-fraction",
-     "expected a part of a GPU above 0 and below 1, such as 0.5, got 'half'"),
+     "expected a fraction of a GPU above 0 and below 1, such as 0.5, got 'half'"),
     ("not a number", part("nan"), "gpu-fraction",
-     "expected a part of a GPU above 0 and below 1, such as 0.5, got 'nan'"),
-    ("both", {**part("0.5"), **memory(100)}, "gpu-fraction", "gpu-memory is given, too; give one of both"),
+     "expected a fraction of a GPU above 0 and below 1, such as 0.5, got 'nan'"),
+    ("both", {**part("0.5"), **memory(100)}, "gpu-fraction", "gpu-memory is set as well; set only one of them"),
     ("no memory", memory(0), "gpu-memory", "expected a whole number of MiB from 1 to 1073741824, got '0'"),
     ("memory with a unit", memory("8Gi"), "gpu-memory",
      "expected a whole number of MiB from 1 to 1073741824, got '8Gi'"),
     ("devices of nothing", {"gpu-fraction-num-devices": "2"}, "gpu-fraction-num-devices",
-     "a number of devices, and no part of one; add gpu-fraction or gpu-memory"),
+     "a device count without a fraction; add gpu-fraction or gpu-memory"),
     ("no devices", part("0.5", **{"gpu-fraction-num-devices": "0"}), "gpu-fraction-num-devices",
      "expected a whole number from 1 to 1024, got '0'"),
     ("a container that is not there", part("0.5", **{"gpu-fraction-container-name": "ghost"}),
@@ -206,8 +206,8 @@ def test_annotations_that_make_no_sense(annotations: dict[str, str], key: str, c
 
 def test_a_whole_gpu_and_a_part_of_one() -> None:
     told = (
-        "Pod default/gang-task-0: metadata.annotations[gpu-fraction]: spec.containers[0] asks for nvidia.com/gpu, too; "
-        "take one of both away"
+        "Pod default/gang-task-0: metadata.annotations[gpu-fraction]: spec.containers[0] requests nvidia.com/gpu as well; "
+        "remove one of them"
     )
     Case("both", gpus("a", 8), gang(1, gpu=1, annotations=HALF), conf=SHARING, binds="-", warnings=[told]).check()
 

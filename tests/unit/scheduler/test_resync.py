@@ -1,4 +1,4 @@
-"""Whoever wants to know what became of a pod is told, and told what is true of this very pod."""
+"""Callbacks of a pod lookup get the current state of the pod with this uid."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.unit.binding.scripted_client import BROKEN, LOST, MISSING, Scripted, 
 IMPATIENT = RetryPolicy(shortest=0.0, longest=0.0)
 THERE = found("node-a")
 
-#: The answers to the question, and what is learned.
+#: Answers of the server, and the result.
 ANSWERS: dict[str, tuple[list[Any], Pod | None]] = {
     "there": ([THERE], THERE),
     "gone": ([MISSING], None),
     "another pod of that name": ([found("node-a", "uid-2")], None),
-    "silent, then there": ([LOST, BROKEN, THERE], THERE),
-    "busy for an hour, then there": ([ApiError(429, "TooManyRequests", "later", retry_after=3600.0), THERE], THERE),
+    "timeout, then found": ([LOST, BROKEN, THERE], THERE),
+    "overloaded, then found": ([ApiError(429, "TooManyRequests", "later", retry_after=3600.0), THERE], THERE),
 }
 
 
 @pytest.mark.parametrize(("answers", "expected"), ANSWERS.values(), ids=ANSWERS)
-async def test_a_pod_is_asked_about_until_it_is_known_to_be(answers: list[Any], expected: Pod | None) -> None:
+async def test_lookup_retries_until_the_outcome_is_known(answers: list[Any], expected: Pod | None) -> None:
     client, learned = Scripted(get=[*answers]), list[Pod | None]()
     resync = Resync(client, patience=IMPATIENT)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", learned.append)
@@ -37,7 +37,7 @@ async def test_a_pod_is_asked_about_until_it_is_known_to_be(answers: list[Any], 
     assert (learned, resync.waiting, resync.asked) == ([expected], 0, len(answers))
 
 
-async def test_all_who_ask_about_one_pod_are_answered_by_one_question() -> None:
+async def test_one_lookup_serves_all_callbacks() -> None:
     client, story = Scripted(get=[THERE]), list[str]()
     resync = Resync(client, patience=IMPATIENT)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", lambda pod: story.append("the bind"))
@@ -48,7 +48,7 @@ async def test_all_who_ask_about_one_pod_are_answered_by_one_question() -> None:
     assert (story, client.asked) == (["the bind", "the eviction"], ["get"])
 
 
-async def test_who_asks_while_the_question_is_open_is_answered_as_well() -> None:
+async def test_callback_added_during_the_lookup_is_called() -> None:
     story, go = list[str](), asyncio.Event()
 
     class Slow:
@@ -67,7 +67,7 @@ async def test_who_asks_while_the_question_is_open_is_answered_as_well() -> None
     assert story == ["asked", "the bind", "the eviction"]
 
 
-async def test_what_is_not_known_in_time_is_counted() -> None:
+async def test_settle_returns_open_lookups_after_the_timeout() -> None:
     resync = Resync(Scripted(get=[LOST]), patience=IMPATIENT)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", lambda pod: None)
     resync.ask("default", "other", "uid-2", lambda pod: None)

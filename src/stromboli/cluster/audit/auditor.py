@@ -1,8 +1,8 @@
-"""The auditor: do the books still say what the objects say?
+"""The audit: does the accounting match the objects?
 
-There are two ways to ask. In full, a cluster is made anew from the objects and everything it says is compared; that
-is for tests and for people who want to know. In part, some pods, nodes, jobs and sums are counted again by hand,
-which costs milliseconds: a living scheduler does that between its cycles and so comes round to everything.
+A full audit builds a second cluster from the objects and compares everything; it serves tests and diagnosis. A partial
+audit recounts some pods, nodes, jobs and sums, which takes milliseconds: a live scheduler does this between cycles and
+eventually covers everything.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from stromboli.core.model.volumes.allocator import VolumeState
 
 Part = TypeVar("Part")
 
-#: About so many pods of each kind of part are counted again between two cycles.
+#: Approximate number of pods that are recounted per kind of part between two cycles.
 PODS_PER_SAMPLE = 64
 
 
 def audit(cluster: Cluster, *, nodes: Iterable[str] | None = None) -> list[Difference]:
-    """What the books say otherwise than the objects: of everything, or of these nodes and the jobs on them.
+    """Differences between the accounting and the objects: of everything, or of these nodes and the jobs on them.
 
-    The cluster is brought up to date and otherwise not touched.
+    The cluster is brought up to date and otherwise not modified.
     """
     found = _everything(cluster) if nodes is None else _around(Recount(cluster), list(nodes))
     return list(islice(found, MAX_DIFFERENCES))
@@ -52,10 +52,10 @@ def _around(recount: Recount, nodes: Collection[str]) -> Iterator[Difference]:
 
 
 class Auditor:
-    """Audits a cluster part by part: each sample goes on where the last one ended, and begins again at the end.
+    """Audits a cluster part by part: each sample continues after the previous one and wraps around.
 
-    A job that is much larger than a sample is passed over, as counting it would hold up the scheduler; its pods have
-    their turn like all others, and its counters are compared by the audit in full.
+    A job that is much larger than a sample is skipped, because recounting it would delay the scheduler; its pods are
+    sampled like all others, and its counters are compared by the full audit.
     """
 
     def __init__(self, cluster: Cluster, *, pods: int = PODS_PER_SAMPLE) -> None:
@@ -64,11 +64,11 @@ class Auditor:
         self._places: Counter[str] = Counter()
 
     def sample(self) -> list[Difference]:
-        """Count the next part again. Books that cannot even be counted are wrong, too."""
+        """Recount the next part. Accounting that cannot be recounted is inconsistent as well."""
         try:
             return list(islice(self._checks(Recount(self._cluster)), MAX_DIFFERENCES))
         except Exception as error:
-            return [difference("the audit", "an end", f"{type(error).__name__}: {error}")]
+            return [difference("audit", "completed", f"{type(error).__name__}: {error}")]
 
     def _checks(self, recount: Recount) -> Iterator[Difference]:
         """Some pods, some nodes, some jobs, one sum of one queue."""
@@ -84,7 +84,7 @@ class Auditor:
             yield from recount.check_queue(name, part)
 
     def _all_of(self, _: object) -> int:
-        """A part that is a sample by itself."""
+        """The size of a part that fills a sample by itself."""
         return self._pods
 
     def _next(self, what: str, parts: Collection[Part], size: Callable[[Part], int]) -> list[Part]:
@@ -105,8 +105,8 @@ class Auditor:
 
 
 def view_of(cluster: Cluster) -> Snapshot:
-    """What the cluster says now. Unlike a snapshot for a cycle it is not isolated, and no news is taken from the
-    next cycle by looking.
+    """The current state of the cluster as a snapshot. Unlike a snapshot for a cycle it is not isolated, and it does not
+    reset the set of changed jobs.
     """
     cluster_state = cluster.cluster_state()
     status, node_of = cluster_state.columns.copies()

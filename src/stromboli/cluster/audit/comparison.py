@@ -1,4 +1,4 @@
-"""Is the cache what the cluster is? Compared with a fresh list of all objects, one by one and by what follows."""
+"""Comparison of the cache with a fresh list of all objects: one by one, and by the resulting state."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from stromboli.kube.objects.meta import TopLevel
 
 Identity = tuple[str, str]
 
-#: Of the other kinds nobody knows whether a server has them, and lists them for us: they are taken as they are known.
+#: Optional kinds may not be served, or not be readable: they are taken from the cache.
 _COMPARED = tuple(resource.type for resource in WATCHED_REQUIRED)
 
 
 def compare(cluster: Cluster, fresh: Iterable[TopLevel]) -> list[str]:
-    """What differs between the cache and a fresh list of the objects, in words."""
+    """Differences between the cache and a fresh list of the objects."""
     return Comparison(cluster).with_objects(fresh)
 
 
 class Comparison:
-    """What the cache says at one moment, to be compared with the objects of the cluster; that may take its time in
-    another thread, as nothing is looked up in the cache any more.
+    """The state of the cache at one moment, to be compared with the objects of the cluster. The comparison may run in
+    another thread, as it does not access the cache.
 
-    Both change all the time, so an object that was written between the two looks is told, too: a difference that
-    stays when asked again is a fault, one that does not was a delay.
+    Both change all the time, so an object that was written in between is reported as well: a difference that persists
+    in a second comparison is an error, one that does not was a delay.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -58,18 +58,18 @@ def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -
         name = " ".join(identity)
         one, other = known.get(identity), found.get(identity)
         if one is None:
-            yield f"{name}: is in the cluster and not in the cache"
+            yield f"{name}: exists in the cluster and not in the cache"
         elif other is None:
-            yield f"{name}: is in the cache and not in the cluster"
+            yield f"{name}: exists in the cache and not in the cluster"
         elif one.metadata.uid != other.metadata.uid:
-            yield f"{name}: the cache has {one.metadata.uid}, the cluster another of that name, {other.metadata.uid}"
+            yield f"{name}: the cache has uid {one.metadata.uid}, the cluster has uid {other.metadata.uid}"
         elif one.metadata.resource_version != other.metadata.resource_version:
             versions = one.metadata.resource_version, other.metadata.resource_version
             yield f"{name}: the cache has version {versions[0]}, the cluster {versions[1]}"
         elif not _says_the_same(one, other):
-            yield f"{name}: both have version {one.metadata.resource_version} and say different things"
+            yield f"{name}: both have version {one.metadata.resource_version} and differ in content"
 
 
 def _says_the_same(one: TopLevel, other: TopLevel) -> bool:
-    """Objects in a list do not say of what kind they are; those that come by themselves do."""
+    """Objects in a list carry no kind and apiVersion, those of a watch do."""
     return one == msgspec.structs.replace(other, api_version=one.api_version, kind=one.kind)

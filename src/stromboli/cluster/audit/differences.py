@@ -1,4 +1,4 @@
-"""What two accounts of the same thing say differently, in words."""
+"""Differences between two nested mappings, as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: When this much is wrong, more of it does not help.
+#: Maximum number of reported differences.
 MAX_DIFFERENCES = 1000
 _LONGEST_WORDS = 200
 
@@ -28,7 +28,7 @@ def difference(what: str, expected: object, found: object) -> Difference:
 
 
 def differences(expected: Account, found: Account, path: tuple[str, ...] = ()) -> Iterator[Difference]:
-    """Where two nested accounts differ, part by part."""
+    """Differences between two nested mappings, leaf by leaf."""
     for key in {**expected, **found}:
         one, other = expected.get(key), found.get(key)
         here = (*path, _words(key))

@@ -1,7 +1,7 @@
-"""Counting again by hand: what some nodes and jobs must say, from the pods themselves.
+"""Independent recount of nodes and jobs from their pods.
 
-Books are kept by adding and subtracting, and a mistake once made would stay. Here nothing is subtracted: the pods
-of a node or of a job are looked up and added up, and whatever the books say otherwise is a difference.
+The accounting is updated by adding and subtracting, so an error would persist. Here nothing is subtracted: the pods of
+a node or job are looked up and summed, and every deviation of the accounting is reported as a difference.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, empt
 from stromboli.core.model.resources.resources import Request, add_request, is_best_effort
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, TaskStatus
 
-#: The sums of a queue, in the order in which jobs add to them.
+#: Sums of a queue, in the order of a job's contribution.
 QUEUE_SUMS = ("allocated", "request", "inqueue", "elastic")
 
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """A pod as it must count."""
+    """The expected count of a pod."""
 
     record: PodRecord
     status: TaskStatus
     request: Request
     scored: tuple[int, int]
-    #: The node's place in the table, -1 for none.
+    #: Row of the node in the table, -1 for none.
     row: int
 
     @property
@@ -41,7 +41,7 @@ class _Count:
 
 
 class Recount:
-    """Counts parts of a cluster. It looks where nobody else may, because that is what it is for."""
+    """Recounts parts of a cluster. Unlike other code, it reads internal state."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -51,7 +51,7 @@ class Recount:
         self._counts: dict[str, _Count | None] = {}
 
     def pods_occupying(self, node: str) -> list[PodRecord]:
-        """The pods that take room on a node. Those that do not exist are no pods."""
+        """Pods that occupy a node. Uids without a pod are skipped."""
         row = self.cluster_state.table.index.get(node, -1)
         uids = self.cluster_state.standing.get(row, ())
         return [self.records[uid] for uid in uids if uid in self.records]
@@ -63,7 +63,7 @@ class Recount:
         return [self.records[uid] for uid in self._cluster.membership.members.get(key, ())]
 
     def _count_of(self, record: PodRecord) -> _Count | None:
-        """How a pod must count; None for one that makes no sense and runs nowhere."""
+        """How a pod must be counted; None for an invalid pod without a node."""
         uid = record.pod.metadata.uid
         if uid not in self._counts:
             self._counts[uid] = self._read(record)
@@ -85,13 +85,13 @@ class Recount:
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def check_pods(self, records: Iterable[PodRecord]) -> Iterator[Difference]:
-        """Pods must be entered as they are."""
+        """Compare pods with their entries in the accounting."""
         for record in records:
             count, entered = self._count_of(record), self._cluster.books.counted.get(record.pod.metadata.uid)
             if count is not None and entered is not None:
                 yield from self._check_entry(count, entered)
             elif count is not None or entered is not None:
-                told = {True: "entered", False: "left out"}
+                told = {True: "entered", False: "not counted"}
                 yield difference(f"pod {record.pod.key}", told[count is not None], told[entered is not None])
 
     def _check_entry(self, count: _Count, entered: Counted) -> Iterator[Difference]:
@@ -103,23 +103,23 @@ class Recount:
                 yield difference(f"{name}, {account}", self._told(*expected), self._told(*found))
         occupies = count.row >= 0 and count.status in OCCUPYING_STATUSES
         if occupies and count.uid not in self.cluster_state.standing.get(count.row, ()):
-            yield difference(f"{name}, takes room on", self.cluster_state.table.names[count.row], None)
+            yield difference(f"{name}, occupies", self.cluster_state.table.names[count.row], None)
 
     def _told(self, status: TaskStatus, row: int, request: Request) -> str:
         node = self.cluster_state.table.names[row] if row >= 0 else "no node"
-        return f"{status.word} on {node}, asking for {self._cluster.axis.describe(request)}"
+        return f"{status.word} on {node}, requests {self._cluster.axis.describe(request)}"
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def check_node(self, name: str) -> Iterator[Difference]:
-        """A node's column must be what it offers and what the pods that stand on it take."""
+        """Compare a node's column with its allocatable amounts and the pods on it."""
         row = self.cluster_state.table.index.get(name)
         if row is None:
             return
         present = self._counted(self.pods_occupying(name))
         for count in present:
             if count.row != row or count.status not in OCCUPYING_STATUSES:
-                yield difference(f"pod {count.record.pod.key}, takes room on", None, name)
+                yield difference(f"pod {count.record.pod.key}, occupies", None, name)
         expected, found = self._column(name, present), self.cluster_state.books[:, row].tolist()
         if expected != found:
             for place, (one, other) in enumerate(zip(expected, found, strict=True)):
@@ -148,7 +148,7 @@ class Recount:
         return column
 
     def _fact(self, place: int) -> str:
-        """What a row of the books is about."""
+        """Name of a row of the accounting matrix."""
         layout, names = self.cluster_state.layout, self._cluster.axis.names
         if layout.scored <= place < layout.port:
             return f"scored {names[place - layout.scored]}"
@@ -172,7 +172,7 @@ class Recount:
             yield difference(f"node {name}, pods of term {number}", pods, 0)
 
     def _check_volumes(self, name: str, row: int, present: Iterable[_Count]) -> Iterator[Difference]:
-        """Volumes that several pods share are attached once."""
+        """Compare attached volumes; a volume that several pods share is attached once."""
         needs = (self._cluster.volumes.needs(count.record.pod).needs for count in present)
         attachments = [attachment for need in needs if need for attachment in need.attachments]
         distinct = {*(each for each in attachments if each.handle)}
@@ -184,7 +184,7 @@ class Recount:
             yield difference(f"node {name}, volumes", dict(expected), found)
 
     def _check_devices(self, name: str, present: Iterable[_Count]) -> Iterator[Difference]:
-        """The devices that pods on the node say they were given, or will say when they are bound."""
+        """Compare the devices assigned to pods on the node, including bindings in progress."""
         given = self._cluster.decisions.given
         expected = {
             count.uid: said
@@ -199,7 +199,7 @@ class Recount:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     def check_job(self, key: str) -> Iterator[Difference]:
-        """A job's counters must be the sum of its pods, and the sums of its queue must know them."""
+        """Compare a job's counters with the sum of its pods, and its contribution to the queue sums."""
         job = self.cluster_state.jobs.get(key)
         if job is None:
             yield difference(f"job {key}", "known", None)
@@ -208,7 +208,7 @@ class Recount:
         yield from self._check_counters(job, counts)
         shares = self.cluster_state.sums
         if shares._shares.get(key) != (job.queue, shares._share_of(job)):
-            yield difference(f"job {key}, part of queue {job.queue}", shares._share_of(job), shares._shares.get(key))
+            yield difference(f"job {key}, share of queue {job.queue}", shares._share_of(job), shares._shares.get(key))
         waits = bool(job.pending_count) or job.phase in ("Pending", "Inqueue")
         if waits != (key in self.cluster_state.waiting):
             yield difference(f"job {key}, waits", waits, not waits)
@@ -230,7 +230,7 @@ class Recount:
                 yield difference(f"job {job.key}, {what}", value, found[what])
 
     def check_queue(self, name: str, part: str) -> Iterator[Difference]:
-        """A queue's sums must be what the jobs have whose queues count towards it: its own and those below it."""
+        """Compare a queue's sums with the contributions of the jobs in it and below it."""
         sums = self.cluster_state.sums
         below = {queue for queue, chain in sums._chains.items() if any(books.name == name for books in chain)}
         shares = [(queue, share) for queue, share in sums._shares.values() if queue in below]

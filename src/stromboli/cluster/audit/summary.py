@@ -1,8 +1,7 @@
-"""A snapshot by names alone: two that say the same are equal, whatever numbers the cache gave to things.
+"""A snapshot by names only: equal states have equal summaries, whatever numbers the cache assigned.
 
-Places on axes and in columns depend on the order in which a cache met things, what it says does not. A cache also goes
-on counting what was once asked about. So summaries are compared over what both have to know: the terms of the one
-that has seen less.
+Positions on axes and in columns depend on the order of arrival; the content does not. A cache also keeps counting terms
+that are no longer used. Summaries are therefore compared over the terms that both know: those of the newer cache.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 
 
 def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> dict[str, Any]:
-    """What a snapshot says, and how often these terms are met; all of them when none are given.
+    """The content of a snapshot, with the counters of these terms; of all terms if none are passed.
 
-    The answer stays as it is, whatever happens to the books of the snapshot.
+    The result does not change with the snapshot.
     """
     known = set(snapshot.terms.counted if terms is None else terms)
     return {

@@ -1,6 +1,6 @@
-"""What a cluster consists of: the objects it was told of, and what was decided but is not true yet.
+"""The contents of a cluster: its objects, and decisions that are not visible in them yet.
 
-Everything else is derived. A cluster made anew from its contents says the same as the one they were taken from.
+Everything else is calculated. A cluster built from these contents has the same state as the original.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ class Contents:
     processors: Mapping[str, str] = field(default_factory=dict)
     #: By uid, what travels with the bindings of pods that are being bound.
     given: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: The uids of pods that are left alone for a while.
+    #: Uids of pods in backoff.
     resting: Sequence[str] = ()
-    #: By uid, the nodes that refused pods lately.
+    #: Nodes that recently refused a pod, by pod uid.
     avoided: Mapping[str, Collection[str]] = field(default_factory=dict)
-    #: By uid, the nodes on which pods were promised a room, where that is not written on them yet.
+    #: Nominated nodes by pod uid, where the pod's status does not have them yet.
     promised: Mapping[str, str] = field(default_factory=dict)
-    #: Who had to make room for whom lately.
+    #: Recent preemptions.
     eviction_history: Sequence[PastEviction] = ()
-    #: By key, phases of PodGroups that were decided and not written yet.
+    #: Phases of PodGroups, by key, that were decided and are not written yet.
     phases: Mapping[str, str] = field(default_factory=dict)
-    #: By key, the room that was promised to jobs that wait.
+    #: Capacity reserved for waiting jobs, by job key.
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
     scheduler_names: Sequence[str] = SCHEDULER_NAMES
     seed: int = 0
-    #: Names of resources in the order in which they became known.
+    #: Resource names in the order of the axis.
     resources: Sequence[str] = ()
     default_queue: str = DEFAULT_QUEUE
-    #: By label, the values of the nodes that are ours; all nodes are when nothing is said.
+    #: Allowed values by label of the nodes that are scheduled on; empty for all nodes.
     node_selector: Mapping[str, Collection[str]] = field(default_factory=dict)
-    #: The shard that is served, and the nodes that are surely in it, where that is known better than by the objects.
+    #: The shard of this scheduler, and its nodes, where these are known for certain.
     shard: ShardChoice | None = None
     granted: Collection[str] | None = None
-    #: By node, what it was measured to use.
+    #: Measured usage by node.
     usage: Mapping[str, Usage] = field(default_factory=dict)
     #: By uid, the volumes that were chosen for pods that are being bound.
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Contents:
 
 
 def contents_of(cluster: Cluster) -> Contents:
-    """Objects are replaced and never edited, so the answer stays as it is while the cluster moves on."""
+    """Objects are replaced and never edited, so the result does not change while the cluster is updated."""
     phases = {key: cluster.phase(key) for key in cluster.groups}
     return Contents(
         objects=cluster.objects(),
@@ -94,8 +94,8 @@ def cluster_with(
     annotations: Sequence[str] = (),
     terms: Sequence[Counted] = (),
 ) -> Cluster:
-    """A cluster of these contents. `labels` and `annotations` of pods are those that some plugin reads, and `terms` are
-    counted even if nobody asks about them any more.
+    """A cluster with these contents. `labels` and `annotations` are the keys that plugins read; `terms` are counted
+    even if no pod uses them.
     """
     cluster = Cluster(
         contents.scheduler_names,

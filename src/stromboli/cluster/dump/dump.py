@@ -1,8 +1,8 @@
-"""A dump: everything a cycle depends on, in one file, so that its decisions can be taken again elsewhere.
+"""Dumps: everything that a cycle depends on, in one file, so that its decisions can be reproduced elsewhere.
 
-It is compressed JSON with a head that says what it is. Objects are in it as far as they are read here, which is
-without environments, commands and volumes' contents; what looks like a credential is taken out all the same. A dump
-is written beside its place and then moved there, so that nobody ever sees half of one.
+A dump is compressed JSON with a header. It contains the decoded fields of objects only, without environment variables,
+commands and volume contents; values that look like credentials are removed as well. A dump is written to a temporary
+file and renamed, so that no reader sees an incomplete one.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ from stromboli.kube.objects.meta import TopLevel
 
 FORMAT = "stromboli-dump"
 VERSION = 1
-#: The most that a dump may hold once it is unpacked: a cluster of a million pods fits, a trap does not.
+#: Maximum size of an unpacked dump: a cluster of a million pods fits, a decompression bomb does not.
 LARGEST = 2 << 30
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _TYPES: dict[str, type[TopLevel]] = {resource.name: resource.type for resource in (*WATCHED, CONFIG_MAPS, NODE_SHARDS)}
 _NAMES = {kind: name for name, kind in _TYPES.items()}
-#: Dumps are written by a scheduler that has other things to do.
+#: Low, because the scheduler writes dumps while it runs.
 _COMPRESSION = 1
 _MAGIC = b"\x1f\x8b"
 
 
 class DumpError(ValueError):
-    """A dump that cannot be written or read; the message names the file and says why."""
+    """A dump that cannot be written or read; the message names the file and the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """The contents of a cluster before a cycle, with what else the cycle was given, and what it decided, if known."""
+    """The contents of a cluster before a cycle, the other inputs of the cycle, and its decisions, if known."""
 
     contents: Contents
-    #: The clock of the cycle, seconds since the epoch.
+    #: Time of the cycle, seconds since the epoch.
     now: float = 0.0
-    #: The text of the configuration file.
+    #: Text of the configuration file.
     configuration: str = ""
-    #: How the process was started, for people.
+    #: Command-line options of the process, for information.
     options: Mapping[str, Any] = field(default_factory=dict)
     decisions: Mapping[str, Any] | None = None
     made_by: str = __version__
@@ -69,7 +69,7 @@ class _Head(msgspec.Struct):
 
 
 class _Reservation(msgspec.Struct):
-    """Nothing stands for an end that never comes."""
+    """`end` is null for a reservation without an end."""
 
     start: float
     end: float | None
@@ -77,7 +77,7 @@ class _Reservation(msgspec.Struct):
 
 
 class _File(msgspec.Struct, rename="camel"):
-    """The file as it is written; the head comes first, and people find the small parts before the large one."""
+    """The file format; the header and the small parts come before the large one."""
 
     format: str
     version: int
@@ -113,8 +113,8 @@ class _File(msgspec.Struct, rename="camel"):
 
 
 def write_dump(path: str | Path, dump: Dump) -> None:
-    """Write a dump that only its owner may read. Objects are never edited, so another thread may do this while the
-    scheduler goes on. Raises DumpError.
+    """Write a dump that only its owner may read. Objects are never edited, so a thread may do this while the scheduler
+    continues. Raises DumpError.
     """
     place = Path(path)
     packed = gzip.compress(msgspec.json.encode(_file_of(dump)), _COMPRESSION, mtime=0)
@@ -178,7 +178,7 @@ def _file_of(dump: Dump) -> _File:
 
 
 def _presentable(entry: TopLevel) -> TopLevel:
-    """Without the copy of the whole manifest that kubectl leaves in annotations."""
+    """The object without the copy of the manifest that kubectl stores in an annotation."""
     annotations = entry.metadata.annotations
     if not annotations or _LAST_APPLIED not in annotations:
         return entry
@@ -190,7 +190,7 @@ def _presentable(entry: TopLevel) -> TopLevel:
 
 
 def is_dump(path: str | Path) -> bool:
-    """Whether a file begins as dumps do, which manifests never do."""
+    """Report whether a file has the magic number of a dump."""
     try:
         with Path(path).open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -199,14 +199,14 @@ def is_dump(path: str | Path) -> bool:
 
 
 def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
-    """Raises DumpError when the file is no dump, was cut off, or is of another version."""
+    """Read a dump. Raises DumpError if the file is not a dump, is truncated, or has another version."""
     text = _unpacked(Path(path), largest)
     try:
         _check_head(path, msgspec.json.decode(text, type=_Head))
         file = msgspec.json.decode(text, type=_Readable)
         objects = [entry for name, raw in file.objects.items() for entry in _entries(path, name, raw)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DumpError(f"{path}: is not a dump that can be used: {error}") from None
+        raise DumpError(f"{path}: is not a dump: {error}") from None
     contents = Contents(
         objects=objects,
         assumed=file.assumed,
@@ -237,7 +237,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
 
 
 class _Readable(_File):
-    """The same file, with its objects still to be read."""
+    """The same file, with its objects not decoded yet."""
 
     objects: dict[str, msgspec.Raw]
 
@@ -247,13 +247,13 @@ def _unpacked(path: Path, largest: int) -> bytes:
         with gzip.open(path, "rb") as file:
             text = file.read(largest + 1)
     except EOFError:
-        raise DumpError(f"{path}: is cut off; take another dump") from None
+        raise DumpError(f"{path}: is truncated; take another dump") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise DumpError(f"{path}: is not a dump ({error})") from None
     except OSError as error:
         raise DumpError(f"{path}: cannot be read ({error.strerror or error})") from None
     if len(text) > largest:
-        raise DumpError(f"{path}: holds more than {largest >> 20} MiB, which no dump does")
+        raise DumpError(f"{path}: is larger than the maximum of {largest >> 20} MiB")
     return text
 
 
@@ -261,11 +261,11 @@ def _check_head(path: str | Path, head: _Head) -> None:
     if head.format != FORMAT:
         raise DumpError(f"{path}: is not a dump: its format is {head.format[:80]!r}, not {FORMAT!r}")
     if head.version != VERSION:
-        raise DumpError(f"{path}: is a dump of version {head.version}; this program reads version {VERSION}")
+        raise DumpError(f"{path}: has dump version {head.version}; this program reads version {VERSION}")
 
 
 def _entries(path: str | Path, name: str, raw: msgspec.Raw) -> list[TopLevel]:
     kind = _TYPES.get(name)
     if kind is None:
-        raise DumpError(f"{path}: holds {name[:80]!r}, which this program does not know")
+        raise DumpError(f"{path}: contains the unknown kind {name[:80]!r}")
     return msgspec.json.decode(raw, type=list[kind])  # type: ignore[valid-type]

@@ -1,4 +1,4 @@
-"""Disruption budgets: which pods each of them is about, and how many of these may be evicted now."""
+"""PodDisruptionBudgets: which pods each of them selects, and how many of these may be evicted now."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class _Entry:
 
 
 class DisruptionBudgets:
-    """All budgets. Pods are matched when they or the budgets change, and not for every snapshot."""
+    """All budgets. Pods are matched when they or the budgets change, not for every snapshot."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
-        #: By the uid of a pod, the budgets that select it.
+        #: Budgets that select a pod, by the pod's uid.
         self._members: dict[str, tuple[str, ...]] = {}
         self._changed: set[str] = set()
         self._is_outdated = False
@@ -43,12 +43,12 @@ class DisruptionBudgets:
         self._is_outdated = self._entries.pop(key, None) is not None or self._is_outdated
 
     def touch(self, uid: str) -> None:
-        """A pod has come, changed or gone."""
+        """Match a pod again: it was added, changed or removed."""
         if self._entries:
             self._changed.add(uid)
 
     def budgets(self, records: Mapping[str, PodRecord], leaving: Collection[str]) -> Budgets:
-        """The budgets as they stand; `leaving` are pods whose eviction has begun and may not have been seen yet."""
+        """The budgets now; `leaving` are pods whose eviction has started and may not be visible yet."""
         if not self._entries:
             self._members, self._is_outdated = {}, False
             return Budgets()
@@ -82,7 +82,7 @@ class DisruptionBudgets:
 
 
 def _selector(budget: PodDisruptionBudget) -> LabelSelector:
-    """Whom a budget is about; nobody, if that cannot be read."""
+    """Pods that a budget selects; none if the selector is invalid."""
     if budget.spec.selector is None:
         return NOTHING
     try:
@@ -92,7 +92,7 @@ def _selector(budget: PodDisruptionBudget) -> LabelSelector:
 
 
 def _allowed(budget: PodDisruptionBudget, pods: list[kube.Pod], leaving: Collection[str]) -> int:
-    """How many may go: what the budget's controller says, less what is on its way; or, if there is none, by count."""
+    """Allowed disruptions: those in the status less evictions in progress; without a status, from counts."""
     status = budget.status
     going = [pod for pod in pods if pod.metadata.uid in leaving and pod.metadata.deletion_timestamp is None]
     if status.disruptions_allowed is not None:
@@ -104,7 +104,7 @@ def _allowed(budget: PodDisruptionBudget, pods: list[kube.Pod], leaving: Collect
 
 
 def _desired(budget: PodDisruptionBudget, expected: int) -> int:
-    """How many must stay; one, if the budget does not say."""
+    """Number of pods that must stay; one if the budget does not specify it."""
     spec = budget.spec
     if spec.max_unavailable is not None:
         return expected - _scaled(spec.max_unavailable, expected)
@@ -112,7 +112,7 @@ def _desired(budget: PodDisruptionBudget, expected: int) -> int:
 
 
 def _scaled(amount: int | str, whole: int) -> int:
-    """A count, or a percentage of the whole, rounded up. What cannot be read is taken for all."""
+    """A count, or a percentage of the whole, rounded up. An invalid value counts as all."""
     if isinstance(amount, int):
         return amount
     number = amount.removesuffix("%")

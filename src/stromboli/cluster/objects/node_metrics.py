@@ -1,4 +1,4 @@
-"""The measured use of nodes: figures come one by one or all at once, and a table of them goes into snapshots."""
+"""Measured usage of nodes: samples arrive one by one or all at once; snapshots get a table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from stromboli.core.model.resources.resources import CPU, MEMORY
 
 
 class NodeUsage:
-    """What is known of the use of nodes. The table is made anew only when figures or nodes have changed."""
+    """Usage samples of nodes. The table is rebuilt only when samples or nodes have changed."""
 
     def __init__(self) -> None:
-        #: By the name of the node.
+        #: By node name.
         self.figures: dict[str, Usage] = {}
         self._faults: dict[str, str] = {}
         self._table: UsageTable | None = None
@@ -45,14 +45,14 @@ class NodeUsage:
         self._is_outdated = self.figures.pop(name, None) is not None or self._is_outdated
 
     def report(self, figures: Mapping[str, Usage]) -> None:
-        """All figures that there are now; what is not among them is not known any more."""
+        """Replace all samples; nodes without one have no known usage."""
         self.figures, self._is_outdated = dict(figures), True
 
     def warnings(self) -> tuple[str, ...]:
         return tuple(sorted(self._faults.values()))
 
     def table(self, nodes: NodeTable, allocatable: Block) -> UsageTable | None:
-        """A column for each figure; None when nothing is known of any node."""
+        """One column per metric; None if no sample exists."""
         if self._is_outdated or self._nodes_in_table is not nodes:
             self._is_outdated, self._nodes_in_table = False, nodes
             self._table = _table(self.figures, nodes, allocatable) if self.figures else None
@@ -60,7 +60,7 @@ class NodeUsage:
 
 
 def usage_of(metrics: kube.NodeMetrics) -> Usage:
-    """Raises ValueError with the field in front for a figure that is missing or makes no sense."""
+    """Decode a sample. Raises ValueError, with the field in front, for a missing or invalid value."""
     at = seconds_of(metrics.timestamp)
     if not at:
         raise ValueError("timestamp: there is no time of the measurement; write one such as 2026-01-31T12:00:00Z")

@@ -1,8 +1,8 @@
-"""From NodeShard objects, or from labels of nodes, to the nodes that are a scheduler's own.
+"""NodeShards: the nodes of this scheduler's shard, by object or by node labels.
 
-A shard has the nodes that it desires, without those that other shards still use. In a living cluster that alone would
-not do, as two schedulers may see it change at different times; there the scheduler says which nodes it surely has
-(`grant`), and nothing else counts.
+A shard has the nodes that it desires, except those that other shards still use. In a live cluster two schedulers may
+observe a change at different times, so there the scheduler passes the nodes that it holds for certain (`grant`), and
+only these count.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Collection, Iterable, Mapping
 from stromboli.core.model.nodes.shards import Belonging, ShardChoice
 from stromboli.kube.objects.shards import NodeShard
 
-#: So many names are told; whoever wants to see more looks at the object.
+#: Maximum number of names in a warning; the object has the full list.
 _TOLD = 5
 
 
 class NodeShards:
-    """All NodeShard objects, and whose nodes are whose by them."""
+    """All NodeShards, and which nodes belong to this scheduler."""
 
     def __init__(self, choice: ShardChoice | None = None, granted: Collection[str] | None = None) -> None:
         self.choice = choice
-        #: The nodes that are surely ours; None where the objects alone say it.
+        #: Nodes that belong to this shard for certain; None where the objects alone decide.
         self.granted: frozenset[str] | None = None if granted is None else frozenset(granted)
-        #: Raised when a node may have changed sides.
+        #: Increased when a node may have changed its shard.
         self.revision = 0
         self._objects: dict[str, NodeShard] = {}
         self._desired: frozenset[str] = frozenset()
@@ -41,7 +41,7 @@ class NodeShards:
         return list(self._objects.values())
 
     def grant(self, nodes: Collection[str]) -> None:
-        """These nodes are ours, and no others, whatever the objects say."""
+        """Assign exactly these nodes to the shard, regardless of the objects."""
         granted = frozenset(nodes)
         if granted != self.granted:
             self.granted = granted
@@ -59,7 +59,9 @@ class NodeShards:
             self.revision += 1
 
     def wants(self, node: str, labels: Mapping[str, str]) -> bool:
-        """Whether a node should be ours, whoever uses it now. Names that are listed go before labels."""
+        """Report whether a node should belong to the shard, regardless of its current user. Listed names override
+        labels.
+        """
         choice = self.choice
         if choice is None or choice.selector is None or self._desired:
             return node in self._desired
@@ -75,7 +77,7 @@ class NodeShards:
         return Belonging.OURS if is_ours else self.choice.outside
 
     def warnings(self, nodes: Collection[str]) -> list[str]:
-        """What is wrong with our shard, in words, where these are the nodes that are known."""
+        """What is wrong with the shard, given the nodes that exist."""
         choice = self.choice
         if choice is None:
             return []
@@ -84,7 +86,7 @@ class NodeShards:
             return [f"NodeShard {choice.name} does not exist, so no node is in the shard; there are: {known}"]
         wrong = []
         if choice.selector is not None and self._desired:
-            wrong.append("spec.nodesDesired and the selector of labels both say which nodes; the selector is left out")
+            wrong.append("spec.nodesDesired and the label selector both select nodes; the selector is ignored")
         if unknown := self._desired - frozenset(nodes):
             wrong.append(f"spec.nodesDesired names nodes that do not exist: {_some(unknown)}")
         return [f"NodeShard {choice.name}: {each}" for each in wrong]

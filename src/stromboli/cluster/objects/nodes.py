@@ -1,4 +1,4 @@
-"""From Node objects to the facts and amounts of the node table."""
+"""Nodes: facts and allocatable amounts of the node table."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from stromboli.core.model.resources.resources import CPU, MAX_PER_NODE, MEMORY, 
 #: More pods than any node can run: no limit.
 MANY_PODS = 1 << 31
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
-#: How annotations begin by which device plugins and schedulers tell each other that they are there.
+#: Prefixes of annotations that device plugins and schedulers use as heartbeats and locks.
 _PASSING = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/node-handshake", "hami.io/mutex.lock")
 
 
@@ -35,27 +35,27 @@ def node_facts(
 
 
 def stable_annotations(node: kube.KubeNode) -> dict[str, str]:
-    """Annotations without signs of life and locks, which say nothing about the node."""
+    """Annotations without heartbeats and locks, which do not describe the node."""
     annotations = node.metadata.annotations or {}
     return {key: value for key, value in annotations.items() if not key.startswith(_PASSING)}
 
 
 def same_facts(one: Node, other: Node) -> bool:
-    """Whether nobody who asks about a node could tell the two apart."""
+    """Report whether the facts of both are equal."""
     return all(getattr(one, field) == getattr(other, field) for field in Node.__slots__)
 
 
 def _taints(wire: Sequence[kube.KubeTaint]) -> tuple[Taint, ...]:
-    """A taint with an effect that nobody knows would keep nobody away, so such a node is refused as a whole."""
+    """Taints of a node. An unknown effect would exclude no pod, so the node is rejected as a whole."""
     for place, taint in enumerate(wire):
         check_choice(taint.effect, TAINT_EFFECTS, f"spec.taints[{place}].effect")
     return tuple(Taint(taint.key or "", taint.value or "", taint.effect or "") for taint in wire)
 
 
 def allocatable_of(node: kube.KubeNode, axis: ResourceAxis) -> dict[int, int]:
-    """What the node offers. Raises ValueError with the field in front for a quantity that makes no sense.
+    """Allocatable amounts of the node. Raises ValueError, with the field in front, for an invalid quantity.
 
-    A node that does not say how many pods it takes is not limited in them.
+    A node without a pod limit has none.
     """
     try:
         amounts = axis.parse(node.status.allocatable or node.status.capacity)
@@ -72,7 +72,7 @@ def allocatable_of(node: kube.KubeNode, axis: ResourceAxis) -> dict[int, int]:
 
 
 def _oversubscribe(amounts: dict[int, int], annotations: Mapping[str, str]) -> None:
-    """Add what the node lends beyond its own: milli-cpu and bytes."""
+    """Add the oversubscribed amounts of the node: milli-cpu and bytes."""
     for dimension, name in ((CPU, "cpu"), (MEMORY, "memory")):
         text = annotations.get(f"{OVERSUBSCRIPTION}-{name}", "")
         if text.isdecimal() and len(text) < 16:

@@ -1,8 +1,8 @@
-"""Who has which processors of which node, as far as anybody knows.
+"""Which pods hold which CPUs of which node.
 
-A node tells which processors its pods have, but only some time after it gave them. Until then what was decided
-counts: it is written on pods when they are bound, and kept for those whose binding is under way. Nodes and pods may
-come in any order; only what a change is about is worked out anew.
+A node reports the CPUs of its pods only some time after it assigned them. Until then the scheduler's decision counts:
+it is annotated on bound pods, and assumed for pods whose binding is in progress. Nodes and pods may arrive in any
+order; only affected nodes are recalculated.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from stromboli.core.model.resources.resources import CPU
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES, TaskStatus
 from stromboli.kube.objects.topology import Numatopology
 
-#: Pods in these statuses keep what they have.
+#: Pods in these statuses keep their CPUs.
 _STAYING = frozenset(OCCUPYING_STATUSES) - {TaskStatus.RELEASING}
 
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """The processors that a pod was decided to have, and where."""
+    """The CPUs that the scheduler chose for a pod, and the node."""
 
     node: str
     cpus: CpuSet
@@ -36,13 +36,13 @@ class NumaAllocations:
         self._objects: dict[str, Numatopology] = {}
         self._nodes: dict[str, NodeProcessors] = {}
         self._decided: dict[str, _Decided] = {}
-        #: By node, the pods that were decided to have processors there.
+        #: By node, the pods for which CPUs were chosen there.
         self._holders: dict[str, set[str]] = {}
-        #: By the uid of a pod, the nodes that say they gave it some.
+        #: By pod uid, the nodes that report CPUs for it.
         self._givers: dict[str, set[str]] = {}
         self._node_faults: dict[str, str] = {}
         self._pod_faults: dict[str, str] = {}
-        #: What has changed since the last look.
+        #: Changes since the last calculation.
         self._changed_pods: set[str] = set()
         self._changed_nodes: set[str] = set()
         self._knows_pods = False
@@ -57,7 +57,7 @@ class NumaAllocations:
     # -- news ---------------------------------------------------------------------------------------------------
 
     def apply(self, wire: Numatopology) -> Processors | None:
-        """A node says something about its processors; what that means for its facts. None if it makes no sense."""
+        """Decode a Numatopology and return the facts for its node; None if it is invalid."""
         name = wire.key
         self.remove(name)
         self._objects[name] = wire
@@ -79,14 +79,14 @@ class NumaAllocations:
             _take_out(self._givers, uid, name)
 
     def touch(self, uid: str) -> None:
-        """A pod has come, changed or gone, or something was decided about it."""
+        """Read a pod again: it was added, changed or removed, or a decision about it changed."""
         if self._objects:
             self._changed_pods.add(uid)
 
     # -- what follows -------------------------------------------------------------------------------------------
 
     def holdings(self, records: Mapping[str, PodRecord], decisions: Decisions) -> Mapping[str, Holdings]:
-        """By node, who has what now. The same object until something changes; it is never edited."""
+        """Allocations by node. The same object until something changes; it is never edited."""
         if not self._objects:
             self._forget()
         for uid in self._changed_pods if self._knows_pods else records if self._objects else ():
@@ -101,7 +101,7 @@ class NumaAllocations:
         return self._shown
 
     def _forget(self) -> None:
-        """Without any node that says something, nobody has to look at pods."""
+        """Drop all state about pods: without Numatopologies it is not needed."""
         self._decided, self._holders, self._pod_faults, self._changed_pods = {}, {}, {}, set()
 
     def _read_pod(self, uid: str, record: PodRecord | None, decisions: Decisions) -> None:
@@ -118,7 +118,7 @@ class NumaAllocations:
             self._changed_nodes.add(decided.node)
 
     def _decided_for(self, record: PodRecord, decisions: Decisions) -> _Decided | None:
-        """What was decided for a pod that has a node, or is about to have it."""
+        """The CPUs chosen for a pod that is on a node, or is being bound to one."""
         pod = record.pod
         node, uid = decisions.node_of(pod), pod.metadata.uid
         text = (pod.metadata.annotations or {}).get(PROCESSORS) if pod.spec.node_name else decisions.processors.get(uid)
@@ -132,7 +132,7 @@ class NumaAllocations:
             return None
 
     def _holdings_on(self, name: str, records: Mapping[str, PodRecord], decisions: Decisions) -> Holdings:
-        """What the node says, and what was decided for pods of which it says nothing yet."""
+        """Reported allocations, and chosen ones for pods that the node does not report yet."""
         node = self._nodes[name]
         held = {uid: self._decided[uid].cpus for uid in self._holders.get(name, ())} | dict(node.given)
         staying, leaving = 0, 0
@@ -147,7 +147,7 @@ class NumaAllocations:
 
 
 def _take_out(index: dict[str, set[str]], key: str, member: str) -> None:
-    """Strike a member out; keys without any are forgotten."""
+    """Remove a member; empty sets are dropped."""
     index[key].discard(member)
     if not index[key]:
         del index[key]

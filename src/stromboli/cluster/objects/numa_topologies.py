@@ -1,4 +1,4 @@
-"""From Numatopology objects to the processors of nodes."""
+"""Numatopologies: the CPUs of nodes."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _MANAGER, _POLICY = "CPUManagerPolicy", "TopologyManagerPolicy"
 
 @dataclass(frozen=True, slots=True)
 class NodeProcessors:
-    """What a node says about its processors."""
+    """The CPUs of a node as its Numatopology reports them."""
 
     facts: Processors
-    #: Those that may be given to containers for themselves.
+    #: CPUs that may be assigned to containers exclusively.
     allocatable: CpuSet
-    #: By the uid of a pod, those that it has.
+    #: CPUs of pods, by pod uid.
     given: Mapping[str, CpuSet]
 
 
 def processors_of(wire: Numatopology) -> NodeProcessors:
-    """Raises ValueError with the field in front for what makes no sense."""
+    """Decode the object. Raises ValueError, with the field in front, for invalid content."""
     spec = wire.spec
     policies, resources = spec.policies or {}, spec.numares or {}
     policy = policies.get(_POLICY) or NONE
@@ -64,7 +64,7 @@ def _places(details: Mapping[str, CpuPlace]) -> tuple[Processor, ...]:
 
 
 def _cpus(text: str | None, field: str, bare: Processors) -> CpuSet:
-    """A set of processors, all of which must be known."""
+    """A set of CPUs, all of which must be listed."""
     try:
         cpus = parse_cpus(text or "")
     except ValueError as error:
@@ -75,7 +75,7 @@ def _cpus(text: str | None, field: str, bare: Processors) -> CpuSet:
 
 
 def _reserved(reserved: Mapping[str, str], bare: Processors) -> CpuSet:
-    """The processors that the kubelet keeps for the system: as many as it says, rounded up."""
+    """CPUs that the kubelet reserves for the system: the reported number, rounded up."""
     if "cpu" not in reserved:
         return 0
     try:

@@ -1,4 +1,4 @@
-"""From Queue objects to the queues of the model, and the tree they form."""
+"""Queues: conversion to the model, and the tree that they form."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from stromboli.kube.objects import volcano
 
 
 def queue_of(queue: kube.KubeQueue, axis: ResourceAxis) -> Queue:
-    """The queue as the model knows it. Raises ValueError with the field in front for what makes no sense."""
+    """The queue of the model. Raises ValueError, with the field in front, for invalid content."""
     spec = queue.spec
     if spec.weight is not None and spec.weight < 1:
         raise ValueError(f"spec.weight: must be at least 1, got {spec.weight}")
@@ -33,7 +33,7 @@ def queue_of(queue: kube.KubeQueue, axis: ResourceAxis) -> Queue:
 
 
 def same_queue_spec(one: Queue, other: Queue) -> bool:
-    """Whether both say the same."""
+    """Report whether both are equal."""
     return all(getattr(one, field) == getattr(other, field) for field in Queue.__slots__)
 
 
@@ -50,9 +50,7 @@ def _node_groups(affinity: volcano.QueueAffinity | None) -> NodeGroups:
 
 
 def _capability(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None) -> Request:
-    """The ceiling of a queue. Nothing for cpu or memory means no ceiling; nothing of any other resource forbids
-    it.
-    """
+    """Capability of a queue. A missing cpu or memory amount means no limit; a missing other resource means zero."""
     ceiling = dict(_amounts(axis, resources, "spec.capability"))
     for name in resources or {}:
         dimension = axis.find(name)
@@ -69,7 +67,7 @@ def _amounts(axis: ResourceAxis, resources: Mapping[str, str | int | float] | No
 
 
 def misplaced(queues: Mapping[str, Queue]) -> dict[str, str]:
-    """By name, what is wrong with the place of queues in the tree; `chains_of` lets them hang below the root."""
+    """By name, what is wrong with a queue's position in the tree; `chains_of` puts such a queue below the root."""
     faults = {}
     for name, queue in queues.items():
         if queue.parent not in ("", ROOT) and queue.parent not in queues:
@@ -89,9 +87,9 @@ def _is_own_ancestor(name: str, queues: Mapping[str, Queue]) -> bool:
 
 
 def chains_of(queues: Mapping[str, Queue], books: Mapping[str, QueueUsage]) -> dict[str, tuple[QueueUsage, ...]]:
-    """For every queue its books and those of its ancestors, the root last.
+    """For every queue its sums and those of its ancestors, the root last.
 
-    A parent that does not exist, or a cycle, ends the chain: the queue then hangs below the root directly.
+    A missing parent or a cycle ends the chain: the queue is then directly below the root.
     """
     chains = {}
     for name in books:

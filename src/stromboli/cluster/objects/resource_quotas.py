@@ -1,4 +1,4 @@
-"""From ResourceQuota objects to the quotas of the model."""
+"""ResourceQuotas: conversion to the model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from stromboli.kube.objects.meta import Resources
 
 
 def quota_of(wire: kube.ResourceQuota) -> Quota | None:
-    """The quota; None for one that is about some pods only, as nobody knows about pods that are not there yet.
+    """The quota; None for one with scopes, which cannot be evaluated for pods that do not exist yet.
 
-    Raises ValueError with the field in front for an amount that makes no sense.
+    Raises ValueError, with the field in front, for an invalid amount.
     """
     if wire.spec.scopes or wire.spec.scope_selector is not None:
         return None

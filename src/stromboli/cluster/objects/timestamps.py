@@ -1,10 +1,10 @@
-"""Times on the wire."""
+"""Timestamps of Kubernetes objects."""
 
 from datetime import UTC, datetime
 
 
 def seconds_of(timestamp: str | None) -> float:
-    """Seconds since the epoch; a missing or unreadable time counts as the beginning."""
+    """Seconds since the epoch; 0 for a missing or invalid timestamp."""
     if not timestamp:
         return 0.0
     try:

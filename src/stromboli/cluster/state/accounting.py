@@ -1,7 +1,7 @@
-"""The books of the cache, kept up to date.
+"""The accounting of the cache, kept up to date.
 
-What the model needs is derived from the objects when somebody asks for it, and only for what changed since the last
-time. A change of structure (nodes, resources, terms, ports, queues) derives everything anew.
+The model is calculated from the objects on demand, and only for objects that have changed. A change of the layout
+(nodes, resources, terms, ports, queues) rebuilds everything.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Membership:
 
     groups: dict[str, kube.PodGroup] = field(default_factory=dict)
     records: dict[str, PodRecord] = field(default_factory=dict)
-    #: By job, the uids of its pods.
+    #: Pod uids by job.
     members: dict[str, set[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Changes:
-    """What has changed since the books were last brought up to date."""
+    """Objects that have changed since the last update."""
 
     pods: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
-    #: Groups of which at most the phase is another.
+    #: Groups of which at most the phase has changed.
     phases: set[str] = field(default_factory=set)
     jobs: set[str] = field(default_factory=set)
 
@@ -71,30 +71,30 @@ class Accounting:
         self._seed = seed
         self._default_queue = default_queue
         self.changes = Changes()
-        #: Jobs that changed since somebody last took note of them.
+        #: Jobs that have changed since the last snapshot.
         self.touched: set[str] = set()
         self.devices = DeviceAssignments()
-        #: How every pod was entered.
+        #: How each pod was added.
         self.counted: dict[str, Counted] = {}
         self._cluster_state = ClusterState(NodeTable(()), {}, AmountLayout(len(reading.axis)), {})
         self._built_for: tuple[int, ...] = ()
         self._revised_for = 0
         self._terms_counted = 0
         self._images: frozenset[str] = frozenset()
-        #: By kind and name (pods: uid) of the object.
+        #: By kind and name of the object (pods: uid).
         self._warnings: dict[tuple[str, str], str] = {}
         self._group_faults: dict[str, str] = {}
 
     def warnings(self) -> tuple[str, ...]:
-        """What is wrong with objects, in words."""
+        """What is wrong with objects."""
         return tuple(sorted((*self._warnings.values(), *self._structure.warnings())))
 
     def distrust(self) -> None:
-        """Trust nothing that was derived: next time everything is derived anew from the objects."""
+        """Rebuild everything from the objects at the next update."""
         self._built_for = ()
 
     def cluster_state(self) -> ClusterState:
-        """What follows from the objects, brought up to date."""
+        """The cluster state, brought up to date."""
         if self._current_structure() != self._built_for:
             self._rebuild()
         elif self._revised_for != self._structure.revision:
@@ -105,7 +105,7 @@ class Accounting:
         if self._reading.classifier.distinguishes_queues:
             changes.pods |= self._moved_between_queues()
         fresh = {key for key in changes.groups if key not in self._cluster_state.jobs}
-        for key in sorted(fresh):  # before their pods, which then join them once
+        for key in sorted(fresh):  # before their pods, so that these join only once
             self._refresh_group(key)
         for uid in sorted(changes.pods):
             self._recount(uid)
@@ -125,7 +125,7 @@ class Accounting:
         return self._structure.generation, *self._reading.generation
 
     def _rebuild(self) -> None:
-        """Derive everything anew from the objects."""
+        """Rebuild everything from the objects."""
         self._warnings = {}
         layout = AmountLayout(len(self._reading.axis), self._reading.ports)
         self._cluster_state = ClusterState(self._new_table(), self._offers(), layout, self._queues())
@@ -137,7 +137,7 @@ class Accounting:
         self._terms_counted = len(self._reading.terms.counted)
 
     def _revise(self) -> None:
-        """Nodes and queues are where they were, and say something else."""
+        """Replace the facts of nodes and queues that kept their positions."""
         before, memory = self._images, self._reading.gpus.largest
         self._cluster_state.revise(self._new_table(), self._offers(), self._queues())
         self._revised_for = self._structure.revision
@@ -149,13 +149,13 @@ class Accounting:
             self.changes.pods.update(self._sharing_by_memory())
 
     def _sharing_by_memory(self) -> list[str]:
-        """The pods that count as part of the largest GPU."""
+        """Pods that count as a fraction of the largest GPU."""
         reading = ((uid, record.facts) for uid, record in self._membership.records.items())
         wishes = ((uid, gpu_request_in(facts.devices)) for uid, facts in reading if facts is not None)
         return [uid for uid, wish in wishes if wish is not None and wish.memory]
 
     def _count_new_terms(self) -> None:
-        """Somebody asks about pods of some kind for the first time: those that are of that kind are counted again."""
+        """Count pods again that match a term which was registered since the last update."""
         counted = self._reading.terms.counted
         fresh = [term for term in counted[self._terms_counted :] if isinstance(term, PodTerm)]
         self._terms_counted = len(counted)
@@ -179,7 +179,7 @@ class Accounting:
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def _recount(self, uid: str) -> None:
-        """Take a pod out of the books as it was, and enter it as it is."""
+        """Subtract a pod as it was added, and add it as it is now."""
         self._warnings.pop(("pod", uid), None)
         self.devices.forget(uid)
         old = self.counted.pop(uid, None)
@@ -193,7 +193,7 @@ class Accounting:
             self.changes.jobs.add(record.job)
         try:
             counted = self._entry_of(record)
-        except ValueError as error:  # nothing that one pod says may keep the others from being counted
+        except ValueError as error:  # an invalid pod must not keep the others from being counted
             self._warnings["pod", uid] = f"Pod {record.pod.key}: {error}"
             return
         if counted is not None:
@@ -201,14 +201,14 @@ class Accounting:
             self._note_devices(record, counted)
 
     def _note_devices(self, record: PodRecord, counted: Counted) -> None:
-        """A pod that takes room may say that it was given devices."""
+        """Record the devices that are assigned to a pod on a node."""
         if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
             given = self._decisions.given.get(record.pod.metadata.uid, {})
             leaves = counted.status is TaskStatus.RELEASING
             self.devices.enter(record, self._cluster_state.table.names[counted.row], given, leaving=leaves)
 
     def _moved_between_queues(self) -> set[str]:
-        """The pods whose job has another queue than when they were counted."""
+        """Pods whose job is in another queue than when they were counted."""
         jobs, members = self._cluster_state.jobs, self._membership.members
         moved = (key for key in self.changes.groups if key not in jobs or jobs[key].queue != self._queue_of(key))
         return {uid for key in moved for uid in members.get(key, ())}
@@ -252,7 +252,7 @@ class Accounting:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     def _refresh_group(self, key: str) -> None:
-        """A PodGroup has come, changed or gone: give its job the new spec."""
+        """Rebuild the job of a PodGroup that was added, changed or removed."""
         self.changes.jobs.add(key)
         self._warnings.pop(("group", key), None)
         uids = sorted(self._membership.members.get(key, ()))
@@ -268,7 +268,7 @@ class Accounting:
             if spec.fault:
                 self._warnings["group", key] = spec.fault
         records, counted = self._membership.records, self.counted
-        members = {  # who is still counted elsewhere comes when it is counted again
+        members = {  # pods still counted elsewhere are added when they are counted again
             uid: (counted[uid], records[uid].pod.metadata.labels or {})
             for uid in uids
             if uid in counted and counted[uid].task.job == key
@@ -276,7 +276,7 @@ class Accounting:
         self.counted |= self._cluster_state.set_spec(spec, self._decisions.phases.get(key, ""), members)
 
     def _enter_phase(self, key: str) -> None:
-        """A PodGroup asks for what it asked for, and is in another phase."""
+        """Update the phase of an otherwise unchanged PodGroup."""
         self.changes.jobs.add(key)
         if key in self._cluster_state.jobs:
             self._cluster_state.set_phase(key, self._decisions.phases.get(key, ""))
@@ -284,7 +284,7 @@ class Accounting:
             self._refresh_group(key)
 
     def _settle(self, key: str) -> None:
-        """A job's members or spec have changed: bring everything up to date that follows from both."""
+        """Update everything that depends on the members and the spec of a job."""
         if key not in self._membership.groups and key not in self._membership.members:
             self._cluster_state.drop_job(key)
             self.touched.discard(key)
@@ -293,7 +293,7 @@ class Accounting:
         self._cluster_state.settle_job(key)
 
     def _fault_of(self, key: str) -> str:
-        """What is wrong with a job's objects: its PodGroup, its first faulty pod that is not running, or its queue."""
+        """The fault of a job's objects: of its PodGroup, its first invalid pod that is not running, or its queue."""
         records, members = self._membership.records, self._membership.members.get(key, ())
         own = self._group_faults[key] if key in self._membership.groups else missing_group(key).fault
         first = min((uid for uid in members if _keeps_waiting(records[uid])), default=None)
@@ -303,5 +303,5 @@ class Accounting:
 
 
 def _keeps_waiting(record: PodRecord) -> bool:
-    """Whether a pod is at fault and not running: what runs already keeps nobody waiting."""
+    """Report whether a pod is invalid and not running: running pods do not keep a job pending."""
     return bool(record.fault) and not record.pod.spec.node_name

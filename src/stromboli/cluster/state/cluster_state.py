@@ -1,7 +1,7 @@
-"""What follows from the objects of a cluster: node table, books, jobs, sums.
+"""The state calculated from the objects of a cluster: node table, accounting matrix, jobs, queue sums.
 
-It is made for one structure (nodes, resources, terms, ports, queues) and then follows pods and PodGroups one by
-one. Jobs that a snapshot may still be reading are copied before they change.
+It is built for one layout (nodes, resources, terms, ports, queues) and then updated pod by pod and group by group. Jobs
+that a snapshot may still be using are copied before they change.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, OCCUPYING_STATUS
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.volumes.volume_usage import VolumeUse
 
-#: A pod as it was entered, and its labels.
+#: A counted pod, and its labels.
 Member = tuple[Counted, Mapping[str, str]]
 
-#: Jobs in these phases are looked at in every cycle, pods or not.
+#: Jobs in these phases are part of every cycle, with or without pods.
 _UNSETTLED = ("Pending", "Inqueue")
 
 
@@ -49,10 +49,10 @@ class ClusterState:
                 self.books[layout.allocatable + dimension, table.index[name]] = amount
         self.books[: layout.resources] = self.books[layout.allocatable :]
         self.tallies: dict[int, NDArray[np.int32]] = {}
-        #: Now, and once everybody who is being released is gone.
+        #: Now, and after all releasing pods are gone.
         self.volume_use, self.later_volume_use = VolumeUse(len(table)), VolumeUse(len(table))
         self.columns = TaskColumns()
-        #: By node row, the uids of the pods that take room there.
+        #: By node row, the uids of the pods that occupy it.
         self.standing: dict[int, set[str]] = {}
         self.jobs: dict[str, Job] = {}
         self.sums = QueueSums(queues, layout.resources)
@@ -63,7 +63,7 @@ class ClusterState:
         self._shared_tallies: set[int] = set()
 
     def revise(self, table: NodeTable, offered: Mapping[str, Mapping[int, int]], queues: Mapping[str, Queue]) -> None:
-        """The same nodes and queues say something else about themselves; who stands where stays as it is."""
+        """Replace the facts of the same nodes and queues; positions and pods stay."""
         self.table, self.queues = table, queues
         fresh = np.zeros((self.layout.resources, len(table)), dtype=np.int64)
         for name, amounts in offered.items():
@@ -73,14 +73,14 @@ class ClusterState:
         self.books[self.layout.allocatable :] = fresh
 
     def shared(self) -> None:
-        """A snapshot was taken: what it shows must not change any more."""
+        """Note that a snapshot shares the current jobs and tallies, so that they are copied before they change."""
         self.generation += 1
         self._shared_tallies = set(self.tallies)
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def add(self, counted: Counted, labels: Mapping[str, str]) -> Counted:
-        """Enter a pod into the books of its node and its job; the answer is how it was entered."""
+        """Add a pod to its node and its job; returns how it was added."""
         if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
             self._occupy(counted, 1)
         job = counted.task.job
@@ -111,7 +111,7 @@ class ClusterState:
         (standing.add if sign > 0 else standing.discard)(counted.task.uid)
 
     def _effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
-        """What a pod of the class adds to the books of its node: worked out once for pods that are alike."""
+        """What a pod of the class adds to the column of its node: calculated once per class and status."""
         kept, known = self._effects.get((task_class.number, status), (None, None))
         if kept is not task_class or known is None:
             known = self.layout.effect(task_class, status)
@@ -130,7 +130,7 @@ class ClusterState:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     def _writable(self, key: str) -> Job:
-        """The job, safe to change: a snapshot that shows it keeps what it shows."""
+        """The job, safe to modify: it is copied if a snapshot shares it."""
         job = self.jobs.get(key)
         if job is None:
             job = Job(missing_group(key), self.layout.resources)
@@ -164,7 +164,7 @@ class ClusterState:
         return counters
 
     def _join(self, job: Job, counted: Counted, labels: Mapping[str, str]) -> Counted:
-        """Count a pod among the members of a job. A snapshot may show the task, so one that gets another sub-job is
+        """Count a pod as a member of a job. A snapshot may share the task, so a task that changes its sub-job is
         replaced.
         """
         key, policy, index = sub_job_of(job.spec, labels) if job.spec.policies else ("", None, 0)
@@ -177,8 +177,8 @@ class ClusterState:
         return counted
 
     def set_spec(self, spec: JobSpec, phase: str, members: Mapping[str, Member]) -> dict[str, Counted]:
-        """The PodGroup is new, has changed or is gone: count its members anew, as roles and sub-jobs may be different
-        now. The answer is how they were entered.
+        """Rebuild the job of a PodGroup that was added, changed or removed, and count its members again, because roles
+        and sub-jobs may differ. Returns how they were added.
         """
         job = Job(spec, self.layout.resources)
         job.phase = phase or "Pending"
@@ -190,7 +190,7 @@ class ClusterState:
         self._writable(key).phase = phase or "Pending"
 
     def set_fault(self, key: str, fault: str) -> None:
-        """What makes no sense about the job's objects, if anything."""
+        """Set what is wrong with the job's objects; empty for nothing."""
         if key not in self.jobs or self.jobs[key].spec.fault != fault:
             job = self._writable(key)
             job.spec = replace(job.spec, fault=fault)
@@ -202,7 +202,7 @@ class ClusterState:
         self.sums.update(key, None)
 
     def settle_job(self, key: str) -> None:
-        """A job's members or spec have changed: bring the sums and the list of waiting jobs up to date."""
+        """Update the queue sums and the set of waiting jobs for a changed job."""
         job = self.jobs[key]
         self.sums.update(key, job)
         if job.pending_count or job.phase in _UNSETTLED:
@@ -217,7 +217,7 @@ def _join_sub_job(sub_job: SubJob, task: Task) -> None:
 
 
 def _leave_sub_job(job: Job, task: Task) -> None:
-    """A sub-job exists as long as it has tasks, and is as important as the most important of them."""
+    """Remove a task from its sub-job, which has the highest priority of its tasks and is dropped without tasks."""
     sub_job = job.sub_jobs[task.sub_job]
     sub_job.tasks.remove(task)
     if not sub_job.tasks:

@@ -1,4 +1,4 @@
-"""Which pods on which nodes say that they were given devices that pods share."""
+"""Shared devices assigned to pods, by node."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from stromboli.core.model.devices.shared_devices import DeviceClaim, DeviceClaim
 
 
 class DeviceAssignments:
-    """The pods on nodes that say they were given devices. Kept pod by pod; what was handed out stays as it is."""
+    """Pods on nodes with assigned devices. Updated pod by pod; a returned mapping never changes."""
 
     def __init__(self) -> None:
         self._claims: dict[str, dict[str, DeviceClaim]] = {}
         self._nodes: dict[str, str] = {}
-        #: What was handed out, until something changes.
+        #: The last returned mapping, until something changes.
         self._handed_out: DeviceClaims | None = None
 
     def claims(self) -> DeviceClaims:
@@ -24,7 +24,7 @@ class DeviceAssignments:
         return self._handed_out
 
     def enter(self, record: PodRecord, node: str, given: Mapping[str, str], *, leaving: bool) -> None:
-        """A pod takes room on a node. `given` is what travels with its binding, while it is being bound."""
+        """Add a pod that occupies a node. `given` are the annotations of a binding in progress."""
         metadata = record.pod.metadata
         said = {**assignments_in(metadata.annotations or {}), **given}
         if not said:

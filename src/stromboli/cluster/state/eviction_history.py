@@ -1,4 +1,4 @@
-"""Who had to make room for whom a short while ago. Known to the process that decided it, and to no object."""
+"""Recent preemptions: known to the deciding process only, and stored in no object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class EvictionHistory:
             self._latest[taking.preemptor, taking.victim, taking.queue] = taking
 
     def recent_evictions(self, now: float) -> tuple[PastEviction, ...]:
-        """What was not too long ago; the rest is forgotten."""
+        """Preemptions within the maximum age; older ones are dropped."""
         if self._latest:
             recent = {key: taking for key, taking in self._latest.items() if taking.at > now - MAX_HISTORY_AGE}
             self._latest = recent

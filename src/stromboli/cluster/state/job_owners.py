@@ -1,7 +1,7 @@
-"""Whose jobs are whose, where several schedulers share a cluster: a job is of the scheduler that its pods name.
+"""Which scheduler owns a job, where several schedulers share a cluster: the one that its pods name.
 
-Others' jobs count for their queues, and are otherwise left alone: what is to become of them, and what is said of them,
-is for their own scheduler to decide. A job of which no pod was seen yet may be anybody's.
+Jobs of other schedulers count in their queues and are otherwise left to their scheduler, which decides about them and
+reports on them. A job without pods may belong to any scheduler.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Collection
 
 
 class JobOwners:
-    """Counts the pods of jobs, ours and others'."""
+    """Counts the pods of jobs by owner."""
 
     def __init__(self, scheduler_names: Collection[str]) -> None:
         self._names = scheduler_names
         self._pods: dict[str, tuple[str, bool]] = {}
         self._ours: Counter[str] = Counter()
         self._others: Counter[str] = Counter()
-        #: The jobs of which all pods that were seen name other schedulers.
+        #: Jobs all of whose pods name other schedulers.
         self.foreign: set[str] = set()
 
     def note(self, uid: str, job: str, scheduler: str) -> None:
-        """A pod is there, and is of a job, if it names one."""
+        """Count a pod, if it belongs to a job."""
         place = (job, scheduler in self._names)
         if self._pods.get(uid) != place:
             self.forget(uid)

@@ -1,9 +1,9 @@
-"""What everything else is derived from: nodes, queues, priority classes and quotas.
+"""Nodes, queues, priority classes, quotas and ConfigMaps: the objects that the layout of the accounting depends on.
 
-These objects are written again and again without a change that matters here (heartbeats of nodes, sums of queues),
-so what they say is read when they come and compared with what was known. A change comes in two sizes. When nodes
-or queues come or go, places in columns and chains move, and everything is derived anew (`generation`). When a node
-or queue only says something else about itself, the columns stand and just the facts are exchanged (`revision`).
+These objects are updated all the time without a relevant change (node heartbeats, queue sums), so they are decoded on
+arrival and compared with the previous state. There are two kinds of change. If nodes or queues are added or removed,
+columns and chains move, and everything is rebuilt (`generation`). If only the facts of a node or queue change, the
+columns stay and the facts are replaced (`revision`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Offer = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
-    """A node as it was read: what it is, and what it offers."""
+    """A decoded node: its facts and its allocatable amounts."""
 
     facts: Node
     offer: Offer
@@ -49,23 +49,23 @@ class NodesAndQueues:
         self.nodes: dict[str, NodeEntry] = {}
         self.queues: dict[str, Queue] = {}
         self.priorities = Priorities({})
-        #: Raised when something came, went, or moved.
+        #: Increased when an object was added, removed or moved.
         self.generation = 0
-        #: Raised when something that stays where it is says something else.
+        #: Increased when the facts of an existing object changed.
         self.revision = 0
-        #: By name, what is wrong with queues that therefore take no jobs.
+        #: By name, the errors of queues that therefore take no jobs.
         self.queue_faults: dict[str, str] = {}
         #: By namespace; replaced and never edited.
         self.quotas: Mapping[str, tuple[Quota, ...]] = {}
         self._processors: dict[str, Processors] = {}
-        #: By namespace and name, the texts of ConfigMaps; replaced and never edited.
+        #: Data of ConfigMaps by key; replaced and never edited.
         self.config_maps: Mapping[str, Mapping[str, str]] = {}
         self._node_faults: dict[str, str] = {}
         self._quota_faults: dict[str, str] = {}
         self._objects: dict[tuple[type, str], TopLevel] = {}
 
     def objects(self) -> list[TopLevel]:
-        """The objects as they came."""
+        """All objects as received."""
         return list(self._objects.values())
 
     def find_queue(self, name: str) -> kube.KubeQueue | None:
@@ -73,7 +73,7 @@ class NodesAndQueues:
         return found if isinstance(found, kube.KubeQueue) else None
 
     def pool_of(self, node: str) -> Mapping[str, str]:
-        """The labels by which our nodes are chosen, as a node has them: its pods are told with their binding."""
+        """Values of the node selector's labels on a node; they are written on its pods at binding."""
         entry = self.nodes.get(node) if self._node_selector else None
         return {key: entry.facts.labels[key] for key in self._node_selector} if entry is not None else {}
 
@@ -82,7 +82,7 @@ class NodesAndQueues:
         return found if isinstance(found, kube.KubeNode) else None
 
     def apply(self, given: TopLevel) -> bool:
-        """Take an object in; whether it is of a kind that belongs here."""
+        """Add or update an object; returns whether it is of a kind that is handled here."""
         if isinstance(given, kube.KubeNode):
             self._apply_node(given)
         elif isinstance(given, kube.KubeQueue):
@@ -101,7 +101,7 @@ class NodesAndQueues:
         return True
 
     def remove(self, given: TopLevel) -> bool:
-        """An object is gone; whether it was of a kind that belongs here."""
+        """Remove an object; returns whether it is of a kind that is handled here."""
         self._objects.pop((type(given), given.key), None)
         if isinstance(given, kube.KubeNode):
             self._forget_node(given.key)
@@ -148,7 +148,7 @@ class NodesAndQueues:
         self.nodes[name] = entry
 
     def set_processors(self, name: str, processors: Processors | None) -> None:
-        """What a node says about its processors, which comes apart from the node; None for nothing that makes sense."""
+        """Set the CPU facts of a node, which arrive in a separate object; None if missing or invalid."""
         if processors is None:
             self._processors.pop(name, None)
         else:
@@ -159,7 +159,7 @@ class NodesAndQueues:
             self.revision += 1
 
     def reshard(self) -> None:
-        """Nodes may have come into our shard, or left it."""
+        """Update which nodes belong to the shard."""
         if self._sharded_at == self._shards.revision:
             return
         self._sharded_at = self._shards.revision
@@ -237,7 +237,7 @@ class NodesAndQueues:
     # -- what is wrong ------------------------------------------------------------------------------------------
 
     def warnings(self) -> list[str]:
-        """What is wrong with nodes and queues, and what follows from it."""
+        """What is wrong with nodes, queues, quotas and shards."""
         wrong = [*self._node_faults.values(), *self._quota_faults.values()]
         wrong += [f"{fault}; the queue takes no jobs" for fault in self.queue_faults.values()]
         for name, fault in misplaced(self.queues).items():

@@ -1,4 +1,4 @@
-"""The sums of queues, kept up to date job by job: what a job adds is remembered, so that a change costs one job."""
+"""Sums of queues, updated job by job: the contribution of each job is stored, so that a change costs one job."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ Share = tuple[Amounts, Amounts, Amounts, Amounts]
 
 
 def _admitted_minimum(job: Job, size: int) -> Amounts:
-    """What an admitted job may still take of its minimum."""
+    """The part of an admitted job's minimum that is not allocated yet."""
     return dense(job.missing_minimum() if _is_promised(job) else (), size)
 
 
@@ -34,7 +34,7 @@ class QueueSums:
         self._shares: dict[str, tuple[str, Share]] = {}
 
     def update(self, key: str, job: Job | None) -> None:
-        """The job is new, has changed, or (None) is gone."""
+        """Replace the contribution of a job; None removes it."""
         old = self._shares.pop(key, None)
         if old is not None:
             self._apply(*old, sign=-1)
@@ -57,7 +57,7 @@ class QueueSums:
                 change(total, part)
 
     def copies(self) -> dict[str, QueueUsage]:
-        """The books of all queues for one cycle."""
+        """Copies of all sums for one cycle."""
         copies = {name: books.copy() for name, books in self.books.items()}
         for name, chain in self._chains.items():
             copies[name].chain = tuple(copies[books.name] for books in chain)

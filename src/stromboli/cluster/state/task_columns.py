@@ -1,4 +1,4 @@
-"""The task columns of the cache: one row per pod, recycled when the pod is gone."""
+"""Task columns of the cache: one row per pod, reused when the pod is removed."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ class TaskColumns:
         self._free: list[int] = []
 
     def take(self, status: TaskStatus, node: int) -> int:
-        """A row for a task that was just seen."""
+        """Allocate a row for a new task."""
         row = self._free.pop() if self._free else self._next()
         self.status[row], self.node_of[row] = status.value, node
         return row

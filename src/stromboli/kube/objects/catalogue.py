@@ -1,4 +1,4 @@
-"""The resources that are used here, each in the version it is asked for in."""
+"""All resources that Stromboli uses, with the requested API version."""
 
 from stromboli.kube.objects import native
 from stromboli.kube.objects.bind_requests import BindRequest
@@ -67,7 +67,7 @@ NODE_SHARDS = Resource(NodeShard, "v1alpha1", "nodeshards")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
 BIND_REQUESTS = Resource(BindRequest, "v1alpha1", "bindrequests")
 
-#: Kubernetes' own groups, in the versions that may be served; a server that has both tells the same twice.
+#: Native PodGroups in the versions that may be served; a server with both reports every object twice.
 NATIVE_POD_GROUPS = Resource(native.NativePodGroup, "v1beta1", "podgroups")
 EARLY_NATIVE_POD_GROUPS = Resource(native.NativePodGroup, "v1alpha2", "podgroups")
 

@@ -1,7 +1,7 @@
-"""The kinds that are understood, and the door through which documents become objects.
+"""Supported kinds, and decoding of documents into objects.
 
-A kind is known by its API group; the version does not matter, because the fields that are read have kept
-their names and meaning in all versions of their group.
+A kind is identified by its API group; the version does not matter, because the fields that are decoded have the same
+names and meaning in all versions of their group.
 """
 
 from collections.abc import Mapping
@@ -85,18 +85,18 @@ KINDS: dict[tuple[str, str], type[KubeObject]] = {
         *(ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
     )
 }
-"""The type of every kind that is read, by API group and kind; the core group is ""."""
+"""Type by API group and kind; the core group is ""."""
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A well-formed object of a kind that is not read."""
+    """A well-formed object of an unsupported kind."""
 
     api_version: str
     kind: str
 
 
 def decode(document: Mapping[str, object]) -> KubeObject | Unknown:
-    """The object that a document describes. Raises ObjectError, which names the field and a remedy."""
+    """Decode a document. Raises ObjectError, which names the field and a remedy."""
     api_version = _text(document, "apiVersion", "write one, for example apiVersion: v1")
     kind = _text(document, "kind", "write one, for example kind: Pod")
     group = api_version.rpartition("/")[0]
@@ -107,7 +107,7 @@ def decode(document: Mapping[str, object]) -> KubeObject | Unknown:
 
 
 def as_type(document: Mapping[str, object], wanted: type[T]) -> T:
-    """The document as an object of a type that is known from elsewhere. Raises ObjectError."""
+    """Decode a document of a known type. Raises ObjectError."""
     present = _without_nulls(document)
     for name in getattr(wanted, "never_null", ()):
         if isinstance(part := present.get(name), Mapping):
@@ -119,7 +119,7 @@ def as_type(document: Mapping[str, object], wanted: type[T]) -> T:
 
 
 def name_of(document: Mapping[str, object]) -> str:
-    """`namespace/name` as far as the document says, for messages about documents that cannot be decoded."""
+    """`namespace/name` as far as present, for messages about documents that cannot be decoded."""
     metadata = document.get("metadata")
     if not isinstance(metadata, Mapping):
         return ""
@@ -128,7 +128,7 @@ def name_of(document: Mapping[str, object]) -> str:
 
 
 def _without_nulls(document: Mapping[str, object]) -> dict[str, object]:
-    """A null means the same as leaving the field out."""
+    """Drop null fields: null means the same as an absent field."""
     return {key: value for key, value in document.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Where objects of a kind are found on an API server: group, version and the plural that stands in the path."""
+"""Resources: API group, version and plural, which form the path on an API server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T", bound=TopLevel)
 
 @dataclass(frozen=True, slots=True)
 class Resource(Generic[T]):
-    """A kind as one version of its group serves it. Objects are decoded as `type`."""
+    """A kind as served in one API version. Objects are decoded as `type`."""
 
     type: type[T]
     version: str
@@ -37,11 +37,11 @@ class Resource(Generic[T]):
 
     @property
     def name(self) -> str:
-        """`podgroups.scheduling.volcano.sh`, `pods`: unambiguous, for people and metrics."""
+        """`podgroups.scheduling.volcano.sh`, `pods`: unambiguous, for messages and metrics."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of a collection, an object, or a part of one; without a namespace, of all namespaces."""
+        """Path of a collection, an object or a subresource; without a namespace, of all namespaces."""
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if namespace:
             parts += ["namespaces", quote(namespace, safe="")]

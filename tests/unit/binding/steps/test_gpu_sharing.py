@@ -167,11 +167,11 @@ ADMISSIONS = [
     ("a part that is a whole", {"gpu-fraction": "1"}, None,
      ["metadata.annotations[gpu-fraction]: expected less than a whole GPU; ask for nvidia.com/gpu instead"]),
     ("a part and a whole one", HALF, {"nvidia.com/gpu": "1"},
-     ["metadata.annotations[gpu-fraction]: spec.containers[0] asks for nvidia.com/gpu, too; take one of both away"]),
+     ["metadata.annotations[gpu-fraction]: spec.containers[0] requests nvidia.com/gpu as well; remove one of them"]),
     ("a part and memory", {**HALF, "gpu-memory": "1"}, None,
-     ["metadata.annotations[gpu-fraction]: gpu-memory is given, too; give one of both"]),
+     ["metadata.annotations[gpu-fraction]: gpu-memory is set as well; set only one of them"]),
     ("devices of nothing", {"gpu-fraction-num-devices": "2"}, None,
-     ["metadata.annotations[gpu-fraction-num-devices]: a number of devices, and no part of one; add gpu-fraction or "
+     ["metadata.annotations[gpu-fraction-num-devices]: a device count without a fraction; add gpu-fraction or "
       "gpu-memory"]),
     ("a process service for nothing", {"mps": "true"}, None,
      ["metadata.annotations[mps]: no GPU is shared; add gpu-fraction or gpu-memory, or take it away"]),

@@ -1,4 +1,4 @@
-"""The auditor finds what is wrong with the books, wherever it is, and nothing where nothing is."""
+"""The auditor finds every corruption of the accounting, and nothing in a consistent one."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def a_cluster() -> Cluster:
 
 
 def everything_sampled(cluster: Cluster) -> list[str]:
-    """What comes up when samples have come round to everything."""
+    """Differences found by the time samples have covered everything."""
     auditor = Auditor(cluster, pods=2)
     return [str(found) for _ in range(20) for found in auditor.sample()]
 
 
-def test_good_books_are_found_good() -> None:
+def test_consistent_accounting_has_no_differences() -> None:
     cluster = a_cluster()
     assert audit(cluster) == []
     assert audit(cluster, nodes=["a", "b", "unknown"]) == []
     assert everything_sampled(cluster) == []
 
 
-def test_an_audit_takes_no_news_from_the_next_cycle() -> None:
+def test_audit_does_not_reset_changed_jobs() -> None:
     cluster = a_cluster()
     cluster.apply(objects.pod("job-0", on("a", host_port=80), group="job", phase="Succeeded", role="worker"))
     cluster.apply(objects.pod("job-2", on("b"), group="job", phase="Running"))
@@ -72,98 +72,98 @@ def test_an_audit_takes_no_news_from_the_next_cycle() -> None:
     assert "team/job" in cluster.snapshot().touched
 
 
-def spoil_used(cluster: Cluster) -> None:
+def corrupt_used(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
     cluster_state.books[cluster_state.layout.used + CPU, cluster_state.table.index["a"]] += 1
 
 
-def spoil_releasing(cluster: Cluster) -> None:
+def corrupt_releasing(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
     cluster_state.books[cluster_state.layout.releasing + CPU, cluster_state.table.index["b"]] = 0
 
 
-def spoil_offer(cluster: Cluster) -> None:
+def corrupt_allocatable(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
     cluster_state.books[cluster_state.layout.allocatable + CPU, 0] -= 1000
 
 
-def spoil_port(cluster: Cluster) -> None:
+def corrupt_port(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
     cluster_state.books[cluster_state.layout.port, cluster_state.table.index["a"]] = 0
 
 
-def spoil_tally(cluster: Cluster) -> None:
+def corrupt_tally(cluster: Cluster) -> None:
     next(column for column in cluster.cluster_state().tallies.values() if column.any())[0] += 1
 
 
-def spoil_counter(cluster: Cluster) -> None:
+def corrupt_counter(cluster: Cluster) -> None:
     cluster.cluster_state().jobs["team/job"].counts[0] += 1
 
 
-def spoil_role(cluster: Cluster) -> None:
+def corrupt_role(cluster: Cluster) -> None:
     cluster.cluster_state().jobs["team/job"].role_counts["worker"][0] += 1
 
 
-def spoil_allocated(cluster: Cluster) -> None:
+def corrupt_allocated(cluster: Cluster) -> None:
     cluster.cluster_state().jobs["team/job"].allocated[CPU] -= 1
 
 
-def spoil_requested(cluster: Cluster) -> None:
+def corrupt_requested(cluster: Cluster) -> None:
     cluster.cluster_state().jobs["team/job"].requested[CPU] = 0
 
 
-def spoil_members(cluster: Cluster) -> None:
+def corrupt_members(cluster: Cluster) -> None:
     cluster.cluster_state().jobs["team/job"].tasks.popitem()
 
 
-def spoil_waiting(cluster: Cluster) -> None:
+def corrupt_waiting(cluster: Cluster) -> None:
     cluster.cluster_state().waiting.discard("team/idle")
 
 
-def spoil_sum(cluster: Cluster) -> None:
+def corrupt_queue_sum(cluster: Cluster) -> None:
     cluster.cluster_state().sums.books["nuggets"].allocated[CPU] += 500
 
 
-def spoil_sum_above(cluster: Cluster) -> None:
+def corrupt_parent_sum(cluster: Cluster) -> None:
     cluster.cluster_state().sums.books["root"].request[CPU] -= 500
 
 
-def spoil_number_of_jobs(cluster: Cluster) -> None:
+def corrupt_job_count(cluster: Cluster) -> None:
     cluster.cluster_state().sums.books["gold"].jobs += 1
 
 
-def spoil_status(cluster: Cluster) -> None:
+def corrupt_status(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
     cluster_state.columns.status[cluster_state.jobs["team/job"].tasks["Pod/team/job-2"].row] = 5
 
 
-def spoil_place(cluster: Cluster) -> None:
+def corrupt_node(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
     cluster_state.columns.node_of[cluster_state.jobs["team/job"].tasks["Pod/team/job-0"].row] = 1
 
 
 SPOILED: dict[str, tuple[Callable[[Cluster], None], str]] = {
-    "used cpu of a node": (spoil_used, "used"),
-    "what a node is about to have": (spoil_releasing, "releasing"),
-    "what a node offers": (spoil_offer, "allocatable"),
-    "a port in use": (spoil_port, "port"),
-    "pods that match a term": (spoil_tally, "term"),
-    "pods of a job by status": (spoil_counter, "job"),
-    "pods of a role": (spoil_role, "worker"),
-    "what a job has": (spoil_allocated, "allocated"),
-    "what a job asks for": (spoil_requested, "requested"),
-    "members of a job": (spoil_members, "job"),
-    "who waits": (spoil_waiting, "wait"),
-    "the sum of a queue": (spoil_sum, "nuggets, allocated"),
-    "the sum of the root": (spoil_sum_above, "root, request"),
-    "the number of jobs": (spoil_number_of_jobs, "gold, jobs"),
-    "the status of a pod": (spoil_status, "job-2"),
-    "the node of a pod": (spoil_place, "job-0"),
+    "used cpu of a node": (corrupt_used, "used"),
+    "releasing amount of a node": (corrupt_releasing, "releasing"),
+    "allocatable amount of a node": (corrupt_allocatable, "allocatable"),
+    "a port in use": (corrupt_port, "port"),
+    "pods that match a term": (corrupt_tally, "term"),
+    "pods of a job by status": (corrupt_counter, "job"),
+    "pods of a role": (corrupt_role, "worker"),
+    "allocated amount of a job": (corrupt_allocated, "allocated"),
+    "requested amount of a job": (corrupt_requested, "requested"),
+    "members of a job": (corrupt_members, "job"),
+    "waiting jobs": (corrupt_waiting, "wait"),
+    "sum of a queue": (corrupt_queue_sum, "nuggets, allocated"),
+    "sum of the root": (corrupt_parent_sum, "root, request"),
+    "number of jobs": (corrupt_job_count, "gold, jobs"),
+    "status of a pod": (corrupt_status, "job-2"),
+    "node of a pod": (corrupt_node, "job-0"),
 }
 
 
 @pytest.mark.parametrize(("spoil", "word"), SPOILED.values(), ids=SPOILED)
-def test_what_is_wrong_is_found_in_full(spoil: Callable[[Cluster], None], word: str) -> None:
+def test_full_audit_finds_every_corruption(spoil: Callable[[Cluster], None], word: str) -> None:
     cluster = a_cluster()
     spoil(cluster)
     found = [str(difference) for difference in audit(cluster)]
@@ -172,41 +172,41 @@ def test_what_is_wrong_is_found_in_full(spoil: Callable[[Cluster], None], word: 
 
 
 @pytest.mark.parametrize(("spoil", "word"), SPOILED.values(), ids=SPOILED)
-def test_what_is_wrong_is_found_by_samples(spoil: Callable[[Cluster], None], word: str) -> None:
+def test_samples_find_every_corruption(spoil: Callable[[Cluster], None], word: str) -> None:
     cluster = a_cluster()
     spoil(cluster)
     found = everything_sampled(cluster)
     assert any(word in text.lower() for text in found), found
 
 
-def test_what_is_wrong_around_a_node_is_found_there_alone() -> None:
+def test_audit_of_a_node_reports_only_that_node() -> None:
     cluster = a_cluster()
-    spoil_used(cluster)
+    corrupt_used(cluster)
     assert [str(found) for found in audit(cluster, nodes=["a"])] == ["node a, used cpu: expected 2000, found 2001"]
     assert audit(cluster, nodes=["b"]) == []
 
 
-def test_books_that_are_wrong_can_be_made_anew() -> None:
+def test_rebuild_repairs_corrupted_accounting() -> None:
     cluster = a_cluster()
-    spoil_used(cluster)
+    corrupt_used(cluster)
     cluster.rebuild()
     assert audit(cluster) == []
 
 
-def test_books_that_cannot_be_counted_are_wrong() -> None:
+def test_audit_that_raises_is_a_difference() -> None:
     cluster = a_cluster()
     cluster.cluster_state().columns.status[:] = 99
-    assert any("the audit: expected an end" in text for text in everything_sampled(cluster))
+    assert any("audit: expected completed" in text for text in everything_sampled(cluster))
 
 
-def test_queues_that_are_their_own_ancestors_are_no_difference() -> None:
+def test_queue_cycle_is_no_difference() -> None:
     cluster = a_cluster()
     cluster.apply(objects.queue("gold", parent="nuggets"))
     assert audit(cluster) == []
     assert everything_sampled(cluster) == []
 
 
-def test_a_pod_that_was_forgotten_by_the_books_is_found() -> None:
+def test_pod_missing_from_accounting_is_found() -> None:
     cluster = a_cluster()
     cluster.books.counted.pop("Pod/team/job-0")
     assert any("job-0" in text for text in everything_sampled(cluster))

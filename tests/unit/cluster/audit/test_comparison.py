@@ -1,4 +1,4 @@
-"""A cache that has lost touch with the cluster is told so, object by object."""
+"""A cache that differs from the cluster is reported, object by object."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def cluster_of(*entries: kube.KubeObject) -> Cluster:
     return cluster
 
 
-def test_a_true_cache_has_no_differences() -> None:
+def test_current_cache_has_no_differences() -> None:
     assert compare(cluster_of(POD), [FOREIGN, POD, *OTHERS]) == []
 
 
-def test_what_was_decided_is_no_difference() -> None:
+def test_assumed_placement_is_no_difference() -> None:
     cluster = cluster_of(POD)
     cluster.assume(POD.metadata.uid, "a")
     cluster.set_phase("team/job", "Inqueue", hold=True)
@@ -45,29 +45,29 @@ def test_what_was_decided_is_no_difference() -> None:
 
 SAID = "Pod team/job-0: "
 CASES: dict[str, tuple[list[kube.Pod], list[kube.Pod], str]] = {
-    "missed": ([], [POD], f"{SAID}is in the cluster and not in the cache"),
-    "not forgotten": ([POD], [], f"{SAID}is in the cache and not in the cluster"),
+    "missed": ([], [POD], f"{SAID}exists in the cluster and not in the cache"),
+    "not forgotten": ([POD], [], f"{SAID}exists in the cache and not in the cluster"),
     "stale": ([POD], [version(POD, 9)], f"{SAID}the cache has version 7, the cluster 9"),
     "another": (
         [POD],
         [version(POD, 9, uid="new")],
-        f"{SAID}the cache has Pod/team/job-0, the cluster another of that name, new",
+        f"{SAID}the cache has uid Pod/team/job-0, the cluster has uid new",
     ),
     "spoiled": (
         [version(objects.pod("job-0", ON_A, group="job"), 7)],
         [POD],
-        f"{SAID}both have version 7 and say different things",
+        f"{SAID}both have version 7 and differ in content",
     ),
 }
 
 
 @pytest.mark.parametrize(("known", "fresh", "words"), CASES.values(), ids=CASES)
-def test_differences_are_told(known: list[kube.Pod], fresh: list[kube.Pod], words: str) -> None:
+def test_differences_are_reported(known: list[kube.Pod], fresh: list[kube.Pod], words: str) -> None:
     told = compare(cluster_of(*known), [*OTHERS, *fresh])
     assert words in told
     assert all(text.startswith(("Pod", "books")) for text in told)
 
 
-def test_books_are_compared_too() -> None:
+def test_accounting_is_compared() -> None:
     told = compare(cluster_of(version(objects.pod("job-0", ON_A, group="job"), 7)), [*OTHERS, POD])
     assert "books: books, a, used, cpu: expected nothing, found 1000" in told

@@ -1,4 +1,4 @@
-"""A dump comes back as it was written, and what is no dump is told from one."""
+"""Round trip of dumps, and rejection of other files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def a_cluster() -> Cluster:
     return cluster
 
 
-def test_a_dump_comes_back(tmp_path: Path) -> None:
+def test_dump_round_trip(tmp_path: Path) -> None:
     cluster, place = a_cluster(), tmp_path / "dump.json.gz"
     dump = Dump(contents_of(cluster), 12.5, "actions: allocate\n", {"period": 1.0}, {"binds": {"team/job-1": "a"}})
     write_dump(place, dump)
@@ -52,8 +52,8 @@ def test_a_dump_comes_back(tmp_path: Path) -> None:
     assert summary_of(view_of(cluster_with(back.contents))) == summary_of(view_of(cluster))
 
 
-def test_what_was_reserved_comes_back(tmp_path: Path) -> None:
-    """Also for a job that never ends, for whose end JSON has no number."""
+def test_reservation_round_trip(tmp_path: Path) -> None:
+    """Also for a job without an end, which JSON has no number for."""
     cluster = a_cluster()
     promised = {
         "team/job": Reservation("team/job", 100.0, 160.5, (("Pod/team/job-1", "a"), ("Pod/team/job-2", "a"))),
@@ -66,7 +66,7 @@ def test_what_was_reserved_comes_back(tmp_path: Path) -> None:
     assert cluster_with(read).snapshot().reservations == promised
 
 
-def test_only_the_owner_may_read_it_and_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_dump_is_private_and_leaves_no_temporary_file(tmp_path: Path) -> None:
     place = tmp_path / "dump.json.gz"
     write_dump(place, Dump(contents_of(a_cluster())))
     write_dump(place, Dump(contents_of(a_cluster())))
@@ -74,13 +74,13 @@ def test_only_the_owner_may_read_it_and_nothing_is_left_behind(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [place]
 
 
-def test_the_same_cluster_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_equal_clusters_give_equal_bytes(tmp_path: Path) -> None:
     for name in "ab":
         write_dump(tmp_path / name, Dump(contents_of(a_cluster())))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_no_secret_gets_into_it(tmp_path: Path) -> None:
+def test_dump_contains_no_secrets(tmp_path: Path) -> None:
     cluster = a_cluster()
     pod = cluster.pod("Pod/team/job-1")
     annotations = {**(pod.metadata.annotations or {}), "kubectl.kubernetes.io/last-applied-configuration": CANARY}
@@ -93,7 +93,7 @@ def test_no_secret_gets_into_it(tmp_path: Path) -> None:
     assert cluster.pod("Pod/team/job-1").metadata.annotations == annotations
 
 
-def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match="cannot be written"):
         write_dump(tmp_path / "missing" / "dump", Dump(contents_of(Cluster())))
 
@@ -109,45 +109,45 @@ BAD: dict[str, tuple[bytes, str]] = {
     "compressed manifest": (gzip.compress(b"kind: Pod\n"), "is not a dump"),
     "other format": (packed({"format": "other", "version": 1}), "its format is 'other'"),
     "a list": (packed([1, 2]), "is not a dump"),
-    "other version": (packed({"format": "stromboli-dump", "version": 9}), "of version 9; this program reads version 1"),
-    "head alone": (packed(GOOD_HEAD), "missing required field"),
+    "other version": (packed({"format": "stromboli-dump", "version": 9}), "has dump version 9; this program reads"),
+    "header only": (packed(GOOD_HEAD), "missing required field"),
     "damaged": (packed(GOOD_HEAD)[:-8] + b"12345678", "is not a dump"),
     "deep": (gzip.compress(b"[" * 100_000), "is not a dump"),
 }
 
 
 @pytest.mark.parametrize(("content", "words"), BAD.values(), ids=BAD)
-def test_what_is_no_dump_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+def test_other_files_are_rejected(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "dump").write_bytes(content)
     with pytest.raises(DumpError, match=words):
         read_dump(tmp_path / "dump")
 
 
-def test_a_dump_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+def test_truncated_dump_is_rejected(tmp_path: Path) -> None:
     place = tmp_path / "dump"
     write_dump(place, Dump(contents_of(a_cluster())))
     place.write_bytes(place.read_bytes()[:-40])
-    with pytest.raises(DumpError, match="is cut off"):
+    with pytest.raises(DumpError, match="is truncated"):
         read_dump(place)
 
 
-def test_a_trap_is_not_unpacked(tmp_path: Path) -> None:
+def test_decompression_bomb_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "dump").write_bytes(gzip.compress(b" " * 10_000_000))
-    with pytest.raises(DumpError, match="holds more than 1 MiB"):
+    with pytest.raises(DumpError, match="is larger than the maximum of 1 MiB"):
         read_dump(tmp_path / "dump", largest=1 << 20)
 
 
-def test_a_file_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     assert not is_dump(tmp_path / "missing")
     with pytest.raises(DumpError, match="cannot be read"):
         read_dump(tmp_path / "missing")
 
 
-def test_kinds_that_are_not_known_are_told(tmp_path: Path) -> None:
+def test_unknown_kind_is_reported(tmp_path: Path) -> None:
     place = tmp_path / "dump"
     write_dump(place, Dump(contents_of(a_cluster())))
     text = json.loads(gzip.decompress(place.read_bytes()))
     text["objects"]["wonders.example.com"] = []
     place.write_bytes(packed(text))
-    with pytest.raises(DumpError, match=r"'wonders\.example\.com', which this program does not know"):
+    with pytest.raises(DumpError, match=r"contains the unknown kind 'wonders\.example\.com'"):
         read_dump(place)

@@ -1,4 +1,4 @@
-"""After which news a decision could be another one."""
+"""Which changes of objects start a scheduling cycle."""
 
 from __future__ import annotations
 
@@ -33,44 +33,44 @@ GATED = merged(POD, {"spec": {"schedulingGates": [{"name": "g"}]}})
 TOLD = {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}
 BOUND = {"spec": {"nodeName": "n"}}
 READY = {"type": "Ready", "status": "True"}
-#: The kind, the object, what changes, and whether that matters.
+#: The kind, the object, the change, and whether it is relevant.
 CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
-    "a pod is bound": (Pod, POD, BOUND, True),
-    "a bound pod starts": (Pod, merged(POD, BOUND), {"status": {"phase": "Running"}}, False),
-    "a bound pod has finished": (Pod, merged(POD, BOUND), {"status": {"phase": "Succeeded"}}, True),
-    "a pod is being deleted": (Pod, POD, {"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}}, True),
-    "a gate is gone": (Pod, GATED, {"spec": {"schedulingGates": []}}, True),
-    "a pod is told why it waits": (Pod, POD, TOLD, False),
-    "a pod has another label": (Pod, POD, {"metadata": {"labels": {"a": "b"}}}, True),
+    "pod is bound": (Pod, POD, BOUND, True),
+    "bound pod starts": (Pod, merged(POD, BOUND), {"status": {"phase": "Running"}}, False),
+    "bound pod finishes": (Pod, merged(POD, BOUND), {"status": {"phase": "Succeeded"}}, True),
+    "pod is deleted": (Pod, POD, {"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}}, True),
+    "scheduling gate is removed": (Pod, GATED, {"spec": {"schedulingGates": []}}, True),
+    "pod condition changes": (Pod, POD, TOLD, False),
+    "pod label changes": (Pod, POD, {"metadata": {"labels": {"a": "b"}}}, True),
     "a heartbeat": (KubeNode, NODE, {"status": {"conditions": [{**READY, "lastHeartbeatTime": "2"}]}}, False),
-    "a node is not ready": (KubeNode, NODE, {"status": {"conditions": [{**READY, "status": "False"}]}}, True),
-    "a node has more": (KubeNode, NODE, {"status": {"allocatable": {"cpu": "8"}}}, True),
-    "a node is cordoned": (KubeNode, NODE, {"spec": {"unschedulable": True}}, True),
+    "node becomes unready": (KubeNode, NODE, {"status": {"conditions": [{**READY, "status": "False"}]}}, True),
+    "node capacity grows": (KubeNode, NODE, {"status": {"allocatable": {"cpu": "8"}}}, True),
+    "node is cordoned": (KubeNode, NODE, {"spec": {"unschedulable": True}}, True),
     "a minimum": (PodGroup, GROUP, {"spec": {"minMember": 3}}, True),
-    "a group is let in": (PodGroup, GROUP, {"status": {"phase": "Inqueue"}}, True),
-    "a group is told something": (PodGroup, GROUP, {"status": {"running": 1}}, False),
-    "a group is told where it is": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "rack-0"}}}, False),
-    "a group says something else": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "r", "a": "b"}}}, True),
-    "a minimum of a native group": (
+    "group is admitted": (PodGroup, GROUP, {"status": {"phase": "Inqueue"}}, True),
+    "group status counts change": (PodGroup, GROUP, {"status": {"running": 1}}, False),
+    "group's placement record changes": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "rack-0"}}}, False),
+    "group annotation changes": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "r", "a": "b"}}}, True),
+    "native group's minimum changes": (
         native.NativePodGroup, NATIVE, {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}, True,
     ),
-    "a native group is told something": (
+    "native group's status changes": (
         native.NativePodGroup, NATIVE, {"status": {"conditions": [{"type": "PodGroupInitiallyScheduled"}]}}, False,
     ),
-    "a native group is told where it is": (
+    "native group's placement record changes": (
         native.NativePodGroup, NATIVE, {"status": {"conditions": [{"type": PLACED, "status": "True", "message": "r"}]}},
         False,
     ),
-    "a queue is closed": (KubeQueue, QUEUE, {"status": {"state": "Closed"}}, True),
+    "queue is closed": (KubeQueue, QUEUE, {"status": {"state": "Closed"}}, True),
     "a weight": (KubeQueue, QUEUE, {"spec": {"weight": 2}}, True),
-    "what a queue holds": (KubeQueue, QUEUE, {"status": {"allocated": {"cpu": "1"}}}, False),
+    "queue's allocated amount changes": (KubeQueue, QUEUE, {"status": {"allocated": {"cpu": "1"}}}, False),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "document", "change", "expected"), CHANGES.values(), ids=CHANGES)
-def test_news_matters(kind: type[TopLevel], document: Any, change: Any, expected: bool) -> None:
+def test_change_is_relevant(kind: type[TopLevel], document: Any, change: Any, expected: bool) -> None:
     before = msgspec.convert(document, kind, strict=False)
     after = msgspec.convert(merged(document, change), kind, strict=False)
     assert is_relevant(after, before) is expected
-    assert is_relevant(after, None), "what is new matters"
-    assert is_relevant(before, before), "what is gone matters"
+    assert is_relevant(after, None), "a new object is relevant"
+    assert is_relevant(before, before), "a removed object is relevant"

@@ -1,4 +1,4 @@
-"""A server that was put back to an older state: the cache follows, although all versions are lower."""
+"""A server restored to an older state: the cache follows, although all versions are lower."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ async def watched(server: LittleServer) -> AsyncIterator[Mirror]:
             yield mirror
 
 
-def places(mirror: Mirror) -> dict[str, str]:
+def nodes_of(mirror: Mirror) -> dict[str, str]:
     return {pod.metadata.name: pod.spec.node_name or "" for pod in mirror.cluster.pods()}
 
 
 @pytest.mark.parametrize("streams_lists", [True, False], ids=["streamed list", "paged list"])
-async def test_pods_are_where_the_older_state_has_them(streams_lists: bool) -> None:
-    """One was bound since, one was deleted since, and one was made since."""
+async def test_restored_server_overrides_newer_versions(streams_lists: bool) -> None:
+    """Since the backup one pod was bound, one deleted, and one created."""
     server = LittleServer(streams_lists)
     for name in ("bound", "deleted"):
         server.put(name, spec=OURS)
@@ -44,7 +44,7 @@ async def test_pods_are_where_the_older_state_has_them(streams_lists: bool) -> N
         server.put("bound", spec={**OURS, "nodeName": "n1"})
         server.delete("deleted")
         server.put("made", spec=OURS)
-        await until(lambda: places(mirror) == {"bound": "n1", "made": ""}, lambda: places(mirror))
+        await until(lambda: nodes_of(mirror) == {"bound": "n1", "made": ""}, lambda: nodes_of(mirror))
         server.delete("made")
         server.history.clear()
         server.version = 0
@@ -52,5 +52,5 @@ async def test_pods_are_where_the_older_state_has_them(streams_lists: bool) -> N
             server.put(name, spec=OURS)
         server.oldest = 10**9
         server.drop_watches()
-        await until(lambda: places(mirror) == {"bound": "", "deleted": ""}, lambda: places(mirror))
+        await until(lambda: nodes_of(mirror) == {"bound": "", "deleted": ""}, lambda: nodes_of(mirror))
         assert audit(mirror.cluster) == []

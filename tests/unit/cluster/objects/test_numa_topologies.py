@@ -1,4 +1,4 @@
-"""Who has which processors: from what nodes say and from what was decided, in whatever order it comes."""
+"""CPU allocations from node reports and from decisions, in any order of events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.testing.manifests.builders import Manifest, manifest, node, pod
 
 
 def topology(name: str = "a", allocatable: str = "0-7", **spec: Any) -> Manifest:
-    """Two cells of four processors, two of which share a core."""
+    """Two NUMA nodes of four CPUs; two CPUs share a core."""
     detail = {str(n): {"numa": n // 4, "socket": n // 4, "core": n // 2} for n in range(8)}
     fields = {
         "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "restricted"},
@@ -36,7 +36,7 @@ def allocation(name: str, cpus: str) -> Manifest:
 
 
 def placed(name: str, cpus: str, cpu: int = 2, **facts: Any) -> Manifest:
-    """A pod on node a that was bound with these processors."""
+    """A pod on node a that was bound with these CPUs."""
     notes = {PROCESSORS: json.dumps({"main": cpus})}
     return pod(cpu, name=name, nodeName="a", annotations=notes, **facts)
 
@@ -52,8 +52,8 @@ def cluster_of(*documents: Manifest) -> Cluster:
     return cluster
 
 
-def told(cluster: Cluster, name: str = "a") -> str:
-    """`0-3 leaving 4-5`: what is free, and what will be."""
+def cpus_of(cluster: Cluster, name: str = "a") -> str:
+    """`0-3 leaving 4-5`: free CPUs, and CPUs that will be free."""
     known = cluster.snapshot().processors.get(name)
     if known is None:
         return "nothing is known"
@@ -63,32 +63,32 @@ def told(cluster: Cluster, name: str = "a") -> str:
 @pytest.mark.parametrize(
     ("story", "documents", "expected"),
     [
-        ("nobody has any", [topology()], "0-7"),
-        ("the node gives only some", [topology(allocatable="2-5")], "2-5"),
-        ("some are reserved", [topology(resReserved={"cpu": "2"})], "2-7"),
-        ("a part of one is one", [topology(resReserved={"cpu": "1500m"})], "2-7"),
-        ("the node says who has some", [topology(podAllocations=[allocation("x", "0-1")]),
+        ("no allocations", [topology()], "0-7"),
+        ("only some CPUs allocatable", [topology(allocatable="2-5")], "2-5"),
+        ("reserved CPUs", [topology(resReserved={"cpu": "2"})], "2-7"),
+        ("fractional reservation rounds up", [topology(resReserved={"cpu": "1500m"})], "2-7"),
+        ("node reports allocations", [topology(podAllocations=[allocation("x", "0-1")]),
                                         pod(2, name="x", nodeName="a")], "2-7"),
-        ("a pod that is leaving", [topology(podAllocations=[allocation("x", "0-1")]),
+        ("terminating pod", [topology(podAllocations=[allocation("x", "0-1")]),
                                    pod(2, name="x", nodeName="a", releasing=True)], "2-7 leaving 0-1"),
-        ("a pod that nobody knows any more", [topology(podAllocations=[allocation("x", "0-1")])], "2-7 leaving 0-1"),
-        ("what was decided and is not told yet", [topology(), placed("x", "4-5")], "0-3,6-7"),
-        ("the node knows better", [topology(podAllocations=[allocation("x", "0-1")]), placed("x", "4-5")], "2-7"),
-        ("decided for a pod that is leaving", [topology(), placed("x", "4-5", releasing=True)], "0-3,6-7 leaving 4-5"),
-        ("decided for a pod that is done", [topology(), placed("x", "4-5", phase="Succeeded")], "0-7"),
+        ("reported pod does not exist", [topology(podAllocations=[allocation("x", "0-1")])], "2-7 leaving 0-1"),
+        ("decided, not reported yet", [topology(), placed("x", "4-5")], "0-3,6-7"),
+        ("node report wins", [topology(podAllocations=[allocation("x", "0-1")]), placed("x", "4-5")], "2-7"),
+        ("decided for a terminating pod", [topology(), placed("x", "4-5", releasing=True)], "0-3,6-7 leaving 4-5"),
+        ("decided for a finished pod", [topology(), placed("x", "4-5", phase="Succeeded")], "0-7"),
         ("two pods", [topology(), placed("x", "4-5"), placed("y", "0-1")], "2-3,6-7"),
         ("on another node", [topology("b"), placed("x", "4-5")], "nothing is known"),
         ("nothing to give", [topology(numares={})], "none"),
     ],
 )  # fmt: skip
-def test_who_has_what_in_any_order(story: str, documents: list[Manifest], expected: str) -> None:
+def test_allocations_in_any_event_order(story: str, documents: list[Manifest], expected: str) -> None:
     for order in itertools.permutations([node("a", 8), *documents]):
         cluster = cluster_of(*order)
-        assert told(cluster) == expected
+        assert cpus_of(cluster) == expected
         assert audit(cluster) == []
 
 
-def test_changes_are_followed() -> None:
+def test_allocations_follow_changes() -> None:
     cluster = cluster_of(node("a", 8), topology(), placed("x", "4-5"))
     steps = [
         (
@@ -103,32 +103,32 @@ def test_changes_are_followed() -> None:
         (lambda: cluster.apply(one(placed("y", "0"))), "nothing is known"),
         (lambda: cluster.apply(one(topology())), "1-7"),
     ]
-    assert told(cluster) == "0-3,6-7"
+    assert cpus_of(cluster) == "0-3,6-7"
     for change, expected in steps:
         change()
-        assert told(cluster) == expected
+        assert cpus_of(cluster) == expected
         assert audit(cluster) == []
 
 
-def test_what_is_being_bound_counts_until_it_is_settled() -> None:
+def test_assumed_cpus_count_until_the_pod_is_bound() -> None:
     cluster = cluster_of(node("a", 8), topology(), pod(2, name="x"))
     before = cluster.snapshot().processors
     assert cluster.snapshot().processors is before
     cluster.assume("pod-default-x", "a", '{"main": "2-3"}')
-    assert told(cluster) == "0-1,4-7"
+    assert cpus_of(cluster) == "0-1,4-7"
     assert format_cpus(before["a"].free) == "0-7"
     cluster.forget("pod-default-x")
-    assert told(cluster) == "0-7"
+    assert cpus_of(cluster) == "0-7"
     cluster.assume("pod-default-x", "a", '{"main": "2-3"}')
     cluster.apply(one(placed("x", "2-3")))
-    assert told(cluster) == "0-1,4-7"
+    assert cpus_of(cluster) == "0-1,4-7"
 
 
-def test_a_dump_keeps_what_is_being_bound(tmp_path: Path) -> None:
+def test_dump_keeps_assumed_cpus(tmp_path: Path) -> None:
     cluster = cluster_of(node("a", 8), topology(), pod(2, name="x"))
     cluster.assume("pod-default-x", "a", '{"main": "2-3"}')
     write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
-    assert told(cluster_with(read_dump(tmp_path / "dump").contents)) == "0-1,4-7"
+    assert cpus_of(cluster_with(read_dump(tmp_path / "dump").contents)) == "0-1,4-7"
 
 
 @pytest.mark.parametrize(
@@ -156,34 +156,34 @@ def test_a_dump_keeps_what_is_being_bound(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_broken_topology_concerns_its_node_alone(spec: dict[str, Any], complaint: str) -> None:
+def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], complaint: str) -> None:
     cluster = cluster_of(node("a", 8), node("b", 8), topology("a", **spec), topology("b"))
     [warning] = cluster.snapshot().warnings
     assert warning.startswith("Numatopology a: ")
     assert complaint in warning
     assert warning.endswith("; the node takes no pods that have a NUMA policy")
-    assert (told(cluster, "a"), told(cluster, "b")) == ("nothing is known", "0-7")
+    assert (cpus_of(cluster, "a"), cpus_of(cluster, "b")) == ("nothing is known", "0-7")
     assert [known.processors is not None for known in cluster.snapshot().nodes.nodes] == [False, True]
     cluster.apply(one(topology("a")))
     assert cluster.snapshot().warnings == ()
-    assert told(cluster, "a") == "0-7"
+    assert cpus_of(cluster, "a") == "0-7"
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("0-1", "expected lists of processors by container"),
-        ('["0-1"]', "expected lists of processors by container"),
-        ('{"main": 3}', "expected lists of processors by container"),
+        ("0-1", "expected lists of CPUs by container"),
+        ('["0-1"]', "expected lists of CPUs by container"),
+        ('{"main": 3}', "expected lists of CPUs by container"),
         ('{"main": "0-"}', "'0-' is no processor"),
-        ('{"main": "0-7"}', "it names 8 processors and the pod asks for 2"),
-        ("[" * 100_000, "expected lists of processors by container"),
+        ('{"main": "0-7"}', "it names 8 CPUs and the pod requests 2"),
+        ("[" * 100_000, "expected lists of CPUs by container"),
     ],
 )
-def test_nobody_claims_what_it_did_not_ask_for(text: str, complaint: str) -> None:
+def test_cpus_beyond_the_request_are_ignored(text: str, complaint: str) -> None:
     liar = pod(2, name="x", nodeName="a", annotations={PROCESSORS: text})
     cluster = cluster_of(node("a", 8), topology(), liar)
-    assert told(cluster) == "0-7"
+    assert cpus_of(cluster) == "0-7"
     [warning] = cluster.snapshot().warnings
     assert warning.startswith(f"Pod default/x: annotation {PROCESSORS}: {complaint}")
     cluster.remove(one(liar))

@@ -1,4 +1,4 @@
-"""What nobody uses any more is forgotten, also by those who only watch."""
+"""Unused state is dropped, also by standby replicas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLASSES, TERMS, RESOURCES = range(3)
 
 
 def apart(name: str) -> kube.Affinity:
-    """Away from pods of that name."""
+    """Anti-affinity to pods of that name."""
     selector = kube.KubeLabelSelector(match_labels={"job": name})
     term = kube.PodAffinityTerm(label_selector=selector, topology_key=objects.HOSTNAME)
     return kube.Affinity(pod_anti_affinity=kube.KubePodAffinity(required=[term]))
@@ -37,34 +37,34 @@ def a_cluster() -> Cluster:
     return cluster
 
 
-def comes_and_goes(cluster: Cluster, pod: kube.Pod) -> None:
+def run_pod(cluster: Cluster, pod: kube.Pod) -> None:
     cluster.apply(pod)
     cluster.snapshot()
     cluster.remove(pod)
 
 
-def live_through(cluster: Cluster, what: int, number: int) -> None:
-    """So many pods come and go, each with a class, a term or a resource that nobody else has."""
+def run_pods(cluster: Cluster, what: int, number: int) -> None:
+    """Add and remove this many pods, each with a class, a term or a resource of its own."""
     for place in range(number):
         name = f"guest-{place}"
         if what == TERMS:
-            comes_and_goes(cluster, pod_on("b", name, {"cpu": "1"}, affinity=apart(name)))
+            run_pod(cluster, pod_on("b", name, {"cpu": "1"}, affinity=apart(name)))
         else:
-            comes_and_goes(cluster, pod_on("b", name, {f"example.com/{name}": "1"}))
+            run_pod(cluster, pod_on("b", name, {f"example.com/{name}": "1"}))
 
 
 @pytest.mark.parametrize("what", [TERMS, RESOURCES], ids=["terms", "resources"])
-def test_what_came_and_went_is_forgotten_when_there_is_much_of_it(what: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compaction_drops_unused_entries(what: int, monkeypatch: pytest.MonkeyPatch) -> None:
     slack = tuple(min(each, 20) if place == what else each for place, each in enumerate(SLACK))
     monkeypatch.setattr("stromboli.cluster.state.cluster.SLACK", slack)
     cluster = a_cluster()
     before = cluster.reading.sizes
-    live_through(cluster, what, 5)
-    assert not cluster.needs_compaction, "a little of it does no harm"
-    live_through(cluster, what, 60)
+    run_pods(cluster, what, 5)
+    assert not cluster.needs_compaction, "below the threshold nothing is dropped"
+    run_pods(cluster, what, 60)
     assert cluster.needs_compaction
     cluster.forget_classes()
-    assert cluster.reading.sizes[what] > before[what], "forgetting classes is not enough"
+    assert cluster.reading.sizes[what] > before[what], "dropping classes is not enough"
     cluster.compact()
     assert cluster.reading.sizes == before
     assert not cluster.needs_compaction
@@ -72,8 +72,8 @@ def test_what_came_and_went_is_forgotten_when_there_is_much_of_it(what: int, mon
     assert cluster.reading.axis.names[-1] == "example.com/used"
 
 
-def test_a_cluster_that_uses_much_is_not_bloated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beginning anew again and again would help nobody."""
+def test_large_cluster_in_use_needs_no_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeated compaction without effect would waste time."""
     monkeypatch.setattr("stromboli.cluster.state.cluster.SLACK", (1000, 1000, 5))
     cluster = a_cluster()
     for place in range(40):
@@ -83,7 +83,7 @@ def test_a_cluster_that_uses_much_is_not_bloated(monkeypatch: pytest.MonkeyPatch
     assert not cluster.needs_compaction
 
 
-def test_decisions_survive_a_fresh_start() -> None:
+def test_assumptions_survive_compaction() -> None:
     cluster = a_cluster()
     cluster.assume("Pod/team/gang-0", "a")
     cluster.start_backoff("Pod/team/gang-1")
@@ -96,11 +96,11 @@ def test_decisions_survive_a_fresh_start() -> None:
     assert (cluster.leaving, cluster.decisions.resting) == ({"Pod/team/stays"}, {"Pod/team/gang-1"})
     assert (cluster.phase("team/gang"), cluster.decisions.pending_phases) == ("Inqueue", {"team/gang"})
     assert [taking.victim for taking in cluster.snapshot().eviction_history] == ["team/stays"]
-    assert cluster.external_changes != seen, "what was decided before is looked at again"
+    assert cluster.external_changes != seen, "earlier decisions are checked again"
     assert audit(cluster) == []
 
 
-def test_no_news_is_lost_by_a_fresh_start() -> None:
+def test_changed_jobs_survive_compaction() -> None:
     cluster = a_cluster()
     cluster.apply(pod_on("b", "gang-0", {"cpu": "1"}))
     cluster.apply(objects.group("other", min_member=0, phase="Running"))
@@ -108,7 +108,7 @@ def test_no_news_is_lost_by_a_fresh_start() -> None:
     assert "team/other" in {*cluster.snapshot().touched, *cluster.snapshot().waiting}
 
 
-def test_new_terms_cost_no_fresh_books() -> None:
+def test_new_term_does_not_rebuild_accounting() -> None:
     cluster = a_cluster()
     rebuilt, build = [], cluster.books._rebuild
 
@@ -117,12 +117,12 @@ def test_new_terms_cost_no_fresh_books() -> None:
         build()
 
     cluster.books._rebuild = counting  # type: ignore[method-assign]
-    live_through(cluster, TERMS, 5)
+    run_pods(cluster, TERMS, 5)
     assert rebuilt == []
     assert audit(cluster) == []
 
 
-def test_a_new_term_counts_those_who_were_there_before() -> None:
+def test_new_term_counts_existing_pods() -> None:
     cluster = a_cluster()
     for name in ("web-0", "web-1"):
         cluster.apply(pod_on("a", name, {"cpu": "1"}))
@@ -137,8 +137,8 @@ def test_a_new_term_counts_those_who_were_there_before() -> None:
     assert audit(cluster) == []
 
 
-def test_who_only_watches_remembers_nothing_of_what_is_gone() -> None:
-    """A standby takes no snapshots; only the auditor looks."""
+def test_standby_drops_removed_objects() -> None:
+    """A standby takes no snapshots; only the auditor reads the state."""
     cluster = a_cluster()
     auditor = Auditor(cluster)
     cluster.snapshot()

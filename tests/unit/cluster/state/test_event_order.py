@@ -1,4 +1,4 @@
-"""A cache that follows events knows what one knows that was told the end result, and snapshots never change."""
+"""A cache that follows events equals one that was built from the end result, and snapshots never change."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ SPREAD = kube.TopologySpreadConstraint(
     match_label_keys=["rank"],
 )
 RELABELLED = {
-    "a label that the server copies from the node": (
+    "label copied from the node by the server": (
         {"app": "web"},
         {"app": "web", "topology.kubernetes.io/zone": "z"},
     ),
     "a role": ({"volcano.sh/task-spec": "master"}, {"volcano.sh/task-spec": "worker"}),
-    "a part of the gang": ({"rank": "0"}, {"rank": "1"}),
-    "a label that others ask about": ({"app": "web"}, {"app": "database"}),
-    "no label any more": ({"app": "web"}, {}),
+    "role in the gang": ({"rank": "0"}, {"rank": "1"}),
+    "label that a term matches": ({"app": "web"}, {"app": "database"}),
+    "label removed": ({"app": "web"}, {}),
 }
 
 
 @pytest.mark.parametrize(("before", "after"), RELABELLED.values(), ids=RELABELLED)
-@pytest.mark.parametrize("spread", [None, [SPREAD]], ids=["plain", "with constraints of its own"])
-def test_a_pod_with_other_labels_is_known_by_these(
+@pytest.mark.parametrize("spread", [None, [SPREAD]], ids=["plain", "pod with constraints"])
+def test_changed_labels_are_used(
     before: dict[str, str], after: dict[str, str], spread: list[kube.TopologySpreadConstraint] | None
 ) -> None:
     spec = objects.template({"cpu": "1"}, topology_spread_constraints=spread)
@@ -89,10 +89,10 @@ def test_a_pod_with_other_labels_is_known_by_these(
     assert compare(cluster, [*standard_queues(), node, group, other, changed]) == []
 
 
-# -- what is wrong, and is then put right ------------------------------------------------------------------------------
+# -- invalid objects that are corrected --------------------------------------------------------------------------------
 
 
-def test_a_job_recovers_when_its_faulty_pod_is_corrected() -> None:
+def test_job_recovers_when_invalid_pod_is_corrected() -> None:
     cluster = cluster_of(objects.group("gang", min_member=1), objects.pod("one", NONSENSE, group="gang"))
     assert "cpu" in job_in(cluster.snapshot()).spec.fault
     cluster.apply(objects.pod("one", SMALL, group="gang"))
@@ -100,7 +100,7 @@ def test_a_job_recovers_when_its_faulty_pod_is_corrected() -> None:
     assert (job_in(snapshot).spec.fault, snapshot.warnings) == ("", ())
 
 
-def test_a_job_recovers_when_its_faulty_pod_is_removed() -> None:
+def test_job_recovers_when_invalid_pod_is_removed() -> None:
     faulty = objects.pod("one", NONSENSE, group="gang")
     cluster = cluster_of(objects.group("gang", min_member=1), faulty, objects.pod("two", SMALL, group="gang"))
     assert len(cluster.snapshot().warnings) == 1
@@ -109,17 +109,17 @@ def test_a_job_recovers_when_its_faulty_pod_is_removed() -> None:
     assert (job_in(snapshot).spec.fault, snapshot.warnings) == ("", ())
 
 
-def test_a_job_recovers_when_its_group_appears() -> None:
+def test_job_recovers_when_group_appears() -> None:
     cluster = cluster_of(objects.pod("one", SMALL, group="gang"))
     assert "does not exist" in job_in(cluster.snapshot()).spec.fault
     cluster.apply(objects.group("gang", min_member=1))
     assert job_in(cluster.snapshot()).spec.fault == ""
 
 
-# -- groups that go ----------------------------------------------------------------------------------------------------
+# -- removed groups ----------------------------------------------------------------------------------------------------
 
 
-def test_pods_whose_group_is_removed_say_that_it_does_not_exist() -> None:
+def test_removed_group_becomes_the_fault_of_its_pods() -> None:
     group = objects.group("gang", min_member=1, queue="default")
     cluster = cluster_of(group, objects.pod("one", SMALL, group="gang"))
     assert job_in(cluster.snapshot()).spec.fault == ""
@@ -130,7 +130,7 @@ def test_pods_whose_group_is_removed_say_that_it_does_not_exist() -> None:
     assert reasons(snapshot) == [job_in(snapshot).spec.fault]
 
 
-def test_nothing_is_left_of_a_job_without_group_and_pods() -> None:
+def test_job_without_group_and_pods_is_dropped() -> None:
     pod = objects.pod("one", SMALL, group="gang")
     cluster = cluster_of(pod)
     assert cluster.snapshot().waiting == ("team/gang",)
@@ -142,7 +142,7 @@ def test_nothing_is_left_of_a_job_without_group_and_pods() -> None:
 # -- resources ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_group_may_name_a_resource_that_nobody_named_before() -> None:
+def test_group_may_request_an_unknown_resource() -> None:
     cluster = cluster_of(objects.pod("one", SMALL, group="gang"))
     cluster.snapshot()
     cluster.apply(objects.group("gang", min_member=1, min_resources={"example.com/new": "3"}))
@@ -154,7 +154,7 @@ def test_a_group_may_name_a_resource_that_nobody_named_before() -> None:
 # -- sub-jobs ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_sub_job_whose_last_pod_is_gone_is_gone() -> None:
+def test_sub_job_without_pods_is_dropped() -> None:
     last = member("two", "2")
     group = objects.group("gang", min_member=1, sub_group_policy=parts(1))
     cluster = cluster_of(group, member("one", "1"), last)
@@ -163,7 +163,7 @@ def test_a_sub_job_whose_last_pod_is_gone_is_gone() -> None:
     assert list(job_in(cluster.snapshot()).sub_jobs) == ["team/gang/part-1-1"]
 
 
-def test_a_sub_job_is_as_important_as_its_most_important_pod() -> None:
+def test_sub_job_has_the_highest_priority_of_its_pods() -> None:
     chief = member("two", "1", priority=50)
     group = objects.group("gang", min_member=1, sub_group_policy=parts(1))
     cluster = cluster_of(group, member("one", "1", priority=-7), chief)
@@ -175,7 +175,7 @@ def test_a_sub_job_is_as_important_as_its_most_important_pod() -> None:
 # -- snapshots ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_snapshot_keeps_the_sub_jobs_it_shows() -> None:
+def test_snapshot_keeps_its_sub_jobs() -> None:
     cluster = cluster_of(objects.group("gang", min_member=1, sub_group_policy=parts(1)), member("one", "1"))
     before = cluster.snapshot()
     cluster.apply(objects.group("gang", min_member=1, sub_group_policy=parts(2)))
@@ -188,7 +188,7 @@ def test_a_snapshot_keeps_the_sub_jobs_it_shows() -> None:
     assert [bind.task.name for binds in session.decisions.binds for bind in binds] == ["one"]
 
 
-def test_a_pod_that_was_counted_alone_joins_a_new_group_once() -> None:
+def test_pod_joins_a_new_group_once() -> None:
     alone, grouped = objects.pod("gang-0", SMALL), objects.pod("gang-0", SMALL, group="gang")
     cluster = cluster_of(alone)
     cluster.snapshot()

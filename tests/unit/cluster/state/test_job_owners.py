@@ -1,4 +1,4 @@
-"""Jobs of other schedulers are left alone by whoever shares a cluster with them, however pods are heard of."""
+"""Jobs of other schedulers are left to them, in any order of events."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ def cluster_of(*objects: Any, shard: ShardChoice | None = OURS) -> Cluster:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_a_job_is_of_the_scheduler_that_its_pods_name(backwards: bool) -> None:
+def test_job_belongs_to_the_scheduler_of_its_pods(backwards: bool) -> None:
     parts = [*gang(2, name="mine", schedulerName="ours"), *gang(2, name="theirs", schedulerName="another")]
     cluster = cluster_of(parts[::-1] if backwards else parts)
     seen = cluster.snapshot()
     assert (seen.waiting, seen.foreign) == (("default/mine",), {"default/theirs"})
 
 
-def test_what_runs_of_others_is_theirs_and_counts() -> None:
+def test_running_pods_of_other_schedulers_are_foreign_and_count() -> None:
     cluster = cluster_of(running("ab", name="theirs", minimum=3, schedulerName="another"))
     seen = cluster.snapshot()
     assert (seen.waiting, seen.touched, seen.foreign) == ((), (), {"default/theirs"})
     assert seen.queue_usage["default"].allocated[0] == 2000
 
 
-def test_a_job_without_pods_may_be_ours() -> None:
+def test_job_without_pods_is_not_foreign() -> None:
     (group, *_) = gang(1, name="empty")
     assert cluster_of([group]).snapshot().waiting == ("default/empty",)
 
 
-def test_a_job_becomes_ours_with_our_first_pod_and_theirs_again_without_it() -> None:
+def test_job_is_foreign_only_without_own_pods() -> None:
     theirs = gang(2, name="job", schedulerName="another")
     cluster = cluster_of(theirs)
     assert cluster.is_foreign("default/job")
@@ -60,6 +60,6 @@ def test_a_job_becomes_ours_with_our_first_pod_and_theirs_again_without_it() -> 
     assert cluster.is_foreign("default/job")
 
 
-def test_without_shards_nobody_is_told_apart() -> None:
+def test_without_shards_no_job_is_foreign() -> None:
     cluster = cluster_of(running("a", name="theirs", schedulerName="another"), shard=None)
     assert cluster.snapshot().foreign == frozenset()

@@ -1,4 +1,4 @@
-"""What is written on a claim: the devices that were chosen for it, and from where they can be used."""
+"""The allocation in a claim's status: the chosen devices, and the nodes that can access them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FromClass = Callable[[str], DeviceClass | None]
 
 
 def allocation_of(claim: ResourceClaim, choice: ClaimChoice, node: str, class_of: FromClass) -> Allocation:
-    """What the claim gets on the node."""
+    """The allocation of the claim on the node."""
     requests = (claim.spec.devices.requests if claim.spec.devices else None) or ()
     results = [_result(claim, requests, given, number) for number, given in enumerate(choice.devices)]
     config = list(_configuration(claim, requests, choice, class_of))
@@ -38,7 +38,7 @@ def allocation_of(claim: ResourceClaim, choice: ClaimChoice, node: str, class_of
 
 
 def choice_in(name: str, allocation: Mapping[str, Any]) -> ClaimChoice | None:
-    """What was chosen for a claim, read back from what is written; None if it cannot be read."""
+    """The choice that an allocation records; None if it cannot be decoded."""
     try:
         wire = msgspec.convert(allocation, Allocation)
         terms = volume_terms(wire.node_selector, "nodeSelector.nodeSelectorTerms")
@@ -48,7 +48,7 @@ def choice_in(name: str, allocation: Mapping[str, Any]) -> ClaimChoice | None:
 
 
 def devices_in(allocation: Allocation | None) -> tuple[AssignedDevice, ...]:
-    """The devices that were given."""
+    """The allocated devices."""
     results = (allocation.devices.results if allocation and allocation.devices else None) or ()
     return tuple(
         AssignedDevice(
@@ -62,7 +62,7 @@ def devices_in(allocation: Allocation | None) -> tuple[AssignedDevice, ...]:
 
 
 def _portions(result: AllocatedDevice) -> tuple[tuple[str, int], ...] | None:
-    """What it has of a device that several may have; all of it where that cannot be read."""
+    """The consumed capacity of a shared device; None for the whole device, also if it cannot be decoded."""
     if result.consumed_capacity is None:
         return None
     try:
@@ -92,7 +92,7 @@ def _result(
 
 
 def _share(claim: ResourceClaim, given: AssignedDevice, number: int) -> str:
-    """A name for this part of the device that nobody else has, and that is the same whenever it is asked for."""
+    """A unique, reproducible id for this share of the device."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.metadata.uid}/{given.name}/{number}"))
 
 
@@ -102,7 +102,7 @@ def _tolerations(requests: Iterable[DeviceRequest], name: str) -> list[KubeDevic
 
 
 def _ways(requests: Iterable[DeviceRequest]) -> Iterator[tuple[str, DeviceSubRequest]]:
-    """All ways to satisfy requests, each under the name that results have for it."""
+    """All alternatives of requests, each under the name that results use for it."""
     for request in requests:
         if request.exactly is not None:
             yield request.name or "", request.exactly
@@ -113,7 +113,7 @@ def _ways(requests: Iterable[DeviceRequest]) -> Iterator[tuple[str, DeviceSubReq
 def _configuration(
     claim: ResourceClaim, requests: Iterable[DeviceRequest], choice: ClaimChoice, class_of: FromClass
 ) -> Iterator[dict[str, Any]]:
-    """What drivers are told: by the class of each request, and by the claim as far as that is about what was chosen."""
+    """Configuration for drivers: from the class of each chosen request, and from the claim for these requests."""
     chosen = {given.request for given in choice.devices}
     for name, way in _ways(requests):
         device_class = class_of(way.device_class_name or "") if name in chosen else None

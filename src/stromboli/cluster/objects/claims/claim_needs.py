@@ -1,7 +1,7 @@
-"""What the claims of a pod demand of its node, read from claims and device classes.
+"""What the ResourceClaims of a pod require of its node, read from claims and device classes.
 
-A claim that is missing, not made yet, or being deleted keeps its pods waiting, and so does one that cannot be read: the
-reason names the claim, the request, and the expression that makes no sense.
+A claim that is missing, not created yet or being deleted keeps its pods pending, and so does an invalid one: the reason
+names the claim, the request, and the invalid expression.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from stromboli.kube.objects.claims import (
 )
 
 MAX_USERS = 256
-"""How many pods may use one claim, as the API says."""
+"""Maximum number of pods that may use one claim, as the API defines it."""
 
 DEVICE_CLASS = "deviceclass/"
-"""Names in the limits of queues that stand for devices of claims begin like this, or have it behind a dot."""
+"""Prefix, or part after a dot, of the names in queue limits that stand for devices of claims."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimUse:
-    """A claim that a pod uses, under a name of its own."""
+    """A claim that a pod uses, with its name within the pod."""
 
     name: str
-    #: Empty as long as nobody has made the claim.
+    #: Empty until the claim is created.
     key: str
     made_for_pod: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """What a pod's claims demand, and what they are called."""
+    """Requirements of a pod's claims, with their keys and names."""
 
     needs: ClaimNeeds | None = None
     keys: tuple[str, ...] = ()
@@ -64,18 +64,18 @@ class PodClaims:
 
 @dataclass(slots=True)
 class Claims:
-    """Everything that the needs of pods are read from."""
+    """Everything that the requirements of pods are read from."""
 
     claims: dict[str, ResourceClaim] = field(default_factory=dict)
     classes: dict[str, DeviceClass] = field(default_factory=dict)
     #: By claim, the uids of the pods that use it.
     users: dict[str, set[str]] = field(default_factory=dict)
-    #: By claim, what was chosen and is not seen yet, and on which node.
+    #: By claim, the node and the choice that are not confirmed yet.
     decided: dict[str, tuple[str, ClaimChoice]] = field(default_factory=dict)
 
 
 class Unready(Exception):
-    """A claim keeps its pods from being placed; carries why."""
+    """The claim keeps its pods pending; carries the reason."""
 
     def __init__(self, code: Code, detail: str) -> None:
         super().__init__(detail)
@@ -83,7 +83,7 @@ class Unready(Exception):
 
 
 def uses_of(pod: kube.Pod) -> tuple[ClaimUse, ...]:
-    """The claims that a pod uses. One that was found not to be needed is none."""
+    """The claims that a pod uses. A claim that was found to be unnecessary is left out."""
     namespace, uses = pod.metadata.namespace, []
     made = {entry.name: entry.resource_claim_name for entry in pod.status.resource_claim_statuses or ()}
     for claim in pod.spec.resource_claims or ():
@@ -98,7 +98,7 @@ def uses_of(pod: kube.Pod) -> tuple[ClaimUse, ...]:
 
 
 def needs_of(pod: kube.Pod, uses: Sequence[ClaimUse], known: Claims) -> PodClaims:
-    """What the claims of a pod demand of its node."""
+    """What the claims of a pod require of its node."""
     keys, names = tuple(use.key for use in uses), tuple(use.name for use in uses)
     reader, fault = _Reader(pod, known), None
     for number, use in enumerate(uses):
@@ -106,7 +106,7 @@ def needs_of(pod: kube.Pod, uses: Sequence[ClaimUse], known: Claims) -> PodClaim
             reader.read(number, use)
         except Unready as unready:
             fault = fault or unready.reason
-    if fault is not None and not pod.spec.node_name:  # what runs already keeps nobody waiting
+    if fault is not None and not pod.spec.node_name:  # running pods do not wait for their claims
         return PodClaims(ClaimNeeds(fault=fault, costs=reader.result().costs), keys, names)
     return PodClaims(reader.result(), keys, names)
 
@@ -154,8 +154,8 @@ class _Reader:
     # -- claims that have their devices -------------------------------------------------------------------------
 
     def _read_given(self, claim: ResourceClaim, use: ClaimUse) -> bool:
-        """Whether the claim has its devices. Those of a pod that runs do not matter: another in its place would get
-        others.
+        """Report whether the claim is allocated. Devices of a running pod's own claim do not count: a replacement would
+        get others.
         """
         if self._pod.spec.node_name and use.made_for_pod:
             return False
@@ -246,16 +246,16 @@ def _constraint(wire: DeviceConstraint, place: int) -> Constraint:
 
 
 def _terms_of(node: str, choice: ClaimChoice) -> Terms:
-    """The nodes from which what was chosen can be used."""
+    """The nodes that can access the chosen devices."""
     if choice.is_local:
         return (NodeTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
     return choice.terms
 
 
 def costs_of(claim: ResourceClaim) -> Costs:
-    """What a claim counts for in the books of queues: devices of a class, and parts of them that it asks for.
+    """What a claim counts in queue sums: devices of a class, and capacity that it requests of them.
 
-    Of several ways to satisfy a request the first counts, and `All` counts as one device, until the devices are chosen.
+    Of several alternatives the first counts, and `All` counts as one device, until the devices are chosen.
     """
     devices = claim.spec.devices
     given = claim.status.allocation.devices if claim.status.allocation else None

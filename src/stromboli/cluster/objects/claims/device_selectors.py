@@ -1,6 +1,6 @@
-"""Expressions about devices: compiled once, and asked once about every device.
+"""CEL selectors of devices: compiled once, and evaluated once per device.
 
-What an expression says of a device is remembered beside the device, and is forgotten with it.
+Results are cached with the device and dropped with it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from stromboli.kube.objects.claims import KubeDevice as WireDevice
 if TYPE_CHECKING:
     from stromboli.cel.program import CompiledExpression
 
-#: Taints with other effects bother nobody.
+#: Taints with other effects do not exclude a device.
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
 
 @lru_cache(maxsize=1024)
 def _program(expression: str) -> CompiledExpression | str:
-    """The expression, or what is wrong with it."""
+    """The compiled expression, or why it is invalid."""
     from stromboli.cel.errors import CompileError
     from stromboli.cel.program import CompiledExpression
 
@@ -33,7 +33,7 @@ def _program(expression: str) -> CompiledExpression | str:
 
 
 def fault_of(expression: str) -> str:
-    """What is wrong with an expression, whatever it is asked about."""
+    """Why an expression is invalid for any device."""
     program = _program(expression)
     return program if isinstance(program, str) else ""
 
@@ -52,12 +52,12 @@ def expressions_of(selectors: Iterable[DeviceSelector] | None, where: str) -> tu
 
 
 def qualified(name: str, driver: str) -> str:
-    """Names without a domain are the driver's own."""
+    """Names without a domain belong to the driver."""
     return name if "/" in name else f"{driver}/{name}"
 
 
 class DeviceDocument:
-    """A device as expressions see it, with what they said of it."""
+    """A device as expressions see it, with their cached results."""
 
     def __init__(self, wire: WireDevice, driver: str) -> None:
         self._wire = wire
@@ -67,7 +67,7 @@ class DeviceDocument:
         self._answers: dict[str, bool | str] = {}
 
     def answer(self, suit: DeviceCriteria) -> bool | str:
-        """Whether the device suits; or, in words, why nobody can say that."""
+        """Report whether the device satisfies the selectors; or the reason why that cannot be evaluated."""
         if not all(_is_tolerated(taint, suit.tolerations) for taint in self._taints):
             return False
         for expression in suit.selectors:
@@ -113,7 +113,7 @@ class DeviceDocument:
 
 
 def _seen(attribute: DeviceAttribute) -> object:
-    """An attribute as expressions see it; None for one that cannot be read."""
+    """An attribute as expressions see it; None if it cannot be decoded."""
     if attribute.version is None:
         return next((v for v in (attribute.text, attribute.number, attribute.truth) if v is not None), None)
     from stromboli.cel.values import Version

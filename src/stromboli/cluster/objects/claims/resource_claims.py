@@ -1,9 +1,9 @@
-"""Claims for devices as the cache knows them, and what pods need of them.
+"""ResourceClaims, DeviceClasses and ResourceSlices, and what pods require of them.
 
-What a pod needs depends on objects that come in any order and change under way: the claim, the device class, and the
-slices in which drivers offer devices. Whenever one of them says something else, the pods concerned are named, and
-counted again with what they need then. What was chosen for a claim counts from the decision on, until the claim itself
-says so or the attempt is given up: no device is given out twice while the cluster makes up its mind.
+The requirements of a pod depend on objects that arrive in any order and change: the claim, the device class, and the
+slices in which drivers publish devices. When one of them changes, the affected pods are marked and counted again.
+Devices chosen for a claim count as taken from the decision on, until the claim is allocated or the attempt is
+abandoned, so that no device is assigned twice.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NOTHING = PodClaims()
 
 class ResourceClaims:
     def __init__(self, is_leaving: Callable[[str], bool]) -> None:
-        """`is_leaving` says of a pod whether it will soon be gone; one that is not known stays."""
+        """`is_leaving` reports whether a pod is terminating; an unknown pod is not."""
         self._is_leaving = is_leaving
         self._known = Claims()
         self._pools = DevicePools()
-        #: By pod, the claims it uses; and what was chosen for them, while it is being bound.
+        #: Claims by pod, and the choices for pods that are being bound.
         self._uses: dict[str, tuple[ClaimUse, ...]] = {}
         self._choices: dict[str, tuple[str, tuple[ClaimChoice, ...]]] = {}
-        #: By claim, the devices that it says it has.
+        #: Allocated devices by claim.
         self._given: dict[str, tuple[AssignedDevice, ...]] = {}
         self._changed: set[str] = set()
         self._needs: dict[str, PodClaims] = {}
@@ -44,11 +44,11 @@ class ResourceClaims:
         return [*self._known.claims.values(), *self._known.classes.values(), *self._pools.objects()]
 
     def apply(self, given: TopLevel) -> bool:
-        """Take an object in; whether it is of a kind that belongs here."""
+        """Add or update an object; returns whether it is of a kind that is handled here."""
         return self._put(given, there=True)
 
     def remove(self, given: TopLevel) -> bool:
-        """An object is gone; whether it was of a kind that belongs here."""
+        """Remove an object; returns whether it is of a kind that is handled here."""
         return self._put(given, there=False)
 
     def _put(self, given: TopLevel, *, there: bool) -> bool:
@@ -80,7 +80,7 @@ class ResourceClaims:
         self._touch(key)
 
     def _touch(self, key: str) -> None:
-        """Something that a claim's pods depend on is another than before."""
+        """Mark the pods of a claim: something that they depend on has changed."""
         for uid in self._known.users.get(key, ()):
             self._changed.add(uid)
             self._needs.pop(uid, None)
@@ -92,10 +92,10 @@ class ResourceClaims:
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def enter(self, pod: kube.Pod) -> None:
-        """A pod has come, or says something else."""
+        """Add or update a pod."""
         uid, uses = pod.metadata.uid, uses_of(pod) if pod.spec.resource_claims else ()
         if uses:
-            self._needs.pop(uid, None)  # it may have got its node
+            self._needs.pop(uid, None)  # the pod may have been bound
         if uses == self._uses.get(uid, ()):
             return
         choices = self._choices.get(uid)
@@ -110,7 +110,7 @@ class ResourceClaims:
             self.decide(uid, *choices)
 
     def leave(self, uid: str) -> None:
-        """A pod is gone."""
+        """Remove a pod."""
         self.forget(uid)
         self._needs.pop(uid, None)
         for use in self._uses.pop(uid, ()):
@@ -122,7 +122,7 @@ class ResourceClaims:
             self._touch(use.key)
 
     def needs(self, pod: kube.Pod) -> PodClaims:
-        """What the claims of a pod demand, as things stand."""
+        """What the claims of a pod currently require."""
         uid = pod.metadata.uid
         uses = self._uses.get(uid)
         if not uses:
@@ -135,7 +135,7 @@ class ResourceClaims:
         return known
 
     def take_changed(self) -> set[str]:
-        """The pods that may need something else than when this was last asked."""
+        """Return and clear the pods whose requirements may have changed."""
         changed, self._changed = self._changed, set()
         return changed
 
@@ -155,11 +155,11 @@ class ResourceClaims:
 
     @property
     def choices(self) -> dict[str, tuple[ClaimChoice, ...]]:
-        """What was chosen for pods that are being bound, by uid."""
+        """Choices for pods that are being bound, by uid."""
         return {uid: choices for uid, (_, choices) in self._choices.items()}
 
     def decide(self, uid: str, node: str, choices: tuple[ClaimChoice, ...]) -> None:
-        """A pod is being bound, and its claims get these devices."""
+        """Record the devices chosen for the claims of a pod that is being bound."""
         if not choices or uid not in self._uses:
             return
         self._choices[uid] = node, choices
@@ -169,13 +169,13 @@ class ResourceClaims:
                 self._touch(key)
 
     def _chosen(self, uid: str) -> dict[str, ClaimChoice]:
-        """By claim, what was chosen for a pod."""
+        """Choices of a pod, by claim."""
         keys = {use.name: use.key for use in self._uses.get(uid, ())}
         _, choices = self._choices.get(uid, ("", ()))
         return {keys[choice.name]: choice for choice in choices if choice.name in keys}
 
     def forget(self, uid: str) -> None:
-        """A pod is not being bound any more: what others do not want either is free again."""
+        """Drop the choices of a pod that is no longer being bound; devices that no other pod needs are free again."""
         chosen = self._chosen(uid)
         self._choices.pop(uid, None)
         for key in chosen:
@@ -185,13 +185,13 @@ class ResourceClaims:
             self._touch(key)
 
     def settle(self, uid: str) -> None:
-        """A pod has its node: what was chosen for its claims stays chosen until they say so themselves."""
+        """The pod is bound: its choices stay until the claims confirm them."""
         self._choices.pop(uid, None)
 
     # -- what there is to give out ------------------------------------------------------------------------------
 
     def state(self) -> ClaimState:
-        """Devices, and what claims have got, as things stand."""
+        """Devices and current allocations."""
         if not self._uses and not self._given:
             return ClaimState()
         if self._table is None:
@@ -209,7 +209,7 @@ class ResourceClaims:
         return HeldClaim(given, len(reserved), staying)
 
     def warnings(self) -> list[str]:
-        """What is wrong with what drivers offer; nobody minds as long as nobody claims anything."""
+        """What is wrong with published devices; empty as long as no pod uses a claim."""
         return self._pools.faults() if self._uses else []
 
 

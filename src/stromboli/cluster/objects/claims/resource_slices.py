@@ -1,7 +1,7 @@
-"""What drivers offer: slices make pools, and pools have devices.
+"""ResourceSlices: slices form pools, and pools hold devices.
 
-A driver that changes its offer writes new slices with a higher generation, one after the other. Only the newest
-generation counts, and only when all of its slices are there. A pool in which two devices have one name offers none.
+A driver publishes a change as new slices with a higher generation, one after the other. Only the newest generation
+counts, and only when it is complete. A pool with duplicate device names offers no devices.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ PoolName = tuple[str, str]
 
 @dataclass(slots=True)
 class _Read:
-    """A slice as it was read, or what is wrong with it."""
+    """A decoded slice, or why it is invalid."""
 
     wire: ResourceSlice
     devices: list[tuple[Device, DeviceDocument]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     where: Terms = None
     fault: str = ""
-    #: Devices that wait for others before they can be used: nobody here waits with them.
+    #: Devices with bindingConditions, which are not supported.
     left_out: int = 0
 
 
@@ -64,7 +64,7 @@ class DevicePools:
             self._pools.setdefault(_pool_of(given), {})[given.key] = read
 
     def table(self, suits: Iterable[DeviceCriteria]) -> DeviceTable:
-        """All devices of complete pools, and which of them suit."""
+        """All devices of complete pools, and which of them satisfy each selector."""
         devices: list[Device] = []
         judged: list[DeviceDocument] = []
         counters: dict[str, int] = {}
@@ -81,7 +81,7 @@ class DevicePools:
         return DeviceTable(tuple(devices), counters, {suit: _suited(judged, suit) for suit in suits}, tuple(unknown))
 
     def faults(self) -> list[str]:
-        """What is wrong with pools; found out again when a slice has changed."""
+        """What is wrong with pools; recalculated when a slice has changed."""
         if self._faults is None:
             self._faults = self._found_faults()
         return self._faults
@@ -91,10 +91,10 @@ class DevicePools:
         for (driver, name), members in sorted(self._pools.items()):
             pool = _newest(members)
             if pool.fault:
-                found.append(f"pool {driver}/{name}: {pool.fault}; none of its devices is given out")
+                found.append(f"pool {driver}/{name}: {pool.fault}; none of its devices is allocated")
             elif left_out := sum(read.left_out for read in pool.slices):
                 words = f"{left_out} devices have bindingConditions, which is not supported"
-                found.append(f"pool {driver}/{name}: {words}; they are not given out")
+                found.append(f"pool {driver}/{name}: {words}; they are not allocated")
         return found
 
 
@@ -198,7 +198,7 @@ def _device(wire: ResourceSlice, device: WireDevice, where: str) -> Device:
 
 
 def _comparable(*values: str | int | bool | None) -> object:
-    """An attribute with its type, so that the number 1 is not the text "1" and not the truth."""
+    """An attribute with its type, so that the number 1, the string "1" and true differ."""
     return next(((number, value) for number, value in enumerate(values) if value is not None), None)
 
 

@@ -1,7 +1,7 @@
-"""Kubernetes' own groups as a second way to say the same: what they mean in the words that jobs are made from.
+"""Native PodGroups (scheduling.k8s.io), converted to the PodGroup that jobs are built from.
 
-Both kinds may have a group of one name in one namespace, so that the key of a native one says whose it is. It has no
-phase that could be read or written; how far it has come is known from its condition, and otherwise kept here alone.
+A namespace may hold a native and a Volcano PodGroup of the same name, so the key of a native one carries its API group.
+It has no phase field: the phase is derived from its condition and otherwise kept in the cache.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from stromboli.core.model.topology.hypernodes import BY_LABELS
 from stromboli.kube.objects import native
 from stromboli.kube.objects.volcano import KubeNetworkTopology, PodGroupCondition, PodGroupSpec, PodGroupStatus
 
-#: What the condition is called that says whether a group was scheduled: of late, and in the first version.
+#: Condition type that reports whether a native group is scheduled: current name, and that of the first API version.
 INITIALLY_SCHEDULED, SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
 
 
 class NativeGroup(kube.PodGroup):
-    """A group of Kubernetes' own, as the cache sees it. Its status is in the words that are used here."""
+    """A native PodGroup as the cache holds it, its status converted to that of a Volcano PodGroup."""
 
     origin: native.NativePodGroup = msgspec.field(default_factory=native.NativePodGroup)
 
@@ -28,7 +28,7 @@ class NativeGroup(kube.PodGroup):
 
 
 def native_key(namespace: str, name: str) -> str:
-    """No other kind of group has such a key: names of objects have no colon."""
+    """The key of a native group. Object names contain no colon, so no other group has such a key."""
     return f"{namespace}/{native.GROUP}:{name}"
 
 
@@ -37,12 +37,14 @@ def is_native(key: str) -> bool:
 
 
 def unqualified_name(named: str) -> str:
-    """The name of a group, from the part of its key behind the namespace."""
+    """The name of a group, from the part of its key after the namespace."""
     return named.removeprefix(f"{native.GROUP}:")
 
 
 def as_group(origin: native.NativePodGroup) -> NativeGroup:
-    """The group in our words. It asks for no room before its pods do, and names its queue in annotations or labels."""
+    """The native group as a PodGroup. It reserves nothing before its pods exist, and names its queue by annotation or
+    label.
+    """
     policy = origin.spec.scheduling_policy
     minimum = policy.gang.min_count if policy is not None and policy.gang is not None else 1
     labels = topology_labels(origin)
@@ -54,7 +56,7 @@ def as_group(origin: native.NativePodGroup) -> NativeGroup:
 
 
 def reject_unsupported(group: kube.PodGroup) -> None:
-    """A native group that wants what is not understood here must wait. Raises ValueError."""
+    """Reject a native group with unsupported content. Raises ValueError."""
     if not isinstance(group, NativeGroup):
         return
     spec = group.origin.spec
@@ -71,13 +73,13 @@ def reject_unsupported(group: kube.PodGroup) -> None:
 
 
 def topology_labels(origin: native.NativePodGroup) -> tuple[str, ...]:
-    """The labels of nodes about which all nodes of the group must agree, each once."""
+    """Node labels in which all nodes of the group must agree, without duplicates."""
     constraints = origin.spec.scheduling_constraints
     return tuple(dict.fromkeys(entry.key or "" for entry in (constraints.topology or () if constraints else ())))
 
 
 def network_of(group: kube.PodGroup) -> str:
-    """The name of the network that is made of these labels; empty for a group that names none."""
+    """Name of the topology that these labels form; empty for a group without labels."""
     labels = topology_labels(group.origin) if isinstance(group, NativeGroup) else ()
     return f"{BY_LABELS}{','.join(labels)}" if labels else ""
 

@@ -1,4 +1,4 @@
-"""From PodGroups to jobs, and from pods to the sub-jobs they belong to."""
+"""PodGroups: the job that each of them describes, and the sub-jobs of its pods."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 TASK_PRIORITY = "volcano.sh/task-priority"
 DEFAULT_QUEUE = "default"
-#: Where controllers that cannot fill `spec.queue` name the queue, as annotation or label; the first one counts.
+#: Annotations or labels with which controllers that cannot set `spec.queue` name the queue; the first one counts.
 QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 
-#: The condition of a group that has lost members and does not have enough of them any more.
+#: Condition of a group that has lost members and is below its minimum.
 STALE = "Stale"
 
 _MAX_MEMBER_NAME_LENGTH = 128
@@ -40,7 +40,7 @@ _MODES = (None, "", "hard", "soft")
 
 
 class Priorities:
-    """The priority classes of the cluster."""
+    """The PriorityClasses of the cluster."""
 
     def __init__(self, classes: Mapping[str, kube.PriorityClass]) -> None:
         self._values = {name: entry.value or 0 for name, entry in classes.items()}
@@ -52,13 +52,13 @@ class Priorities:
         return (self._values, self._default) == (other._values, other._default)
 
     def of_group(self, group: kube.PodGroup) -> int:
-        """By the class that the group names; of a native one the server may have found the value already."""
+        """The value of the class that the group names; the API server may have resolved that of a native group."""
         if isinstance(group, NativeGroup) and group.origin.spec.priority is not None:
             return group.origin.spec.priority
         return self._values.get(group.spec.priority_class_name or "", self._default)
 
     def of_pod(self, pod: kube.Pod) -> int:
-        """A pod's own priority: its annotation, its priority, its class; 1 when nothing is said."""
+        """A pod's own priority: from its annotation, its priority, or its class; otherwise 1."""
         given = (pod.metadata.annotations or {}).get(TASK_PRIORITY, "")
         if given.removeprefix("-").isdecimal() and len(given) < 12:
             return int(given)
@@ -68,7 +68,7 @@ class Priorities:
 
 
 def job_key_of(pod: kube.Pod) -> str | None:
-    """The group a pod belongs to, always in the pod's own namespace: the one it is annotated with, or a native one."""
+    """The group of a pod, always in the pod's namespace: the annotated one, or a native group."""
     namespace = pod.metadata.namespace
     if name := (pod.metadata.annotations or {}).get(GROUP_NAME):
         return f"{namespace}/{name}"
@@ -83,8 +83,8 @@ def native_group_name(pod: kube.Pod) -> str:
 
 
 def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:
-    """The queue of a group. The definition of PodGroups fills in `default` where nothing is said, so that this word in
-    the spec does not outdo what an annotation or a label says.
+    """The queue of a group. The CRD defaults `spec.queue` to `default`, so that value does not override an annotation
+    or label.
     """
     given = group.spec.queue or ""
     if given not in ("", DEFAULT_QUEUE):
@@ -93,7 +93,7 @@ def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> s
 
 
 def named_queue(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """The queue that annotations or labels name; empty when they name none."""
+    """The queue that annotations or labels name; empty for none."""
     told = (entries.get(name) for entries in (annotations, labels) for name in QUEUE_NAMES)
     return next(filter(None, told), "")
 
@@ -105,7 +105,7 @@ def is_true(text: str | None) -> bool:
 def job_spec(
     group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities, default_queue: str = DEFAULT_QUEUE
 ) -> JobSpec:
-    """The job that a PodGroup describes. What makes no sense in it is kept as the job's fault."""
+    """The job that a PodGroup describes. Invalid content becomes the job's fault."""
     spec, metadata = group.spec, group.metadata
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
     result = JobSpec(
@@ -134,14 +134,14 @@ def job_spec(
 
 
 def same_job_spec(one: kube.PodGroup, other: kube.PodGroup) -> bool:
-    """Whether both describe the same job; of their statuses only what has a say in decisions counts."""
+    """Report whether both versions describe the same job; of the status only the fields that decisions read count."""
     if one.spec != other.spec or _identity(one.metadata) != _identity(other.metadata):
         return False
     return stale_since(one) == stale_since(other) and previous_domains_of(one) == previous_domains_of(other)
 
 
 def stale_since(group: kube.PodGroup) -> float:
-    """Since when a group says that it has too few members; 0 when it does not."""
+    """Time since when the condition Stale holds; 0 if it does not."""
     told = group.origin.status.conditions if isinstance(group, NativeGroup) else group.status.conditions
     stale = (condition for condition in told or () if condition.type == STALE and condition.status == "True")
     return max((seconds_of(condition.last_transition_time) for condition in stale), default=0.0)
@@ -152,7 +152,7 @@ def _identity(metadata: kube.ObjectMeta) -> tuple[object, ...]:
 
 
 def missing_group(key: str) -> JobSpec:
-    """The job of pods that name a PodGroup which does not exist."""
+    """The job of pods whose PodGroup does not exist."""
     namespace, _, name = key.partition("/")
     remedy = "create it" if is_native(key) else "create it or correct their annotation"
     fault = f"PodGroup {key}: does not exist, but pods name it; {remedy}"
@@ -160,7 +160,7 @@ def missing_group(key: str) -> JobSpec:
 
 
 def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -> None:
-    """Fill in what may be wrong."""
+    """Fill in the parts that may be invalid."""
     if result.min_available < 0:
         raise ValueError(f"spec.minMember: must not be negative, got {result.min_available}; write 0 or more")
     for role, minimum in result.min_task_member.items():
@@ -208,7 +208,7 @@ def _policy(wire: volcano.KubeSubGroupPolicy, place: int) -> SubGroupPolicy:
 
 
 def sub_job_of(spec: JobSpec, labels: Mapping[str, str]) -> tuple[str, SubGroupPolicy | None, int]:
-    """Key, policy and place of the sub-job for a pod with these labels; all others share one sub-job."""
+    """Key, policy and index of the sub-job for a pod with these labels; all other pods share one sub-job."""
     for policy in spec.policies:
         values = [labels.get(key, "") for key in policy.match_label_keys]
         if values and all(values) and policy.selector.matches(labels):

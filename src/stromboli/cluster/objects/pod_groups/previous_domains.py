@@ -1,6 +1,6 @@
-"""The record that a PodGroup keeps of the domains in which it was placed, so that a restart does not forget them.
+"""The record of the domains in which a PodGroup was placed, so that it survives restarts.
 
-It stands in annotations. Of a group of Kubernetes' own the status alone is ours to write: there it is a condition.
+It is stored in annotations; for a native group, of which only the status may be written, in a condition.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.model.topology.previous_domains import lost_domains
 
-#: The domain of the whole group, and those of its sub-groups: an object in JSON, by the names of sub-groups.
+#: Domain of the whole group, and domains of its sub-groups: a JSON object by sub-group name.
 HOME = "scheduling.stromboli.dev/allocated-hypernode"
 SUB_GROUP_HYPERNODES = "scheduling.stromboli.dev/sub-group-hypernodes"
 RECORD = (HOME, SUB_GROUP_HYPERNODES)
-#: The condition of a native group whose message is the domain.
+#: Condition of a native group with the domain as its message.
 PLACED = "scheduling.stromboli.dev/Placed"
-#: A longer record of sub-groups is not kept: annotations have room for four times as much.
+#: Maximum length of the sub-group record; annotations may be four times as long.
 MAX_RECORD_LENGTH = 64 * 1024
 
 
 def previous_domains_of(group: kube.PodGroup) -> Mapping[str, str]:
-    """What a group says about where it and its sub-groups are, by their keys."""
+    """Recorded domains of a group and its sub-groups, by their keys."""
     if not isinstance(group, NativeGroup):
         return previous_domains_in(group.metadata.annotations or {}, group.key)
     told = (each for each in group.origin.status.conditions or () if each.type == PLACED and each.status == "True")
@@ -36,7 +36,7 @@ def previous_domains_of(group: kube.PodGroup) -> Mapping[str, str]:
 
 
 def previous_domains_in(annotations: Mapping[str, str], key: str) -> Mapping[str, str]:
-    """By the key of the group and of its sub-groups. What cannot be understood is like nothing."""
+    """By the keys of the group and its sub-groups. A record that cannot be decoded is ignored."""
     homes = {key: annotations[HOME]} if annotations.get(HOME) else {}
     if told := annotations.get(SUB_GROUP_HYPERNODES):
         try:
@@ -47,20 +47,20 @@ def previous_domains_in(annotations: Mapping[str, str], key: str) -> Mapping[str
 
 
 def placement_record_of(homes: Mapping[str, str], key: str) -> dict[str, str]:
-    """The annotations that say this; one that has nothing to say is empty."""
+    """The annotations that record these domains; an empty value means no annotation."""
     parts = {name.removeprefix(f"{key}/"): home for name, home in sorted(homes.items()) if name != key}
     told = msgspec.json.encode(parts).decode() if parts else ""
     return {HOME: homes.get(key, ""), SUB_GROUP_HYPERNODES: told if len(told) <= MAX_RECORD_LENGTH else ""}
 
 
 def placement_record_changes(group: kube.PodGroup, wanted: Mapping[str, str]) -> dict[str, str | None]:
-    """What must change in the annotations of a group, as a merge patch has it."""
+    """Changes to a group's annotations, as a merge patch."""
     told = group.metadata.annotations or {}
     return {name: value or None for name, value in wanted.items() if told.get(name, "") != value}
 
 
 def without_placement_record(group: kube.PodGroup) -> kube.PodGroup:
-    """The group as those have written it who ask for something."""
+    """The group without the record that Stromboli writes."""
     if isinstance(group, NativeGroup):
         return _without_condition(group)
     told = group.metadata.annotations or {}
@@ -80,7 +80,7 @@ def _without_condition(group: NativeGroup) -> NativeGroup:
 
 
 class PreviousDomains:
-    """Which groups have a record, and the networks that it was last compared with."""
+    """The groups with a record, and the topologies that the records were last checked against."""
 
     def __init__(self) -> None:
         self._keys: set[str] = set()
@@ -98,7 +98,7 @@ class PreviousDomains:
     def outdated(
         self, jobs: Mapping[str, Job], hyper_nodes: HyperNodeTree, topologies: Mapping[str, HyperNodeTree]
     ) -> Iterable[str]:
-        """The groups whose record names a domain in vain, when the networks are others than the last time."""
+        """Groups whose record names a domain that no longer exists; empty while the topologies are unchanged."""
         if self._compared and self._compared[0] is hyper_nodes and self._compared[1] is topologies:
             return ()
         self._compared = hyper_nodes, topologies

@@ -1,4 +1,4 @@
-"""What annotations of a PodGroup ask of a Topology, in KAI's words: a level that is required, one that is preferred."""
+"""KAI's topology annotations of a PodGroup: the required and the preferred level of a Topology."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from stromboli.core.model.jobs.job import JobSpec, NetworkTopology
 TOPOLOGY = "kai.scheduler/topology"
 REQUIRED = "kai.scheduler/topology-required-placement"
 PREFERRED = "kai.scheduler/topology-preferred-placement"
-#: The same of every sub-group.
+#: The same for every sub-group.
 PART_REQUIRED = "kai.scheduler/segment-topology-required-placement"
 PART_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
 
 
 def apply_topology_levels(spec: JobSpec) -> None:
-    """Fill in the wishes that annotations tell. Raises ValueError."""
+    """Apply the topology annotations to the job. Raises ValueError."""
     told = {key: value for key, value in spec.annotations.items() if key in _LEVELS and value}
     if not told:
         return

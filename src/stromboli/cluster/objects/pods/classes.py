@@ -1,8 +1,8 @@
-"""From pods to task classes: what a pod asks for and demands, interned.
+"""Task classes of pods: requests and constraints, interned.
 
-Reading a pod has two halves. Its *facts* stand for themselves. Its *class* also depends on the others: which of
-the terms that anybody asks about it satisfies, and which images nodes hold. So facts are read when a pod is
-seen, and classes are given when a snapshot is built.
+Decoding has two halves. The *facts* of a pod depend on the pod alone. Its *class* also depends on other objects: which
+registered terms the pod matches, and which images nodes hold. Facts are therefore decoded when a pod arrives, and
+classes are assigned when a snapshot is built.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ ROLE = "volcano.sh/task-spec"
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """What a pod says about itself, as far as nodes are concerned."""
+    """The scheduling-relevant content of a pod."""
 
     request: Request
     scored_request: tuple[int, int]
@@ -39,12 +39,12 @@ class PodFacts:
     devices: SharedDeviceRequests | None = None
 
 
-#: What plugins may read as if it were an annotation, and no pod can say.
+#: Pseudo-annotations that plugins may read and that pods cannot set.
 _NOT_OF_PODS = (QUEUE, LIMITS, WANTED)
 
 
 def image_name(name: str) -> str:
-    """The name under which nodes report an image: one without tag or digest means the latest."""
+    """The name under which nodes report an image: without tag or digest it is the latest."""
     return name if ":" in name.rpartition("/")[2] or "@" in name else f"{name}:latest"
 
 
@@ -54,7 +54,7 @@ def role_of(pod: kube.Pod) -> str:
 
 
 class Classifier:
-    """Gives pods their classes. `labels` and `annotations` are those that some plugin reads."""
+    """Assigns task classes to pods. `labels` and `annotations` are the keys that plugins read."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Classifier:
         self.annotations = tuple(annotations)
         self._backends = backends_in(annotations)
         self._classes: dict[object, TaskClass] = {}
-        #: How many classes have been given numbers.
+        #: Number of class numbers assigned so far.
         self._given = 0
         self._matches: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[int, ...]] = {}
         self._matches_at = -1
@@ -79,20 +79,20 @@ class Classifier:
 
     @property
     def distinguishes_queues(self) -> bool:
-        """Whether some plugin reads the queue of pods: the class then depends on the job, too."""
+        """Report whether a plugin reads the queue of pods: the class then depends on the job as well."""
         return QUEUE in self.annotations
 
     def reads(self, labels: Sequence[str], annotations: Sequence[str]) -> bool:
-        """Whether pods are told apart by exactly these."""
+        """Report whether classes are distinguished by exactly these keys."""
         return (self.labels, self.annotations) == (tuple(labels), tuple(annotations))
 
     def keep(self, numbers: Collection[int]) -> None:
-        """Forget all classes but those with these numbers. A number is never given again."""
+        """Drop all classes except those with these numbers. Numbers are never reused."""
         self._classes = {key: known for key, known in self._classes.items() if known.number in numbers}
         self._matches.clear()
 
     def facts(self, pod: kube.Pod, namespaces: Namespaces) -> PodFacts:
-        """Read a pod. Raises ValueError with the field in front when a part of it makes no sense."""
+        """Decode a pod. Raises ValueError, with the field in front, for invalid content."""
         constraints = constraints_of(pod, namespaces)
         constraints.register(self._terms)
         request = pod_request(pod, self._axis)
@@ -110,18 +110,18 @@ class Classifier:
         )
 
     def _limits(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
-        """Only where some plugin reads them: pods with different limits are then of different classes."""
+        """Only if a plugin reads limits: pods with different limits then belong to different classes."""
         if LIMITS not in self.annotations:
             return ()
         return ((LIMITS, "/".join("-" if limit is None else str(limit) for limit in pod_limits(pod))),)
 
     def _wanted(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
-        """The processors that containers of the pod want for themselves, if some plugin reads that."""
+        """Exclusive CPUs that the containers of the pod request, if a plugin reads that."""
         wanted = requested_cpus(pod) if WANTED in self.annotations else None
         return () if wanted is None else ((WANTED, wanted),)
 
     def relabelled(self, facts: PodFacts, pod: kube.Pod) -> PodFacts:
-        """The facts of a pod whose constraints do not ask about its labels, now that these are others."""
+        """The facts of a pod after a label change, if its constraints do not depend on its labels."""
         role, labels = role_of(pod), _chosen(pod.metadata.labels, self.labels)
         return facts if (role, labels) == (facts.role, facts.labels) else replace(facts, role=role, labels=labels)
 
@@ -134,8 +134,8 @@ class Classifier:
         volumes: VolumeNeeds | None = None,
         claims: ClaimNeeds | None = None,
     ) -> TaskClass:
-        """The class of a pod among all others; `images` are those that some node holds, `queue` is its job's, and
-        `volumes` and `claims` what its claims demand as they are now.
+        """The class of a pod; `images` are those that some node holds, `queue` is the queue of its job, and `volumes`
+        and `claims` are what its claims currently require.
         """
         if self.distinguishes_queues:
             facts = replace(facts, annotations=(*facts.annotations, (QUEUE, queue)))
@@ -184,7 +184,7 @@ class Classifier:
         )
 
     def avoiding(self, task_class: TaskClass, nodes: Collection[str]) -> TaskClass:
-        """A class like this one, whose members are not to go to these nodes."""
+        """A class like this one that excludes these nodes."""
         avoided = tuple(sorted(nodes))
         key = (task_class.number, avoided)
         known = self._classes.get(key)
@@ -194,7 +194,7 @@ class Classifier:
         return known
 
     def _feeds(self, pod: kube.Pod, facts: PodFacts) -> tuple[int, ...]:
-        """The tallies that the pod raises where it stands."""
+        """The term counters that the pod increments on its node."""
         if not self._terms.counted:
             return ()
         owned = tuple(self._terms.number(owned) for owned in facts.constraints.owned())

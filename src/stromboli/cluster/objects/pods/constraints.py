@@ -1,6 +1,6 @@
-"""Affinities, tolerations, spreading and ports of a pod, from the wire into the model.
+"""Affinity, tolerations, topology spread and host ports of a pod, converted from the wire to the model.
 
-A selector that Kubernetes would refuse is an error that names its field: the job waits and says so.
+A selector that Kubernetes would reject is an error that names its field; the job waits with that reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stromboli.kube.objects.constraints import NodeSelectorTerm, PodAffinityTerm
 from stromboli.kube.objects.meta import KubeLabelSelector as WireSelector
 from stromboli.kube.objects.meta import KubeRequirement as WireRequirement
 
-#: More clauses than this in one pod are refused: nobody writes them, and they would slow down everybody.
+#: Maximum number of selector clauses in one pod: more would slow down scheduling for all pods.
 MAX_REQUIREMENTS = 1000
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TOLERATION_OPERATORS = ("Equal", "Exists", "Lt", "Gt")
@@ -25,12 +25,12 @@ Namespaces = Mapping[str, Mapping[str, str]]
 
 
 class ConstraintError(ValueError):
-    """A constraint that Kubernetes would refuse; the text begins with the field."""
+    """A constraint that Kubernetes would reject; the message begins with the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodConstraints:
-    """Everything about where a pod may and would like to run, ready to be part of a class."""
+    """All node and pod constraints of a pod, hashable so that they can be part of a task class."""
 
     node_selector: tuple[tuple[str, str], ...]
     required_node_terms: tuple[NodeTerm, ...] | None
@@ -45,11 +45,11 @@ class PodConstraints:
 
     @property
     def ask_about_labels(self) -> bool:
-        """Whether the pod's own labels may be a part of what it asks for."""
+        """Report whether the constraints may depend on the pod's own labels."""
         return bool(self.affinity or self.anti_affinity or self.preferred_affinity or self.spread)
 
     def register(self, terms: TermRegistry) -> None:
-        """Have everything counted that these constraints ask about."""
+        """Register every term of these constraints, so that matching pods are counted."""
         for affinity in (*self.affinity, *self.anti_affinity, *(term for _, term in self.preferred_affinity)):
             terms.number(affinity.term)
         for constraint in self.spread:
@@ -58,7 +58,7 @@ class PodConstraints:
             terms.number(owned)
 
     def owned(self) -> Iterable[Owned]:
-        """What the pod, once placed, demands of its neighbours."""
+        """Terms that the pod, once placed, imposes on its neighbours."""
         for term in self.anti_affinity:
             yield Owned(term.term, term.topology_key, 0)
         for weight, term in self.preferred_affinity:
@@ -66,7 +66,7 @@ class PodConstraints:
 
 
 def asks_about_namespaces(pod: kube.Pod) -> bool:
-    """Whether what the pod demands depends on the labels of namespaces."""
+    """Report whether the constraints depend on namespace labels."""
     affinity = pod.spec.affinity
     if affinity is None:
         return False
@@ -218,7 +218,7 @@ class _Reader:
     # -- selectors ----------------------------------------------------------------------------------------------
 
     def _with_own_labels(self, selector: LabelSelector, keys: Sequence[str] | None, operator: str) -> LabelSelector:
-        """The selector, narrowed by the pod's own values of some labels."""
+        """The selector, narrowed by the pod's own values of the matchLabelKeys."""
         own = tuple(
             Requirement(key, operator, (self._labels[key],)) for key in sorted(keys or ()) if key in self._labels
         )
@@ -242,7 +242,9 @@ class _Reader:
 
 
 def check_choice(word: str | None, allowed: Sequence[str], field: str) -> None:
-    """Kubernetes refuses any other word. To read it as the default would plan something that nobody wrote."""
+    """Reject any value that Kubernetes would reject: reading it as the default would plan something else than was
+    written.
+    """
     if word and word not in allowed:
         raise ConstraintError(f"{field}: {word!r} is not one of {', '.join(allowed)}")
 
@@ -256,7 +258,7 @@ def _check_words(wire: TopologySpreadConstraint, field: str) -> None:
 
 
 def _jointly(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
-    """Required affinity is about pods that match all its terms at once, near by the measure of each."""
+    """Required affinity matches pods that satisfy all terms at once, each within its own topology key."""
     if len(terms) < 2:
         return terms
     clauses = {clause for entry in terms for clause in entry.term.selector.requirements}
@@ -267,14 +269,14 @@ def _jointly(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
 
 
 def weight_of(given: int | None, field: str) -> int:
-    """The weight of a preference; Kubernetes knows 1 to 100, and 0 is nobody's wish."""
+    """The weight of a preference: Kubernetes allows 1 to 100; 0 means no preference."""
     if given is not None and not 0 <= given <= 100:
         raise ConstraintError(f"{field}.weight: must be between 1 and 100, got {given}")
     return given or 0
 
 
 def selector_of(wire: WireSelector, field: str, count: object = None) -> LabelSelector:
-    """A label selector in the model, its clauses in a fixed order so that equal selectors are equal."""
+    """A label selector of the model; its clauses are sorted, so that equal selectors compare equal."""
     clauses = [Requirement(key, "In", (value,)) for key, value in (wire.match_labels or {}).items()]
     clauses += [
         requirement_of(entry, f"{field}.matchExpressions[{i}]") for i, entry in enumerate(wire.match_expressions or ())

@@ -1,4 +1,4 @@
-"""Processors of pods: how many they want for themselves, and which they were given."""
+"""CPU pinning of pods: how many exclusive CPUs containers request, and which ones were assigned."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _GUARANTEED = ("cpu", "memory")
 
 
 def requested_cpus(pod: kube.Pod) -> str | None:
-    """What containers of a guaranteed pod want for themselves, such as `main=4,side=1`; None for any other pod.
+    """Exclusive CPUs that the containers of a Guaranteed pod request, such as `main=4,side=1`; None for any other pod.
 
-    Where resources are given for the whole pod, the kubelet gives no container processors of its own.
+    With pod-level resources, the kubelet assigns no exclusive CPUs to containers.
     """
     if pod.spec.resources is not None or not _is_guaranteed(pod):
         return None
@@ -26,7 +26,7 @@ def requested_cpus(pod: kube.Pod) -> str | None:
 
 
 def _is_guaranteed(pod: kube.Pod) -> bool:
-    """Whether every container has a limit for cpu and memory, and asks for exactly that."""
+    """Report whether every container has limits for cpu and memory and requests exactly these."""
     containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
     return bool(containers) and all(_asks_for_its_limit(one, name) for one in containers for name in _GUARANTEED)
 
@@ -41,7 +41,7 @@ def _asks_for_its_limit(container: Container, name: str) -> bool:
 
 
 def _whole_cpus(container: Container) -> int:
-    """The processors of a container that asks for a whole number of them; others share what is left."""
+    """The CPUs of a container that requests a whole number; other containers run on the shared pool."""
     limits = (container.resources.limits if container.resources else None) or {}
     number, part = divmod(_amount(limits["cpu"]), 1000)
     return 0 if part else number
@@ -52,13 +52,13 @@ def _amount(quantity: str | float) -> int:
 
 
 def assigned_cpus(text: str, most: int) -> CpuSet:
-    """The processors that an annotation names for the containers of a pod that asks for so many. Raises ValueError."""
+    """The CPUs that an annotation assigns to the containers of a pod with this request. Raises ValueError."""
     try:
         cpus = _read(text)
     except ValueError as error:
         raise ValueError(f"annotation {PROCESSORS}: {error}") from None
     if cpus.bit_count() > most:
-        raise ValueError(f"annotation {PROCESSORS}: it names {cpus.bit_count()} processors and the pod asks for {most}")
+        raise ValueError(f"annotation {PROCESSORS}: it names {cpus.bit_count()} CPUs and the pod requests {most}")
     return cpus
 
 
@@ -75,5 +75,5 @@ def _lists(text: str) -> Iterator[str]:
     except (ValueError, RecursionError):
         containers = None
     if not isinstance(containers, dict) or not all(isinstance(each, str) for each in containers.values()):
-        raise ValueError('expected lists of processors by container, such as {"main": "0-3"}')
+        raise ValueError('expected lists of CPUs by container, such as {"main": "0-3"}')
     yield from containers.values()

@@ -1,7 +1,7 @@
-"""Reading pods: what they ask for, told apart by classes.
+"""Decoding of pods, and everything that it depends on.
 
-What a pod demands may depend on others: on the labels of namespaces, and on the terms that anybody asks about. Here is
-kept what the reading of pods depends on, and what came to be known by it: resources, terms and host ports.
+The requirements of a pod may depend on other objects: on namespace labels, and on the terms of other pods. The decoder
+holds this context and what decoding discovered: resources, terms and host ports.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class Reading:
         self.terms = TermRegistry()
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
         self.namespaces: dict[str, kube.Namespace] = {}
-        #: Whether namespaces have changed since the pods that ask about them were read.
+        #: Whether namespaces have changed since the pods that select by namespace labels were decoded.
         self.is_outdated = False
         self._labels: dict[str, Mapping[str, str]] = {}
         self._ports: set[HostPort] = set()
 
     @property
     def generation(self) -> tuple[int, ...]:
-        """Changes when there is a row to fill that was not there before."""
+        """Changes when the accounting matrix needs a new row."""
         return len(self.axis), len(self._ports)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many classes, terms and resources are known, used or not."""
+        """Numbers of known classes, terms and resources, in use or not."""
         return len(self.classifier), len(self.terms.counted), len(self.axis)
 
     @property
@@ -62,7 +62,7 @@ class Reading:
             self.is_outdated = True
 
     def read(self, record: PodRecord) -> None:
-        """Find out what a pod asks for, or what is wrong with it."""
+        """Decode a pod into facts, or record why it is invalid."""
         try:
             record.facts, record.fault = self.classifier.facts(record.pod, self._labels), ""
             self._ports.update(record.facts.constraints.ports)
@@ -70,7 +70,7 @@ class Reading:
             record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
 
     def decode_labels(self, record: PodRecord) -> None:
-        """The labels of a pod are others, and nothing else is: the server copies some from the node at binding."""
+        """Decode a pod of which only the labels have changed: the API server copies some from the node at binding."""
         if record.facts is None or record.facts.constraints.ask_about_labels:
             self.read(record)
         else:
@@ -84,7 +84,7 @@ class Reading:
         volumes: VolumeNeeds | None = None,
         claims: ClaimNeeds | None = None,
     ) -> TaskClass:
-        """The class of a pod; one that makes no sense counts as asking for nothing."""
+        """The class of a pod; an invalid one counts as requesting nothing."""
         facts = record.facts or self.classifier.facts(without_requests(record.pod), self._labels)
         counted = self.gpus.counted(record.pod, facts.request, facts.devices)
         if counted is not facts.request:
@@ -92,7 +92,7 @@ class Reading:
         return self.classifier.class_of(record.pod, facts, images, queue, volumes, claims)
 
     def use_class_keys(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:
-        """Tell classes apart by these from now on; whether that is something new."""
+        """Distinguish classes by these keys from now on; returns whether they are new."""
         if self.classifier.reads(class_labels, class_annotations):
             return False
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
@@ -100,7 +100,7 @@ class Reading:
         return True
 
     def forget_classes(self, in_use: Collection[int]) -> int:
-        """Forget all classes but these; answers how many they were."""
+        """Drop all classes except these; returns how many were dropped."""
         before = len(self.classifier)
         self.classifier.keep(in_use)
         return before - len(self.classifier)

@@ -1,4 +1,4 @@
-"""What the containers of a pod ask of the devices that pods share."""
+"""Requests of containers for shared devices."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from stromboli.core.model.devices.shared_devices import (
 )
 from stromboli.core.model.resources.quantity import parse_quantity
 
-#: How pods of one job are to be spread over the devices of a node.
+#: Annotation that selects how the pods of a job spread over the devices of a node.
 _GROUP_POLICY = "volcano.sh/vgpu-podgroup-policy"
 
 Amounts = Mapping[str, str | int | float]
 
 
 def backends_in(annotations: Collection[str]) -> frozenset[Backend]:
-    """The back-ends that are named among the annotations that plugins read."""
+    """The device back-ends named among the annotations that plugins read."""
     return frozenset(backend for backend in Backend if DEVICES + backend in annotations)
 
 
 def assignments_in(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Of these annotations, those that say which devices a pod was given."""
+    """The annotations that record which devices were assigned to a pod."""
     return {key: annotations[key] for key in ASSIGNMENTS if key in annotations} if annotations else {}
 
 
 def wishes_of(pod: kube.Pod, backends: Collection[Backend]) -> SharedDeviceRequests | None:
-    """What a pod asks of these back-ends; None for nothing.
+    """What a pod requests from these back-ends; None for nothing.
 
-    Raises ValueError with the field in front for an amount that makes no sense.
+    Raises ValueError, with the field in front, for an invalid amount.
     """
     containers = tuple(
         _wishes_of_container(container, f"spec.containers[{place}].resources.limits", backends)
@@ -129,6 +129,6 @@ def _whole(asked: Amounts, name: str, field: str, most: int | None = None) -> in
 
 
 def _refuse_parts_alone(amount: int, number: str, field: str) -> None:
-    """Without a number the kubelet would not be asked for any device, whatever part of one was meant."""
+    """Reject a fraction without a count: the kubelet would not be asked for any device."""
     if amount:
-        raise ValueError(f"{field}: a part of a device is asked for, and no device; add {number}")
+        raise ValueError(f"{field}: a fraction of a device is requested without a device count; add {number}")

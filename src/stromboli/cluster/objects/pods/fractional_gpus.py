@@ -1,8 +1,8 @@
-"""Shared GPUs, as the cache reads them: what pods ask for by annotation, and how that counts.
+"""Fractional GPUs: what pods request by annotation, and how it is counted.
 
-A pod that shares a GPU asks no node for one by its containers. It counts as its portion, on its node and in its queue,
-once it waits for us or says which group it was given. The pod that holds the device for all of a group counts as
-nothing, for the device is counted by those who share it, and by the plugin that knows of groups.
+The containers of a pod that shares a GPU request no device. The pod counts as its fraction, on its node and in its
+queue, once it waits for this scheduler or names its GPU group. The reservation pod that holds the device for a group
+counts as nothing: the device is counted by the pods that share it, and by the gpusharing plugin.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ _MAX_MEMORY = 1 << 30
 
 
 def reservation_namespace_in(annotations: Collection[str]) -> str:
-    """The namespace of reservation pods, as it stands among the annotations that plugins read; empty for none."""
+    """The namespace of reservation pods, as named among the annotations that plugins read; empty for none."""
     found = (each.removeprefix(RESERVATIONS_IN) for each in annotations if each.startswith(RESERVATIONS_IN))
     return min(found, default="")
 
 
 def is_reservation(pod: kube.Pod, namespace: str) -> bool:
-    """Whether a pod holds a device for those who share it. Only what stands in the namespace for that can be one."""
+    """Report whether a pod is a reservation pod. Only pods in the reservation namespace can be."""
     return bool(namespace) and pod.metadata.namespace == namespace and GROUPS in (pod.metadata.annotations or {})
 
 
 class GpuShareDecoder:
-    """How pods that share GPUs count, if anybody keeps the books of that."""
+    """How pods with fractional GPUs count, if the gpusharing plugin is enabled."""
 
     def __init__(self, axis: ResourceAxis, annotations: Collection[str]) -> None:
         self._axis = axis
         self.namespace = reservation_namespace_in(annotations)
         if self.namespace:
-            axis.dimension(GPU)  # before columns are made
-        #: The memory of the largest GPU anywhere, in MiB; 0 for not known. Shares by memory count as parts of it.
+            axis.dimension(GPU)  # before columns are created
+        #: Memory of the largest GPU of the cluster in MiB, 0 if unknown. Requests by memory count as fractions of it.
         self.largest = 0
 
     def look_at(self, nodes: Iterable[Node]) -> None:
@@ -59,7 +59,7 @@ class GpuShareDecoder:
             self.largest = max((known_memory(node.labels) for node in nodes), default=0)
 
     def counted(self, pod: kube.Pod, request: Request, wishes: SharedDeviceRequests | None) -> Request:
-        """What a pod counts as, that asks for this by its containers and for that by annotation."""
+        """The request that counts, from the containers' request and the request by annotation."""
         if not self.namespace:
             return request
         if is_reservation(pod, self.namespace):
@@ -73,26 +73,26 @@ class GpuShareDecoder:
 
 
 def gpu_request_in(wishes: SharedDeviceRequests | None) -> SharedDeviceRequest | None:
-    """The share of GPUs among what a pod asks for."""
+    """The fractional GPU request among the device requests of a pod."""
     every = (wish for container in (wishes.containers if wishes else ()) for wish in container)
     return next((wish for wish in every if wish.backend is Backend.GPU_FRACTIONS), None)
 
 
 def gpu_request_of(pod: kube.Pod) -> SharedDeviceRequest | None:
-    """The share of GPUs that a pod asks for by annotation; None for none.
+    """The fractional GPU request in a pod's annotations; None for none.
 
-    Raises ValueError with the annotation in front for one that makes no sense.
+    Raises ValueError, with the annotation in front, for an invalid one.
     """
     said = pod.metadata.annotations or {}
     if FRACTION not in said and MEMORY not in said:
         if NUMBER in said:
-            raise _bad(NUMBER, f"a number of devices, and no part of one; add {FRACTION} or {MEMORY}")
+            raise _bad(NUMBER, f"a device count without a fraction; add {FRACTION} or {MEMORY}")
         return None
     if FRACTION in said and MEMORY in said:
-        raise _bad(FRACTION, f"{MEMORY} is given, too; give one of both")
+        raise _bad(FRACTION, f"{MEMORY} is set as well; set only one of them")
     for field, container in _containers(pod):
         if _asks_for_whole(container):
-            raise _bad(FRACTION if FRACTION in said else MEMORY, f"{field} asks for {GPU}, too; take one of both away")
+            raise _bad(FRACTION if FRACTION in said else MEMORY, f"{field} requests {GPU} as well; remove one of them")
     number = _whole(said, NUMBER, 1, _MAX_DEVICES) if NUMBER in said else 1
     _check_container(pod, said)
     if MEMORY in said:
@@ -101,13 +101,13 @@ def gpu_request_of(pod: kube.Pod) -> SharedDeviceRequest | None:
 
 
 def _portion(text: str) -> int:
-    """Thousandths: what is finer is rounded."""
+    """Thousandths; finer values are rounded."""
     try:
         fraction = Decimal(text) if len(text) <= 32 else Decimal(0)
     except InvalidOperation:
         fraction = Decimal(0)
     if not fraction.is_finite() or not 0 < fraction <= 1:
-        raise _bad(FRACTION, f"expected a part of a GPU above 0 and below 1, such as 0.5, got {text[:64]!r}")
+        raise _bad(FRACTION, f"expected a fraction of a GPU above 0 and below 1, such as 0.5, got {text[:64]!r}")
     return max(round(fraction * WHOLE), 1)
 
 

@@ -1,4 +1,4 @@
-"""What the cache keeps about a pod, and the task that stands for it."""
+"""Pods: the record that the cache keeps of a pod, its status, and the task that represents it in the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stromboli.core.model.nodes.numa import DECISION
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 
-#: How keys begin that are ours.
+#: Prefix of the annotations and labels that Stromboli owns.
 OWN = "stromboli.dev/"
 
 _PHASES = {
@@ -29,18 +29,18 @@ _PHASES = {
 
 @dataclass(slots=True)
 class PodRecord:
-    """A pod and what was read from it. `job` is empty for pods that belong to none."""
+    """A pod with its decoded facts. `job` is empty for pods without a PodGroup."""
 
     pod: kube.Pod
     job: str
     facts: PodFacts | None = None
-    #: Why it cannot be scheduled, in words.
+    #: Why the pod cannot be scheduled; empty if it can.
     fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How a pod was entered into the books, so that it can be taken out again."""
+    """How a pod was added to the accounting, so that exactly this can be subtracted again."""
 
     task: Task
     status: TaskStatus
@@ -48,8 +48,8 @@ class Counted:
 
 
 def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
-    """Whether both ask for the same, labels aside. How far they have come may differ, except for what the kubelet
-    granted them.
+    """Report whether both versions request the same, labels aside. Progress in the status may differ, except for the
+    resources that the kubelet granted.
     """
     before, after = one.metadata, other.metadata
     return (
@@ -61,12 +61,12 @@ def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
 
 
 def _of_others(annotations: Mapping[str, str] | None) -> dict[str, str]:
-    """Annotations without those that we write ourselves when a pod is bound: they ask for nothing."""
+    """Annotations without those that Stromboli writes at binding: they request nothing."""
     return {key: value for key, value in (annotations or {}).items() if not key.startswith(OWN) and key != DECISION}
 
 
 def _granted(pod: kube.Pod) -> list[tuple[object, ...]]:
-    """What the kubelet granted containers, where it says so."""
+    """Resources that the kubelet granted to containers, where reported."""
     return [
         (status.name, status.resources, status.allocated_resources)
         for status in pod.status.container_statuses or ()
@@ -79,7 +79,7 @@ def _unplaced(spec: kube.PodSpec) -> kube.PodSpec:
 
 
 def status_of(pod: kube.Pod) -> TaskStatus:
-    """Where a pod is in its life."""
+    """The lifecycle status of a pod."""
     phase = pod.status.phase or "Pending"
     if phase in ("Succeeded", "Failed"):
         return _PHASES[phase]
@@ -126,13 +126,13 @@ def task_of(
 
 
 def _placed_at(pod: kube.Pod) -> float:
-    """The time of the condition by which a pod says that it has a node."""
+    """Transition time of the condition PodScheduled=True."""
     told = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
     return max((seconds_of(condition.last_transition_time) for condition in told), default=0.0)
 
 
 def without_requests(pod: kube.Pod) -> kube.Pod:
-    """A pod that runs although what is said about it makes no sense: it counts as one pod that asks for nothing."""
+    """A copy that requests nothing, for a running pod whose spec is invalid: it counts as one pod and nothing else."""
     status = type(pod.status)(phase=pod.status.phase)
     said = {key: value for key, value in (pod.metadata.annotations or {}).items() if key not in DEMANDS}
     metadata = msgspec.structs.replace(pod.metadata, annotations=said)

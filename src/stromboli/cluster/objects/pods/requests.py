@@ -1,9 +1,9 @@
-"""What a pod asks of a node, as Kubernetes defines it.
+"""The resource request of a pod, as Kubernetes defines it.
 
-Containers are summed; sidecars (init containers that restart always) are added to them and to every init
-container that starts after; each ordinary init container is compared with the rest by maximum, as they run one
-after the other. Resources given for the whole pod replace that sum; overhead comes on top. While a resize is
-under way the larger of what is asked and what is granted counts.
+Containers are summed. Sidecars (init containers with restartPolicy Always) are added to the sum and to every init
+container that starts after them. Ordinary init containers run one after the other, so their maximum counts. Pod-level
+resources replace the sum; overhead is added. While a resize is in progress, the larger of the requested and the granted
+amount counts.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,15 +15,15 @@ from stromboli.kube.objects.pod import ResourceRequirements
 
 Amounts = dict[int, int]
 
-#: So many different resources may a pod ask for.
+#: Maximum number of different resources that a pod may request.
 MAX_NAMES = 64
 _GRANTED = "status.containerStatuses"
-#: What scorers assume for a container that asks for nothing, as kube-scheduler does: 100m and 200 MB.
+#: What scorers assume for a container without requests, as kube-scheduler does: 100m and 200 MB.
 ASSUMED_CPU, ASSUMED_MEMORY = 100, 200 * 1024 * 1024
 
 
 class RequestError(ValueError):
-    """A field of the pod that cannot be a request; the text begins with the field."""
+    """A field of the pod that is not a valid request; the message begins with the field."""
 
 
 def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
@@ -36,7 +36,7 @@ def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
     for dimension, amount in amounts.items():
         if amount > MAX_PER_NODE:
             asked = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
-            raise RequestError(f"spec.containers: in all they ask for {asked}, which no node can have; ask for less")
+            raise RequestError(f"spec.containers: {asked} in total is more than any node can have; request less")
     return request_of(amounts)
 
 
@@ -50,13 +50,13 @@ def _reject_many_names(pod: Pod) -> None:
 
 
 def reject_too_many_names(names: Collection[str], field: str) -> None:
-    """Every name becomes a row of the books, whoever invented it: there must be an end to it."""
+    """Limit the number of names: every resource name becomes a row of the accounting matrix."""
     if len(names) > MAX_NAMES:
         raise RequestError(f"{field}: {len(names)} different resources are named; name at most {MAX_NAMES}")
 
 
 def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
-    """cpu and memory as scorers count them: containers without a request still cost something."""
+    """cpu and memory as scorers count them: containers without a request get the default amount."""
     asked = dict(request)
     containers = pod.spec.containers or ()
     without_cpu = sum(1 for container in containers if "cpu" not in _requests(container.resources))
@@ -68,9 +68,9 @@ def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
 
 
 def pod_limits(pod: Pod) -> tuple[int | None, int | None]:
-    """The most cpu and memory that the containers may use together; None where one of them has no limit.
+    """Sum of the cpu and memory limits of all containers; None where a container has no limit.
 
-    Init containers that end before the others begin do not count.
+    Init containers that end before the others start do not count.
     """
     return _limit(pod, "cpu", milli=True), _limit(pod, "memory", milli=False)
 
@@ -95,7 +95,7 @@ def _limits(resources: ResourceRequirements | None) -> Mapping[str, str | int | 
 
 
 def _requests(resources: ResourceRequirements | None) -> Mapping[str, str | int | float]:
-    """What is asked for; a limit without a request is also the request."""
+    """Requests of a container; a limit without a request is also the request."""
     if resources is None:
         return {}
     return {**(resources.limits or {}), **(resources.requests or {})}
@@ -125,7 +125,7 @@ def _containers_and_inits(pod: Pod, axis: ResourceAxis) -> Amounts:
 
 
 def _granted(pod: Pod, axis: ResourceAxis) -> dict[str, Amounts]:
-    """What the kubelet has granted each container so far."""
+    """Resources that the kubelet has granted to each container."""
     granted: dict[str, Amounts] = {}
     for status in pod.status.container_statuses or ():
         own = _parse(axis, status.allocated_resources, f"{_GRANTED}.allocatedResources")

@@ -1,7 +1,7 @@
-"""How long a pod says it will run.
+"""The declared run time of a pod.
 
-An annotation gives the expected run time; `activeDeadlineSeconds` is what the kubelet allows. Where both are given, the
-shorter one holds. A pod that says nothing counts as running for ever: nobody may plan with its end.
+An annotation gives the expected run time; `activeDeadlineSeconds` is the limit of the kubelet. The shorter one applies.
+A pod without either counts as running indefinitely: no plan relies on its end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RUN_TIME = "scheduling.stromboli.dev/run-time"
 
 
 def run_time_of(pod: kube.Pod) -> float:
-    """Seconds; infinite where nothing is declared that can be read."""
+    """Seconds; infinite if no valid value is declared."""
     deadline = pod.spec.active_deadline_seconds
     allowed = float(deadline) if deadline and deadline > 0 else inf
     text = (pod.metadata.annotations or {}).get(RUN_TIME)
@@ -28,12 +28,12 @@ def run_time_of(pod: kube.Pod) -> float:
 
 
 def run_time_warning(pod: kube.Pod) -> str:
-    """What is wrong with the annotation, in words; empty when nothing is."""
+    """Why the annotation is invalid; empty if it is valid."""
     text = (pod.metadata.annotations or {}).get(RUN_TIME)
     if text is None:
         return ""
     try:
         parse_duration(text)
     except ValueError as error:
-        return f"metadata.annotations[{RUN_TIME}]: {error}; until then it is passed over"
+        return f"metadata.annotations[{RUN_TIME}]: {error}; annotation ignored"
     return ""

@@ -1,4 +1,4 @@
-"""Volumes that nobody has, followed as they and their claims change."""
+"""Unbound PersistentVolumes, tracked as they and their claims change."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from stromboli.kube.objects.storage import PersistentVolume
 
 
 class FreeVolumes:
-    """Most volumes belong to somebody and stay so: only those that something happened to are looked at again."""
+    """Most volumes stay bound: only volumes with changes are evaluated again."""
 
     def __init__(self, storage: Storage, preemptors: Mapping[str, set[str]]) -> None:
         self._storage = storage
-        #: By volume, the claims that say they have it.
+        #: By volume, the claims bound to it.
         self._claimants = preemptors
         self._free: dict[str, FreeVolume] = {}
         self._faults: dict[str, str] = {}
         self._stale: set[str] = set()
 
     def look_again(self, *names: str) -> None:
-        """Something about these volumes, or about their claims, is another than before."""
+        """Evaluate these volumes again: they, or their claims, have changed."""
         self._stale.update(names)
 
     def all(self) -> tuple[FreeVolume, ...]:
@@ -46,7 +46,7 @@ class FreeVolumes:
             self._faults[name] = f"PersistentVolume {name}: {error}; the volume is left out"
 
     def _is_free(self, volume: PersistentVolume) -> bool:
-        """Whether nobody has the volume. One that was given back and not cleaned is nobody's, and free to none."""
+        """Report whether the volume is unbound and available. A released volume that is not reclaimed is neither."""
         if volume.metadata.deletion_timestamp is not None or volume.status.phase in ("Released", "Failed"):
             return False
         if any(self._storage.claims[key].is_bound for key in self._claimants.get(volume.metadata.name, ())):
@@ -57,7 +57,7 @@ class FreeVolumes:
 
 
 def claim_ref_key(volume: PersistentVolume) -> str:
-    """The claim that a volume is promised to; empty for none."""
+    """Key of the claim in a volume's claimRef; empty for none."""
     to = volume.spec.claim_ref
     return f"{to.namespace}/{to.name}" if to is not None and to.name else ""
 

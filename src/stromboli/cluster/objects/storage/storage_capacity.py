@@ -1,4 +1,4 @@
-"""How much storage is to be had where, as the drivers state it, less what was decided upon and is not made yet."""
+"""Storage capacity by topology, as CSIStorageCapacities report it, less decided volumes that do not exist yet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stromboli.kube.objects.storage import CSIStorageCapacity
 
 
 class Making(NamedTuple):
-    """A volume that is being made: its class, its size, and the labels of its node."""
+    """A volume to be provisioned: class, size, and labels of its node."""
 
     storage_class: str
     size: int
@@ -24,7 +24,7 @@ class Making(NamedTuple):
 
 
 class StorageCapacities:
-    """Statements are read when they come: they are many, and change one by one."""
+    """Capacities are decoded on arrival: there are many, and they change one by one."""
 
     def __init__(self) -> None:
         self.stated: dict[str, CSIStorageCapacity] = {}
@@ -50,7 +50,7 @@ class StorageCapacities:
         return [self._faults[key] for key in sorted(self._faults)]
 
     def left(self, making: Iterable[Making]) -> tuple[StorageCapacity, ...]:
-        """What is left of each, in the order of choosing."""
+        """Remaining capacities, in the order in which they are tried."""
         rooms = dict(self._rooms)
         for each in making:
             for key in self._holding(each.storage_class, each.labels):
@@ -58,7 +58,7 @@ class StorageCapacities:
         return tuple(rooms[key] for key in sorted(rooms))
 
     def spend(self, making: Making) -> None:
-        """A volume was made of the first room that can hold it."""
+        """Subtract a provisioned volume from the first capacity that can hold it."""
         for key in sorted(self._holding(making.storage_class, making.labels)):
             room, stated = self._rooms[key], self.stated[key]
             if room.left >= making.size and room.largest >= making.size:
@@ -67,7 +67,7 @@ class StorageCapacities:
                 return
 
     def _holding(self, storage_class: str, labels: Mapping[str, str]) -> Iterator[str]:
-        """The rooms that a volume of the class takes of, on a node with these labels."""
+        """Capacities that a volume of the class consumes on a node with these labels."""
         for key, room in self._rooms.items():
             if room.storage_class == storage_class and _holds(room, labels):
                 yield key
@@ -80,7 +80,7 @@ def _holds(room: StorageCapacity, labels: Mapping[str, str]) -> bool:
 
 
 def _room(key: str, capacity: CSIStorageCapacity) -> StorageCapacity | None:
-    """Without a topology it is to be had nowhere; a largest size without a sum limits single volumes alone."""
+    """None without a topology: it is available nowhere. Without a capacity, only the volume size is limited."""
     if capacity.node_topology is None:
         return None
     selector = selector_of(capacity.node_topology, "nodeTopology")

@@ -1,7 +1,7 @@
-"""What the claims of a pod demand of its node, read from claims, volumes and storage classes.
+"""What the volume claims of a pod require of its node, read from claims, volumes and storage classes.
 
-A claim that is missing, lost, being deleted or waiting for somebody else keeps its pods waiting, and says so in the
-words of Kubernetes. A claim that cannot be read does the same with the field that is wrong.
+A claim that is missing, lost, being deleted or not bound yet keeps its pods pending with the message that Kubernetes
+uses. An invalid claim does so with the field that is wrong.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from stromboli.kube.objects.storage import (
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 ONE_POD = "ReadWriteOncePod"
-#: What stands between the zones in a label of a volume that is in several.
+#: Separator between the zones in the label of a volume that is in several.
 _BETWEEN_ZONES = "__"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimUse:
-    """A claim that a pod uses; one that is made for the pod belongs to it."""
+    """A claim that a pod uses; an ephemeral one is owned by the pod."""
 
     key: str
     made_for_pod: bool = False
@@ -42,14 +42,14 @@ class ClaimUse:
 
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
-    """What a pod's claims demand, and the names of those that wait, in the order of the demands."""
+    """Requirements of a pod's claims, and the names of the unbound claims in the same order."""
 
     needs: VolumeNeeds | None = None
     claims: tuple[str, ...] = ()
 
 
 class Unready(Exception):
-    """A claim keeps its pods from being placed; carries why."""
+    """The claim keeps its pods pending; carries the reason."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.detail)
@@ -58,9 +58,9 @@ class Unready(Exception):
 
 @dataclass(slots=True)
 class Storage:
-    """Everything that the needs of pods are read from."""
+    """Everything that the requirements of pods are read from."""
 
-    #: The labels of a node; None when there is no such node.
+    #: Labels of a node; None if it does not exist.
     labels_of: Callable[[str], Mapping[str, str] | None]
     claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
     volumes: dict[str, PersistentVolume] = field(default_factory=dict)
@@ -68,15 +68,15 @@ class Storage:
     drivers: dict[str, CSIDriver] = field(default_factory=dict)
     #: By claim, the uids of the pods that use it.
     users: dict[str, set[str]] = field(default_factory=dict)
-    #: By claim, the volume that is promised to it.
+    #: By claim, the volume whose claimRef names it.
     promises: dict[str, str] = field(default_factory=dict)
-    #: By claim, the node and the volume (if it is not made there) that were chosen and are not seen yet.
+    #: By claim, the chosen node and volume (empty if it will be provisioned) that are not confirmed yet.
     decided: dict[str, tuple[str, str]] = field(default_factory=dict)
-    #: Drivers that some node limits.
+    #: Drivers with an attach limit on some node.
     limited: frozenset[str] = frozenset()
 
     def class_name(self, claim: PersistentVolumeClaim) -> str:
-        """The class of a claim; one that names none gets the youngest of the default ones."""
+        """The storage class of a claim; without one, the newest default class."""
         if claim.spec.storage_class_name is not None:
             return claim.spec.storage_class_name
         defaults = [one for one in self.classes.values() if is_default(one)]
@@ -91,7 +91,7 @@ def is_default(storage_class: StorageClass) -> bool:
 
 
 def uses_of(pod: kube.Pod) -> tuple[ClaimUse, ...]:
-    """The claims that a pod uses, each once."""
+    """The claims that a pod uses, without duplicates."""
     namespace, uses = pod.metadata.namespace, {}
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim is not None:
@@ -111,12 +111,12 @@ def size_of(resources: Mapping[str, str | int | float] | None, where: str) -> in
 
 
 def request_of(claim: PersistentVolumeClaim) -> int:
-    """How much a claim asks for, in bytes. Raises ValueError with the field in front."""
+    """Requested size of a claim in bytes. Raises ValueError with the field in front."""
     return size_of(claim.spec.resources.requests if claim.spec.resources else None, "spec.resources.requests")
 
 
 def volume_terms(selector: NodeSelector | None, where: str) -> Terms:
-    """The nodes that a node affinity names; none at all where it names no term."""
+    """The nodes that a node affinity selects; none if it has no term."""
     if selector is None:
         return None
     return tuple(
@@ -133,19 +133,19 @@ def _requirements(wire: Sequence[kube.KubeRequirement] | None, where: str) -> tu
 
 
 def terms_of(volume: PersistentVolume) -> Terms:
-    """From where a volume can be reached. Raises ValueError with the field in front."""
+    """The nodes that can access a volume. Raises ValueError with the field in front."""
     affinity = volume.spec.node_affinity
     return volume_terms(affinity.required if affinity else None, "spec.nodeAffinity.required.nodeSelectorTerms")
 
 
 def needs_of(pod: kube.Pod, uses: Sequence[ClaimUse], storage: Storage) -> PodVolumes:
-    """What the claims of a pod demand of its node."""
+    """What the claims of a pod require of its node."""
     reader = _Reader(storage)
     for use in uses:
         try:
             reader.read(pod, use)
         except Unready as unready:
-            if not pod.spec.node_name:  # what runs already keeps nobody waiting
+            if not pod.spec.node_name:  # running pods do not wait for their claims
                 return PodVolumes(VolumeNeeds(fault=unready.reason))
     return reader.result()
 
@@ -267,7 +267,7 @@ class _Reader:
         )
 
     def _attach_to_be(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
-        """A volume that is not there yet counts for the driver that will make it."""
+        """Count a volume that does not exist yet for the driver that will provision it."""
         driver, key = storage_class.provisioner or "", claim.key
         if driver in self._storage.limited:
             handle = key if len(self._storage.users.get(key, ())) > 1 else ""
@@ -275,14 +275,14 @@ class _Reader:
 
 
 def zones_of(volume: PersistentVolume) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """By label, the values that a node may have; several zones stand in one label with `__` between them."""
+    """Allowed values by node label; several zones in one label are separated by `__`."""
     labels = volume.metadata.labels or {}
     told = {label: labels.get(label) or labels.get(old) for label, old in ZONE_LABELS.items()}
     return tuple((label, tuple(sorted(text.split(_BETWEEN_ZONES)))) for label, text in told.items() if text)
 
 
 def allowed_topologies(wire: Sequence[TopologySelectorTerm] | None, name: str) -> Terms:
-    """The nodes for which volumes of a class may be made; everywhere, if it does not say."""
+    """Nodes for which volumes of a class may be provisioned; all nodes if unrestricted."""
     if not wire:
         return None
     terms = []

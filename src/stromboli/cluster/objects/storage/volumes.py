@@ -1,9 +1,9 @@
-"""Claims, volumes and storage as the cache knows them, and what pods need of them.
+"""PersistentVolumeClaims, volumes and storage objects, and what pods require of them.
 
-What a pod needs depends on objects that come in any order and change under way: the claim, its volume, the storage
-class, the driver. Whenever one of them says something else, the pods concerned are named, and counted again with what
-they need then. What was chosen for a claim counts from the decision on, until the claim itself says so or the attempt
-is given up: no volume is given out twice while the cluster makes up its mind.
+The requirements of a pod depend on objects that arrive in any order and change: the claim, its volume, the storage
+class, the driver. When one of them changes, the affected pods are marked and counted again. A volume chosen for a claim
+counts as taken from the decision on, until the claim is bound or the attempt is abandoned, so that no volume is
+assigned twice.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class PersistentVolumes:
         self._storage = Storage(labels_of)
         self._csi_nodes: dict[str, CSINode] = {}
         self._rooms = StorageCapacities()
-        #: By pod, the claims it uses; and what was chosen for them, while it is being bound.
+        #: Claims by pod, and the choices for pods that are being bound.
         self._uses: dict[str, tuple[ClaimUse, ...]] = {}
         self._choices: dict[str, tuple[str, tuple[VolumeChoice, ...]]] = {}
-        #: By volume, the claims that say they have it; and by claim, the volumes that say they are for it.
+        #: By volume, the claims bound to it; and by claim, the volumes whose claimRef names it.
         self._claimants: dict[str, set[str]] = {}
         self._promisers: dict[str, set[str]] = {}
         self._free = FreeVolumes(self._storage, self._claimants)
-        #: Pods that may need something else than before; and what others need, as long as that is sure.
+        #: Pods whose requirements may have changed; and cached requirements of the others.
         self._changed: set[str] = set()
         self._known: dict[str, PodVolumes] = {}
         self._table: VolumeTable | None = VolumeTable()
@@ -61,11 +61,11 @@ class PersistentVolumes:
         return [entry for kind in kept for entry in kind]
 
     def apply(self, given: TopLevel) -> bool:
-        """Take an object in; whether it is of a kind that belongs here."""
+        """Add or update an object; returns whether it is of a kind that is handled here."""
         return self._put(given, there=True)
 
     def remove(self, given: TopLevel) -> bool:
-        """An object is gone; whether it was of a kind that belongs here."""
+        """Remove an object; returns whether it is of a kind that is handled here."""
         return self._put(given, there=False)
 
     def _put(self, given: TopLevel, *, there: bool) -> bool:
@@ -108,7 +108,7 @@ class PersistentVolumes:
         self._touch(key)
 
     def _decide_late(self, key: str) -> None:
-        """A claim is heard of after what was decided about it, as when a bind request came first."""
+        """Apply a choice that is older than the claim, as when a bind request arrives before the claim."""
         for uid in self._storage.users.get(key, ()):
             node, choices = self._choices.get(uid, ("", ()))
             for choice in choices:
@@ -130,7 +130,7 @@ class PersistentVolumes:
             self._touch(key)
 
     def _find_promise(self, key: str) -> None:
-        """The volume that names a claim as its own; of several the first by name."""
+        """Find the volume whose claimRef names the claim; the first by name if there are several."""
         storage = self._storage
         claim = storage.claims.get(key)
         storage.promises.pop(key, None)
@@ -146,7 +146,7 @@ class PersistentVolumes:
             self._touch_all()
 
     def _limits(self) -> Iterable[tuple[str, str, int]]:
-        """Driver, node, and how many volumes."""
+        """Driver, node, and maximum number of volumes."""
         for name, csi_node in self._csi_nodes.items():
             for driver in csi_node.spec.drivers or ():
                 count = driver.allocatable.count if driver.allocatable else None
@@ -154,7 +154,7 @@ class PersistentVolumes:
                     yield driver.name, name, count
 
     def _touch(self, key: str) -> None:
-        """Something that a claim's pods depend on is another than before."""
+        """Mark the pods of a claim: something that they depend on has changed."""
         for uid in self._storage.users.get(key, ()):
             self._changed.add(uid)
             self._known.pop(uid, None)
@@ -166,7 +166,7 @@ class PersistentVolumes:
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def enter(self, pod: kube.Pod) -> None:
-        """A pod has come, or says something else."""
+        """Add or update a pod."""
         uid, uses = pod.metadata.uid, uses_of(pod) if pod.spec.volumes else ()
         known = self._uses.get(uid, ())
         if uses == known:
@@ -179,7 +179,7 @@ class PersistentVolumes:
             self._touch(use.key)
 
     def leave(self, uid: str) -> None:
-        """A pod is gone."""
+        """Remove a pod."""
         self.forget(uid)
         self._known.pop(uid, None)
         for use in self._uses.pop(uid, ()):
@@ -187,7 +187,7 @@ class PersistentVolumes:
             self._touch(use.key)
 
     def needs(self, pod: kube.Pod) -> PodVolumes:
-        """What the claims of a pod demand, as things stand."""
+        """What the claims of a pod currently require."""
         uid = pod.metadata.uid
         uses = self._uses.get(uid)
         if not uses:
@@ -196,11 +196,11 @@ class PersistentVolumes:
         if known is None:
             known = needs_of(pod, uses, self._storage)
             if known.needs is None or not (known.needs.fault or known.needs.waiting):
-                self._known[uid] = known  # nothing but the claims and what is told of them could change it
+                self._known[uid] = known  # only changes of the claims and of their storage objects invalidate it
         return known
 
     def take_changed(self) -> set[str]:
-        """The pods that may need something else than when this was last asked."""
+        """Return and clear the pods whose requirements may have changed."""
         changed, self._changed = self._changed, set()
         return changed
 
@@ -216,13 +216,13 @@ class PersistentVolumes:
         return self._storage.classes.get(self._storage.class_name(claim))
 
     def topology_keys(self, node: str, driver: str) -> Sequence[str]:
-        """The labels by which a driver says where a node is."""
+        """Topology labels of a driver on a node."""
         known = self._csi_nodes.get(node)
         drivers = (known.spec.drivers if known is not None else None) or ()
         return next((each.topology_keys or () for each in drivers if each.name == driver), ())
 
     def spend(self, claim: PersistentVolumeClaim, labels: Mapping[str, str]) -> None:
-        """The volume of a claim was made on a node with these labels: its storage is gone."""
+        """Subtract the storage of a claim whose volume was provisioned on a node with these labels."""
         self._rooms.spend(Making(self._storage.class_name(claim), request_of(claim), labels))
         self._table = None
 
@@ -230,11 +230,11 @@ class PersistentVolumes:
 
     @property
     def choices(self) -> dict[str, tuple[VolumeChoice, ...]]:
-        """What was chosen for pods that are being bound, by uid."""
+        """Choices for pods that are being bound, by uid."""
         return {uid: choices for uid, (_, choices) in self._choices.items()}
 
     def decide(self, uid: str, node: str, choices: tuple[VolumeChoice, ...]) -> None:
-        """A pod is being bound, and its claims get these volumes."""
+        """Record the volumes chosen for the claims of a pod that is being bound."""
         uses = self._uses.get(uid)
         if not uses or not choices:
             return
@@ -250,7 +250,7 @@ class PersistentVolumes:
         self._table = None
 
     def forget(self, uid: str) -> None:
-        """A pod is not being bound any more: what others do not want either is free again."""
+        """Drop the choices of a pod that is no longer being bound; volumes that no other pod needs are free again."""
         _, choices = self._choices.pop(uid, ("", ()))
         if not choices:
             return
@@ -264,13 +264,13 @@ class PersistentVolumes:
         self._table = None
 
     def settle(self, uid: str) -> None:
-        """A pod has its node: what was chosen for its claims stays chosen until they say so themselves."""
+        """The pod is bound: its choices stay until the claims confirm them."""
         self._choices.pop(uid, None)
 
     # -- what there is to give out ------------------------------------------------------------------------------
 
     def table(self) -> VolumeTable:
-        """Free volumes, storage and limits as they stand."""
+        """Free volumes, storage capacity and attach limits."""
         if self._table is None:
             limits: dict[str, dict[str, int]] = {}
             for driver, node, count in self._limits():
@@ -279,22 +279,22 @@ class PersistentVolumes:
         return self._table
 
     def warnings(self) -> list[str]:
-        """What is wrong with volumes and storage."""
+        """What is wrong with volumes and storage capacities."""
         self.table()
         return [*self._free.faults(), *self._rooms.faults()]
 
     def _making(self) -> Iterable[Making]:
-        """Volumes that were decided upon and are not there yet: their storage is as good as gone."""
+        """Volumes that were decided and are not provisioned yet: their storage counts as used."""
         storage = self._storage
         for key, (node, volume) in storage.decided.items():
             claim, labels = storage.claims.get(key), storage.labels_of(node)
             if claim is not None and not volume and labels is not None:
-                with contextlib.suppress(ValueError):  # then nothing was decided about it here
+                with contextlib.suppress(ValueError):  # an invalid claim has no decision
                     yield Making(storage.class_name(claim), request_of(claim), labels)
 
 
 def _replace(kept: dict[str, Kept], given: Kept, *, there: bool) -> Kept | None:
-    """Put an object in the place of its name, or take it away; answers what was there before."""
+    """Replace or remove an object by its key; returns the previous one."""
     before = kept.pop(given.key, None)
     if there:
         kept[given.key] = given
@@ -310,6 +310,6 @@ def _discard(sets: dict[str, set[str]], key: str, member: str) -> None:
 
 
 def _is_promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """A promise by name is for whoever comes by that name; with a uid it is for that one alone."""
+    """A claimRef without uid is for any claim of that name; with a uid only for that claim."""
     to = volume.spec.claim_ref
     return to is not None and claim_ref_key(volume) == claim.key and to.uid in (None, "", claim.metadata.uid)

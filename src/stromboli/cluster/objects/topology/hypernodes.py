@@ -1,7 +1,7 @@
-"""From HyperNode objects to the tree of domains.
+"""HyperNodes: the tree of domains.
 
-Whatever is wrong with one object stays with it: a member that cannot be understood is left out, and the object says so.
-A domain has one domain around it at most, of a higher tier; who claims another's member does not get it.
+An error in one object affects only that object: an invalid member is ignored and reported on it. A domain has at most
+one parent, of a higher tier; a second parent does not get the member.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stromboli.kube.objects.topology import KubeHyperNode as WireHyperNode
 
 
 class HyperNodes:
-    """All HyperNode objects, and the tree that follows from them and from the nodes."""
+    """All HyperNodes, and the tree that they form over the nodes."""
 
     def __init__(self) -> None:
         self._objects: dict[str, WireHyperNode] = {}
@@ -31,7 +31,7 @@ class HyperNodes:
         self._patterns = NodePatterns()
         self._domains: Sequence[HyperNode] = ()
         self._tree = HyperNodeTree(0)
-        #: By name, what is wrong with an object, in words.
+        #: By name, the errors of an object.
         self.faults: Mapping[str, tuple[str, ...]] = {}
 
     def apply(self, hyper_node: WireHyperNode) -> None:
@@ -48,8 +48,8 @@ class HyperNodes:
         return list(self._objects.values())
 
     def tree(self, table: NodeTable) -> HyperNodeTree:
-        """The tree over these nodes. It is looked at again when an object or the facts of nodes have changed, and made
-        anew when that makes a difference.
+        """The tree over these nodes. It is checked when an object or node facts have changed, and replaced only if it
+        differs.
         """
         if table is not self._table:
             self._patterns.begin(table.index)
@@ -65,7 +65,7 @@ class HyperNodes:
 
 
 class _Making:
-    """One look at all objects."""
+    """One evaluation of all objects."""
 
     def __init__(self, objects: Mapping[str, WireHyperNode], table: NodeTable, patterns: NodePatterns) -> None:
         self._objects = objects
@@ -78,7 +78,7 @@ class _Making:
         self._by_label: dict[str, dict[str | None, list[int]]] = {}
 
     def faults(self, tree: HyperNodeTree) -> dict[str, tuple[str, ...]]:
-        """What is wrong with the objects from which this tree was made."""
+        """Errors of the objects that this tree was built from."""
         for each in tree.hyper_nodes[: tree.top]:
             if not len(tree.rows(tree.index[each.name])):
                 self._complain(each.name, "no node is in it; nothing is placed there")
@@ -113,7 +113,7 @@ class _Making:
         return not fault
 
     def _check_tier_names(self, names: list[str]) -> None:
-        """A name stands for one tier: that of the first domain that uses it."""
+        """A tier name stands for one tier: that of the first domain that uses it."""
         tiers: dict[str, tuple[int, str]] = {}
         for name in names:
             tier_name = self._objects[name].spec.tier_name
@@ -147,7 +147,7 @@ class _Making:
                 return self._patterns.rows(chosen)
 
     def _labelled(self, chosen: Selector) -> list[int]:
-        """Only nodes that have one of the values that are asked for are looked at closer."""
+        """Check only nodes that have one of the required values."""
         wanted = [requirement for requirement in chosen.requirements if requirement.operator == "In"]
         candidates = min((self._having(each) for each in wanted), key=len, default=range(len(self._table)))
         return [row for row in candidates if chosen.matches(self._table.nodes[row].labels)]
@@ -178,7 +178,7 @@ class _Making:
 
 
 def fault_of(hyper_node: WireHyperNode) -> str:
-    """What is wrong with an object whoever its members are; empty for nothing."""
+    """What is wrong with an object regardless of its members; empty for nothing."""
     if hyper_node.metadata.name == TOP:
         return "metadata.name: this name is the cluster's own; choose another"
     tier = hyper_node.spec.tier
@@ -188,8 +188,8 @@ def fault_of(hyper_node: WireHyperNode) -> str:
 
 
 def chosen_by(member: HyperNodeMember) -> str | ExactMatch | Selector | re2._Regexp:
-    """Who is meant: the name of a HyperNode, or nodes by name, labels or pattern. Raises ValueError for what can be
-    nobody, with the part of the member in front.
+    """The selected member: the name of a HyperNode, or nodes by name, labels or pattern. Raises ValueError, with the
+    field of the member in front, for an invalid selector.
     """
     if member.type not in ("Node", "HyperNode"):
         raise ValueError(f".type: {member.type!r} is not known; write Node or HyperNode")
@@ -207,7 +207,7 @@ def chosen_by(member: HyperNodeMember) -> str | ExactMatch | Selector | re2._Reg
 
 
 def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | KubeLabelSelector:
-    """The one of the three ways to choose members that is used."""
+    """The one selector that is set."""
     ways = (selector.exact_match, selector.regex_match, selector.label_match) if selector else ()
     given = [way for way in ways if way is not None]
     if len(given) != 1:

@@ -1,7 +1,7 @@
-"""Which nodes a pattern finds, remembered as long as somebody asks: nodes come and go all the time, patterns do not.
+"""Nodes whose names match a regular expression, cached while the pattern is in use.
 
-Names are looked at once per pattern. Many of them are looked at as the lines of one text, which is a hundred times
-faster than one by one, where the pattern means the same there.
+Each name is matched once per pattern. Many names are matched as the lines of one text, which is a hundred times faster
+than one by one, if the pattern means the same there.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from itertools import accumulate
 
 import re2  # type: ignore[import-untyped]
 
-#: Of patterns made of these and of groups without flags it is known what they mean line by line.
+#: Patterns of only these characters, and groups without flags, have a known meaning line by line.
 _PLAIN = re.compile(r"(?:[\w^$.*+?()|\[\]{},-]|\(\?:|\\[dw.-])*", re.ASCII)
-#: For fewer names it is not worth it.
+#: Below this number of names, matching them as one text does not pay off.
 _FEW = 32
 
 
 @dataclass(slots=True)
 class _Found:
-    #: The names that were looked at, and those that match.
+    #: Names that were checked, and those that match.
     seen: frozenset[str]
     matched: set[str]
 
 
 class Names:
-    """Names that patterns are looked for in, also as the lines of one text."""
+    """Names to match, also as the lines of one text."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = list(names)
@@ -40,7 +40,7 @@ class Names:
 
     @cached_property
     def starts(self) -> Sequence[int]:
-        """Where in the text each line begins, and where one more would."""
+        """Offset of each line in the text, and the end."""
         return list(accumulate((len(name) + 1 for name in self.names), initial=0))
 
 
@@ -50,20 +50,18 @@ class NodePatterns:
         self._found: dict[str, _Found] = {}
         self._asked: set[str] = set()
         self._index: Mapping[str, int] = {}
-        #: By the names that were looked at, those that have come since.
+        #: By the set of checked names, the names that are new since.
         self._fresh: dict[frozenset[str], Names] = {}
 
     def begin(self, index: Mapping[str, int]) -> None:
-        """From now on these nodes are meant, with their rows. What nobody has asked for since the last time is
-        forgotten.
-        """
+        """Match against these nodes from now on. Patterns that were not used since the last call are dropped."""
         self._found = {pattern: found for pattern, found in self._found.items() if pattern in self._asked}
         self._asked, self._index, self._fresh = set(), index, {}
         if len(index) != len(self._seen) or index.keys() != self._seen:
             self._seen = frozenset(index)
 
     def rows(self, pattern: re2._Regexp) -> list[int]:
-        """The rows of the nodes whose names it is found in."""
+        """Rows of the nodes whose names match."""
         found = self._found.get(pattern.pattern)
         if found is None:
             found = _Found(self._seen, set(matching(pattern, self._new(frozenset()))))
@@ -81,7 +79,7 @@ class NodePatterns:
 
 
 def matching(pattern: re2._Regexp, among: Names) -> list[str]:
-    """The names in which the pattern is found."""
+    """Names that match the pattern."""
     if len(among.names) > _FEW and is_plain(pattern):
         found = _in_lines(pattern, among)
         if found is not None:
@@ -90,8 +88,8 @@ def matching(pattern: re2._Regexp, among: Names) -> list[str]:
 
 
 def is_plain(pattern: re2._Regexp) -> bool:
-    """Whether it means the same in a line as in a text of its own. What is found in nothing at all would be found
-    between all letters.
+    """Report whether the pattern means the same in a line as in a text of its own. A pattern that matches the empty
+    string would match everywhere.
     """
     text = pattern.pattern
     has_flags = "(?" in text.replace("(?:", "")
@@ -99,7 +97,7 @@ def is_plain(pattern: re2._Regexp) -> bool:
 
 
 def _in_lines(pattern: re2._Regexp, among: Names) -> list[str] | None:
-    """None when it was found across lines, so that nothing is known."""
+    """Lines that match; None if a match spans several lines, so that the result is unknown."""
     starts, lines = among.starts, set()
     for match in re2.finditer(f"(?m){pattern.pattern}", among.text, pattern.options):
         line = bisect_right(starts, match.start()) - 1

@@ -1,8 +1,8 @@
-"""From Topology objects, as KAI has them, to trees of domains: nodes that have equal labels lie close together.
+"""KAI Topologies: trees of domains by node labels.
 
-A Topology names labels of nodes, the widest first. Nodes with the same values from the first label on are in one
-domain; a node that lacks one of the labels is in none. An object that makes no sense is left out, and says so. Groups
-of Kubernetes' own name such labels themselves.
+A Topology lists node labels, the widest first. Nodes with equal values from the first label on are in one domain; a
+node without one of the labels is in none. An invalid object is ignored and reported. Native PodGroups list such labels
+themselves.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.topology.hypernodes import HyperNode, HyperNodeTree
 from stromboli.kube.objects.topology import KubeTopology
 
-#: As the definition of the kind says.
+#: Maximum of the CRD.
 MAX_LEVELS = 16
-#: The label that tells single nodes apart, so that nothing can be below it.
+#: The label that identifies single nodes, so that no level can be below it.
 HOSTNAME = "kubernetes.io/hostname"
-#: Between the values in the name of a domain: values of labels never have it.
+#: Separator of the values in a domain's name; label values never contain it.
 SEPARATOR = "/"
 
 
 class Topologies:
-    """All Topology objects, and the trees that follow from them and from the labels of nodes."""
+    """All Topologies, and the trees that they form over the nodes."""
 
     def __init__(self) -> None:
         self._objects: dict[str, KubeTopology] = {}
-        #: The labels that groups name themselves, by the keys of the groups; and how many groups name the same.
+        #: Labels that groups list themselves, by group key; and the number of groups per list.
         self._of_groups: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._wanted: Counter[tuple[str, tuple[str, ...]]] = Counter()
         self._table: NodeTable | None = None
@@ -47,7 +47,7 @@ class Topologies:
             self._table = None
 
     def follow(self, group: kube.PodGroup) -> None:
-        """A group has come or changed; most name no labels."""
+        """Track a group's own labels; most groups list none."""
         labels = topology_labels(group.origin) if isinstance(group, NativeGroup) else ()
         named = (network_of(group), labels) if all(labels) and labels else None
         if self._of_groups.get(group.key) != named:
@@ -59,7 +59,7 @@ class Topologies:
             self._wanted[named] += 1
 
     def forget(self, key: str) -> None:
-        """A group is gone, or names no labels any more."""
+        """Stop tracking a group's labels."""
         named = self._of_groups.pop(key, None)
         if named is not None:
             self._wanted[named] -= 1
@@ -71,7 +71,7 @@ class Topologies:
         return list(self._objects.values())
 
     def trees(self, table: NodeTable) -> Mapping[str, HyperNodeTree]:
-        """By name, the trees over these nodes; made anew only when an object or the facts of nodes have changed."""
+        """Trees over these nodes by name; rebuilt only when an object or node facts have changed."""
         if table is not self._table:
             self._make(table)
             self._table = table
@@ -111,7 +111,7 @@ def levels_of(topology: KubeTopology) -> Sequence[str]:
 
 
 def tree_of(levels: Sequence[str], table: NodeTable) -> HyperNodeTree:
-    """The tree in which the last level has tier 1, and the first the highest."""
+    """The tree in which the last level has tier 1 and the first the highest tier."""
     members: dict[tuple[str, ...], list[int]] = {}
     for row, node in enumerate(table.nodes):
         path = tuple(node.labels.get(label, "") for label in levels)

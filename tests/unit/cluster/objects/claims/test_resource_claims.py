@@ -1,4 +1,4 @@
-"""Claims, classes, slices and pods come in any order, and the cache ends up with the truth about all of them."""
+"""Claims, classes, slices and pods arrive in any order; the cache ends in the same state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGE = f'device.attributes["{DRIVER}"].model == "large"'
 
 
 def user(name: str, *claims: str, made: str = "", on: str = "") -> Manifest:
-    """A pod with claims, perhaps with one that was made for it, perhaps on a node."""
+    """A pod with claims, optionally with an ephemeral one, optionally on a node."""
     templates = {"own": "each"} if made != "" or name == "late" else {}
     facts: dict[str, Any] = {"nodeName": on} if on else {}
     found = pod(name=name, resourceClaims=claiming(*claims, **templates), **facts)
@@ -39,7 +39,7 @@ def user(name: str, *claims: str, made: str = "", on: str = "") -> Manifest:
     return found
 
 
-#: Every object in all versions that it may have, the last of which is not the truth more often than others.
+#: Every object in all its versions; any of them may be the last.
 LIVES: list[list[Manifest]] = [
     [node("a")],
     [node("b")],
@@ -56,7 +56,7 @@ LIVES: list[list[Manifest]] = [
 ]
 
 
-def facts_of(cluster: Cluster) -> dict[str, object]:
+def claim_state_of(cluster: Cluster) -> dict[str, object]:
     """Everything about claims that a cycle would see."""
     snapshot = cluster.snapshot()
     table = snapshot.claims.table
@@ -77,7 +77,7 @@ def facts_of(cluster: Cluster) -> dict[str, object]:
 
 
 def history(random: Random) -> tuple[list[tuple[bool, KubeObject]], list[KubeObject]]:
-    """What is reported, in an order that keeps the versions of one object apart; and what is there at the end."""
+    """Events in an order that keeps the versions of one object apart; and the objects that exist at the end."""
     lives, present = [], []
     for versions in LIVES:
         seen = [random.choice(objects(versions)) for _ in range(random.randint(1, 3))]
@@ -94,7 +94,7 @@ def history(random: Random) -> tuple[list[tuple[bool, KubeObject]], list[KubeObj
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_every_history_ends_with_the_truth(seed: int) -> None:
+def test_every_event_order_ends_in_the_same_state(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     told, present = history(random)
     cluster, fresh = Cluster(), Cluster()
@@ -104,7 +104,7 @@ def test_every_history_ends_with_the_truth(seed: int) -> None:
             cluster.snapshot()
     for entry in present:
         fresh.apply(entry)
-    assert facts_of(cluster) == facts_of(fresh)
+    assert claim_state_of(cluster) == claim_state_of(fresh)
     assert audit(cluster) == []
 
 
@@ -123,7 +123,7 @@ def deciding() -> Cluster:
     return cluster
 
 
-def test_what_was_chosen_is_taken_until_the_attempt_is_given_up() -> None:
+def test_chosen_devices_are_taken_until_the_placement_is_forgotten() -> None:
     cluster = deciding()
     held = cluster.snapshot().claims.held["default/one"]
     assert (held.devices, held.users, held.staying) == (CHOICE.devices, 1, 1)
@@ -133,7 +133,7 @@ def test_what_was_chosen_is_taken_until_the_attempt_is_given_up() -> None:
     assert len(cluster.books.counted[SECOND].task.task_class.claims.waiting) == 1  # type: ignore[union-attr]
 
 
-def test_an_open_bind_request_holds_the_devices_that_it_names() -> None:
+def test_open_bind_request_holds_its_devices() -> None:
     cluster = Cluster()
     for entry in objects(WORLD):
         cluster.apply(entry)
@@ -147,7 +147,7 @@ def test_an_open_bind_request_holds_the_devices_that_it_names() -> None:
     assert dict(cluster.snapshot().claims.held) == {}
 
 
-def test_what_the_claim_says_itself_is_believed() -> None:
+def test_allocation_of_the_claim_overrides_the_choice() -> None:
     cluster = deciding()
     for entry in objects([resource_claim("one", has=["a/gpu-9"], on="a", used_by=[FIRST])]):
         cluster.apply(entry)
@@ -155,14 +155,14 @@ def test_what_the_claim_says_itself_is_believed() -> None:
     assert [each.name.device for each in cluster.snapshot().claims.held["default/one"].devices] == ["gpu-9"]
 
 
-def test_a_pod_that_was_bound_keeps_its_devices_before_its_claim_says_so() -> None:
+def test_bound_pod_keeps_devices_before_claim_is_allocated() -> None:
     cluster = deciding()
     for entry in objects([user("first", "one", on="a")]):
         cluster.apply(entry)
     assert cluster.snapshot().claims.held["default/one"].devices == CHOICE.devices
 
 
-def test_a_claim_that_is_another_one_has_nothing() -> None:
+def test_recreated_claim_has_no_devices() -> None:
     cluster = deciding()
     [anew] = objects([resource_claim("one")])
     anew.metadata.uid = "another"

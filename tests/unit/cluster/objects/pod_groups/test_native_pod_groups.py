@@ -1,4 +1,4 @@
-"""Kubernetes' own groups in the cache: what they mean, and that they are never mistaken for others."""
+"""Native PodGroups in the cache: their meaning, and their separation from Volcano PodGroups."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def job_of(cluster: Cluster) -> Job:
     return cluster.cluster_state().jobs[KEY]
 
 
-#: The group, and what becomes of it: minimum, priority, queue.
+#: The group, and the resulting job: minimum, priority, queue.
 MEANINGS = {
     "a gang": (group(GANG), (2, 0, "default")),
-    "every pod for itself": (group({"basic": {}}), (1, 0, "default")),
+    "basic policy": (group({"basic": {}}), (1, 0, "default")),
     "a class": (group(GANG, priorityClassName="high"), (2, 10, "default")),
-    "a number the server has found": (group(GANG, priorityClassName="high", priority=7), (2, 7, "default")),
+    "priority resolved by the server": (group(GANG, priorityClassName="high", priority=7), (2, 7, "default")),
     "a queue": (
         group(GANG, metadata={"annotations": {"scheduling.volcano.sh/queue-name": "research"}}),
         (2, 0, "research"),
@@ -72,7 +72,7 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize(("described", "meant"), MEANINGS.values(), ids=MEANINGS)
-def test_what_a_group_means(described: native.NativePodGroup, meant: tuple[int, int, str]) -> None:
+def test_native_group_becomes_a_job(described: native.NativePodGroup, meant: tuple[int, int, str]) -> None:
     job = job_of(cluster_of(described))
     assert (job.min_available, job.priority, job.queue) == meant
     assert job.spec.fault == ""
@@ -81,13 +81,13 @@ def test_what_a_group_means(described: native.NativePodGroup, meant: tuple[int, 
 FAULTS = {
     "no policy": (group({}), "spec.schedulingPolicy: must be either gang or basic"),
     "both policies": (group({**GANG, "basic": {}}), "spec.schedulingPolicy: must be either gang or basic"),
-    "a gang of nobody": (group({"gang": {"minCount": 0}}), "minCount: must be at least 1, got 0; write 1 or more"),
-    "a gang that does not count": (group({"gang": {}}), "minCount: must be at least 1, got None"),
-    "a label without a name": (
+    "gang with minCount 0": (group({"gang": {"minCount": 0}}), "minCount: must be at least 1, got 0; write 1 or more"),
+    "gang without minCount": (group({"gang": {}}), "minCount: must be at least 1, got None"),
+    "topology key missing": (
         group(GANG, schedulingConstraints={"topology": [{"key": "zone"}, {}]}),
         "spec.schedulingConstraints.topology[1].key: is missing; make the group again with a label of nodes there",
     ),
-    "a Topology beside its own labels": (
+    "Topology in addition to own labels": (
         group(
             GANG,
             schedulingConstraints={"topology": [{"key": "rack"}]},
@@ -99,13 +99,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("described", "words"), FAULTS.values(), ids=FAULTS)
-def test_what_cannot_be_kept_is_a_fault(described: native.NativePodGroup, words: str) -> None:
+def test_unsupported_native_group_has_a_fault(described: native.NativePodGroup, words: str) -> None:
     fault = job_of(cluster_of(described)).spec.fault
     assert fault.startswith(f"PodGroup {KEY}: ")
     assert words in fault
 
 
-def test_one_name_in_both_kinds_is_two_jobs() -> None:
+def test_equal_names_in_both_kinds_are_two_jobs() -> None:
     other = msgspec.convert({"metadata": {"name": "train", "namespace": "team", "uid": "v-1"}}, PodGroup)
     annotated = pod("theirs", annotations={"scheduling.k8s.io/group-name": "train"})
     cluster = cluster_of(other, group(GANG), pod("ours"), annotated)
@@ -116,7 +116,7 @@ def test_one_name_in_both_kinds_is_two_jobs() -> None:
     assert cluster.cluster_state().jobs["team/train"].spec.fault == ""
 
 
-def test_a_phase_that_nobody_writes_is_remembered() -> None:
+def test_phase_of_a_native_group_is_kept_in_the_cache() -> None:
     cluster = cluster_of(group(GANG))
     assert cluster.phase(KEY) == "Pending"
     cluster.set_phase(KEY, "Inqueue", hold=True)
@@ -131,12 +131,12 @@ def test_a_phase_that_nobody_writes_is_remembered() -> None:
 
 
 @pytest.mark.parametrize("name", ["PodGroupInitiallyScheduled", "PodGroupScheduled"])
-def test_who_starts_anew_knows_from_the_condition_what_ran(name: str) -> None:
+def test_new_cache_reads_the_phase_from_the_condition(name: str) -> None:
     assert cluster_of(group(GANG, conditions=scheduled("True", name))).phase(KEY) == "Running"
     assert cluster_of(group(GANG, conditions=scheduled("False", name))).phase(KEY) == "Pending"
 
 
-def test_a_dump_comes_back(tmp_path: Path) -> None:
+def test_dump_round_trip(tmp_path: Path) -> None:
     cluster, place = cluster_of(group(GANG), pod("ours")), tmp_path / "dump.json.gz"
     cluster.set_phase(KEY, "Inqueue", hold=True)
     write_dump(place, Dump(contents_of(cluster)))

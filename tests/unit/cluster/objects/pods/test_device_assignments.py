@@ -1,4 +1,4 @@
-"""Who says which devices it was given: as pods come, change, move on and go, in any order."""
+"""Devices assigned to pods, as pods are added, changed and removed in any order."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def cluster_of(*manifests: Manifest, reads: tuple[str, ...] = READS) -> Cluster:
     return cluster
 
 
-def told(cluster: Cluster) -> dict[str, list[str]]:
-    """By node, the pods that say they have devices; those on their way out in brackets."""
+def assignments_in(cluster: Cluster) -> dict[str, list[str]]:
+    """By node, the pods with assigned devices; terminating ones in brackets."""
     claims = cluster.snapshot().device_claims
     return {
         name: [f"({uid})" if claim.leaving else uid for uid, claim in sorted(of_node.items())]
@@ -44,13 +44,13 @@ def holder(name: str, place: str | None = "a", text: str = "g0:5", **facts: Any)
 NODES = [node("a"), node("b")]
 
 
-def test_pods_on_nodes_count() -> None:
+def test_assigned_devices_count_for_pods_on_nodes() -> None:
     cluster = cluster_of(*NODES, holder("one"), holder("two", "b"), pod(name="none", nodeName="a"))
-    assert told(cluster) == {"a": ["pod-default-one"], "b": ["pod-default-two"]}
+    assert assignments_in(cluster) == {"a": ["pod-default-one"], "b": ["pod-default-two"]}
 
 
 def test_the_order_of_events_does_not_matter() -> None:
-    assert told(cluster_of(holder("one"), *NODES)) == told(cluster_of(*NODES, holder("one")))
+    assert assignments_in(cluster_of(holder("one"), *NODES)) == assignments_in(cluster_of(*NODES, holder("one")))
 
 
 @pytest.mark.parametrize(
@@ -61,33 +61,33 @@ def test_the_order_of_events_does_not_matter() -> None:
         (holder("one", phase="Succeeded"), {}),
         (holder("one", releasing=True), {"a": ["(pod-default-one)"]}),
     ],
-    ids=["other devices", "none any more", "ended", "on its way out"],
+    ids=["other devices", "no devices", "ended", "terminating"],
 )
-def test_a_pod_changes(change: Manifest, expected: dict[str, list[str]]) -> None:
+def test_changed_pod_changes_assignments(change: Manifest, expected: dict[str, list[str]]) -> None:
     cluster = cluster_of(*NODES, holder("one"))
-    assert told(cluster) == {"a": ["pod-default-one"]}
+    assert assignments_in(cluster) == {"a": ["pod-default-one"]}
     cluster.apply(decode(change))  # type: ignore[arg-type]
-    assert told(cluster) == expected
+    assert assignments_in(cluster) == expected
     assert audit(cluster) == []
 
 
-def test_a_pod_goes() -> None:
+def test_removed_pod_drops_assignments() -> None:
     cluster = cluster_of(*NODES, holder("one"), holder("two"))
     cluster.remove(cluster.pod("pod-default-one"))
-    assert told(cluster) == {"a": ["pod-default-two"]}
+    assert assignments_in(cluster) == {"a": ["pod-default-two"]}
     assert audit(cluster, nodes=["a"]) == []
 
 
-def test_a_node_goes_and_comes_back() -> None:
+def test_assignments_return_with_the_node() -> None:
     cluster = cluster_of(*NODES, holder("one"))
     machine = decode(NODES[0])
     cluster.remove(machine)  # type: ignore[arg-type]
-    assert told(cluster) == {}
+    assert assignments_in(cluster) == {}
     cluster.apply(machine)  # type: ignore[arg-type]
-    assert told(cluster) == {"a": ["pod-default-one"]}
+    assert assignments_in(cluster) == {"a": ["pod-default-one"]}
 
 
-def test_what_was_handed_out_stays_as_it_is() -> None:
+def test_returned_assignments_do_not_change() -> None:
     cluster = cluster_of(*NODES, holder("one"))
     before = cluster.snapshot().device_claims
     cluster.remove(cluster.pod("pod-default-one"))
@@ -95,7 +95,7 @@ def test_what_was_handed_out_stays_as_it_is() -> None:
     assert cluster.snapshot().device_claims == {}
 
 
-def test_nothing_is_made_anew_while_nothing_changes() -> None:
+def test_assignments_are_reused_without_changes() -> None:
     cluster = cluster_of(*NODES, holder("one"), holder("two", "b"))
     before = cluster.snapshot().device_claims
     assert cluster.snapshot().device_claims is before
@@ -107,7 +107,7 @@ def waiting(name: str) -> Manifest:
     return pod(name=name, more=vgpu(memory=5))
 
 
-def test_a_pod_that_is_being_bound_has_what_it_was_given() -> None:
+def test_pod_being_bound_has_its_devices() -> None:
     cluster = cluster_of(*NODES, waiting("one"))
     cluster.assume("pod-default-one", "a", given={**having("g0:5"), "other": "x"})
     [claim] = cluster.snapshot().device_claims["a"].values()
@@ -115,25 +115,25 @@ def test_a_pod_that_is_being_bound_has_what_it_was_given() -> None:
     assert audit(cluster) == []
     assert Auditor(cluster).sample() == []
     cluster.forget("pod-default-one")
-    assert told(cluster) == {}
+    assert assignments_in(cluster) == {}
 
 
-def test_what_a_bound_pod_says_counts() -> None:
+def test_annotations_of_a_bound_pod_override_the_assumption() -> None:
     cluster = cluster_of(*NODES, waiting("one"))
     cluster.assume("pod-default-one", "a", given=having("g0:5"))
     cluster.apply(decode(holder("one", "b", "g1:5")))  # type: ignore[arg-type]
     [claim] = cluster.snapshot().device_claims["b"].values()
     assert claim.annotations == having("g1:5")
-    assert told(cluster) == {"b": ["pod-default-one"]}
+    assert assignments_in(cluster) == {"b": ["pod-default-one"]}
 
 
-def test_a_cluster_of_the_same_contents_says_the_same() -> None:
+def test_cluster_with_equal_contents_has_equal_assignments() -> None:
     cluster = cluster_of(*NODES, waiting("one"), holder("two"))
     cluster.assume("pod-default-one", "a", given=having("g0:5"))
-    assert told(cluster_with(contents_of(cluster), annotations=READS)) == told(cluster)
+    assert assignments_in(cluster_with(contents_of(cluster), annotations=READS)) == assignments_in(cluster)
 
 
-def test_a_claim_that_is_lost_is_found_by_the_auditor() -> None:
+def test_lost_assignment_is_found_by_the_auditor() -> None:
     cluster = cluster_of(*NODES, holder("one"))
     cluster.snapshot()
     cluster.books.devices.forget("pod-default-one")
@@ -141,7 +141,7 @@ def test_a_claim_that_is_lost_is_found_by_the_auditor() -> None:
     assert any("devices" in str(difference) for difference in audit(cluster))
 
 
-def test_other_back_ends_read_other_amounts() -> None:
+def test_other_backends_read_other_amounts() -> None:
     cluster = cluster_of(node("a", more={"volcano.sh/vgpu-memory": 100}), waiting("one"), reads=())
     assert "volcano.sh/vgpu-memory" in cluster.axis.names
     cluster.use_class_keys((), READS)
@@ -151,7 +151,7 @@ def test_other_back_ends_read_other_amounts() -> None:
     assert audit(cluster) == []
 
 
-def test_signs_of_life_of_a_node_change_nothing() -> None:
+def test_device_plugin_heartbeat_changes_nothing() -> None:
     key = "volcano.sh/node-vgpu-handshake"
     cluster = cluster_of(node("a", annotations={key: "1"}))
     before = cluster.snapshot().nodes
@@ -159,12 +159,12 @@ def test_signs_of_life_of_a_node_change_nothing() -> None:
     assert cluster.snapshot().nodes is before
 
 
-def test_a_dump_tells_everything(tmp_path: Path) -> None:
-    """Also ConfigMaps, which nobody watches unless a plugin reads them."""
+def test_dump_contains_assignments_and_config_maps(tmp_path: Path) -> None:
+    """Also ConfigMaps, which are watched only if a plugin reads them."""
     cluster = cluster_of(*NODES, waiting("one"), device_config("nvidia: {}"))
     cluster.assume("pod-default-one", "a", given=having("g0:5"))
     file = tmp_path / "dump"
     write_dump(file, Dump(contents_of(cluster)))
     again = cluster_with(read_dump(file).contents, annotations=READS)
-    assert told(again) == told(cluster) == {"a": ["pod-default-one"]}
+    assert assignments_in(again) == assignments_in(cluster) == {"a": ["pod-default-one"]}
     assert again.snapshot().config_maps == cluster.snapshot().config_maps != {}

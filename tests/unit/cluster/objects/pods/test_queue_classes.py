@@ -1,4 +1,4 @@
-"""Where some plugin reads the queues of pods, pods of different queues are of different classes, at any time."""
+"""If a plugin reads the queues of pods, pods of different queues belong to different classes at any time."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def queues_read(cluster: Cluster) -> dict[str, set[str | None]]:
     return {job.spec.name: {task.task_class.annotations.get(QUEUE) for task in job.tasks.values()} for job in jobs}
 
 
-def test_classes_know_the_queue_of_the_job() -> None:
+def test_class_has_the_queue_of_the_job() -> None:
     assert queues_read(following()) == {"one": {"left"}, "two": {"right"}}
 
 
-def test_nobody_pays_who_does_not_ask() -> None:
+def test_classes_ignore_queues_unless_a_plugin_reads_them() -> None:
     cluster = following(telling=False)
     assert queues_read(cluster) == {"one": {None}, "two": {None}}
     tasks = [task for job in cluster.snapshot().jobs.values() for task in job.tasks.values()]
     assert len({task.task_class for task in tasks}) == 1
 
 
-def test_a_job_that_moves_takes_its_pods_along() -> None:
+def test_moved_job_changes_the_class_of_its_pods() -> None:
     cluster = following()
     cluster.snapshot()
     [moved] = objects([group("one", 2, queue="right")])
@@ -48,7 +48,7 @@ def test_a_job_that_moves_takes_its_pods_along() -> None:
     assert len({task.task_class for job in cluster.snapshot().jobs.values() for task in job.tasks.values()}) == 1
 
 
-def test_a_group_that_comes_later_or_goes() -> None:
+def test_added_and_removed_group_changes_the_class_of_its_pods() -> None:
     cluster = following()
     [head, *_] = objects(flattened(gang(2, name="one", queue="left")))
     cluster.remove(head)
@@ -57,7 +57,7 @@ def test_a_group_that_comes_later_or_goes() -> None:
     assert queues_read(cluster)["one"] == {"left"}
 
 
-def test_an_annotation_of_that_name_on_a_pod_says_nothing() -> None:
+def test_pod_annotation_does_not_set_the_queue() -> None:
     cluster = Cluster(class_annotations=(QUEUE,))
     for entry in objects(flattened([queue("left"), gang(1, name="one", queue="left", annotations={QUEUE: "right"})])):
         cluster.apply(entry)

@@ -1,4 +1,4 @@
-"""Claims and volumes come in any order, and what was decided about them counts until they say so themselves."""
+"""Claims and volumes arrive in any order, and choices count until the claims confirm them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def cluster_of(entries: Iterable[KubeObject]) -> Cluster:
     return cluster
 
 
-def decide(cluster: Cluster) -> list[Bind]:
-    """What a cycle would bind."""
+def decisions_for(cluster: Cluster) -> list[Bind]:
+    """The binds that a cycle would decide."""
     session = Session(cluster.snapshot(), PROGRAM)
     session.run()
     return [bind for statement in session.decisions.binds for bind in statement]
@@ -90,7 +90,7 @@ def test_the_order_of_events_does_not_matter(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_gone_is_gone_in_whatever_order(seed: int) -> None:
+def test_removed_objects_leave_no_trace_in_any_order(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     cluster, left = cluster_of(EVERYTHING), list(EVERYTHING)
     for entry in chance.sample(EVERYTHING, 12):
@@ -105,7 +105,7 @@ def test_what_is_gone_is_gone_in_whatever_order(seed: int) -> None:
     assert view_of(cluster).volumes.use.named(view_of(cluster).nodes) == {"attached": {}, "holders": {}, "users": {}}
 
 
-def test_pods_whose_claims_nobody_can_tell_apart_are_of_one_class() -> None:
+def test_pods_with_equal_claims_share_a_class() -> None:
     own = [claim(name) for name in "xyz"]
     cluster = cluster_of(decoded(NODES, STORAGE, own, gang_of(*(pod(volumes=using(name)) for name in "xyz"))))
     assert len(classes_of(cluster)) == 1
@@ -122,52 +122,52 @@ def assume(cluster: Cluster, bind: Bind) -> None:
     cluster.assume(bind.task.uid, bind.node, volumes=bind.volumes.choices)
 
 
-def test_a_volume_that_is_being_bound_is_given_to_nobody_else() -> None:
+def test_assumed_volume_is_not_free() -> None:
     cluster = cluster_of(decoded(TWO_JOBS))
-    [bind] = decide(cluster)
+    [bind] = decisions_for(cluster)
     assert bind.volumes is not None
     assert bind.volumes.choices == (VolumeChoice("x", "v"),)
     assume(cluster, bind)
-    assert decide(cluster) == []
+    assert decisions_for(cluster) == []
     assert audit(cluster) == []
     cluster.forget(bind.task.uid)
-    assert [again.task.key for again in decide(cluster)] == [bind.task.key]
+    assert [again.task.key for again in decisions_for(cluster)] == [bind.task.key]
     cluster.remove(cluster.pod(bind.task.uid))
-    assert [other.task.key for other in decide(cluster)] == ["default/second-task-0"]
+    assert [other.task.key for other in decisions_for(cluster)] == ["default/second-task-0"]
 
 
-def test_storage_that_is_being_used_up_is_given_to_nobody_else() -> None:
+def test_assumed_storage_is_not_available() -> None:
     claims = [claim("x", "2Gi", of="made"), claim("y", "1Gi", of="made")]
     cluster = cluster_of(decoded(NODES[0], STORAGE, claims, job("x", "first"), job("y", "second")))
-    [bind] = decide(cluster)
+    [bind] = decisions_for(cluster)
     assume(cluster, bind)
-    assert decide(cluster) == []
+    assert decisions_for(cluster) == []
     cluster.forget(bind.task.uid)
-    assert len(decide(cluster)) == 1
+    assert len(decisions_for(cluster)) == 1
 
 
-def test_a_pod_of_the_same_claim_follows_the_one_that_is_being_bound() -> None:
+def test_second_pod_of_an_assumed_claim_follows_its_node() -> None:
     shared = [NODES, STORAGE, claim("x", of="made"), foreign("a", 8), job("x", "first"), job("x", "second")]
     cluster = cluster_of(decoded(*shared))
-    [bind, _] = decide(cluster)
+    [bind, _] = decisions_for(cluster)
     assume(cluster, bind)
     cluster.remove(next(each for each in cluster.pods() if each.metadata.name == "stranger"))
-    assert [follower.node for follower in decide(cluster)] == ["b"]
+    assert [follower.node for follower in decisions_for(cluster)] == ["b"]
 
 
-def test_what_was_decided_counts_until_the_claim_says_it_itself() -> None:
+def test_choice_counts_until_the_claim_is_bound() -> None:
     cluster = cluster_of(decoded(TWO_JOBS))
-    [bind] = decide(cluster)
+    [bind] = decisions_for(cluster)
     assume(cluster, bind)
     bound = cluster.pod(bind.task.uid)
     cluster.apply(msgspec.structs.replace(bound, spec=msgspec.structs.replace(bound.spec, node_name=bind.node)))
-    assert decide(cluster) == []
+    assert decisions_for(cluster) == []
     held, free = cluster.volumes.claim("default/x"), cluster.volumes.volume("v")
     assert held is not None
     assert free is not None
     cluster.apply(_promised(free, held))
     cluster.apply(_bound(held, "v"))
-    assert decide(cluster) == []
+    assert decisions_for(cluster) == []
     assert audit(cluster) == []
 
 
@@ -181,22 +181,22 @@ def _bound(held: PersistentVolumeClaim, name: str) -> PersistentVolumeClaim:
     return msgspec.structs.replace(held, spec=msgspec.structs.replace(held.spec, volume_name=name), status=status)
 
 
-def test_what_was_decided_survives_a_fresh_start() -> None:
+def test_choice_survives_compaction() -> None:
     cluster = cluster_of(decoded(TWO_JOBS))
-    assume(cluster, decide(cluster)[0])
+    assume(cluster, decisions_for(cluster)[0])
     cluster.compact()
-    assert decide(cluster) == []
+    assert decisions_for(cluster) == []
 
 
-def test_what_was_decided_is_in_a_dump(tmp_path: object) -> None:
+def test_dump_keeps_choices(tmp_path: object) -> None:
     cluster = cluster_of(decoded(TWO_JOBS))
-    assume(cluster, decide(cluster)[0])
+    assume(cluster, decisions_for(cluster)[0])
     path = f"{tmp_path}/dump.json.gz"
     write_dump(path, Dump(contents_of(cluster)))
-    assert decide(cluster_with(read_dump(path).contents)) == []
+    assert decisions_for(cluster_with(read_dump(path).contents)) == []
 
 
-def test_faults_of_running_pods_keep_nobody_waiting() -> None:
+def test_fault_of_a_running_pod_blocks_no_other_pod() -> None:
     cluster = cluster_of(decoded(NODES, STORAGE, foreign("a", volumes=using("gone")), job("", "plain")))
-    assert len(decide(cluster)) == 1
+    assert len(decisions_for(cluster)) == 1
     assert cluster.snapshot().warnings == ()

@@ -1,4 +1,4 @@
-"""The network that HyperNodes describe follows objects and nodes, in whatever order these come, change and go."""
+"""The tree of HyperNodes follows objects and nodes, in any order of events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.testing.manifests.builders import Manifest, node
 from tests.testing.manifests.hypernodes import block, hyper_node, labelled, matching, named
 from tests.testing.random_clusters.effort import examples
 
-#: What each object may say; the last one is a mistake.
+#: Versions of each object; the last one is invalid.
 VARIANTS: dict[str, list[Manifest]] = {
     **{name: [node(name, 2, labels={"rack": rack}) for rack in ("r0", "r1", "")] for name in ("a1", "a2", "b1")},
     "one": [hyper_node("one", 1, *named("a1", "b1")), hyper_node("one", 1, matching("^a")), hyper_node("one", -1)],
@@ -25,8 +25,8 @@ VARIANTS: dict[str, list[Manifest]] = {
 }
 
 
-def told(cluster: Cluster) -> object:
-    """Every domain with its nodes and those around it, and what is wrong with objects."""
+def domains_of(cluster: Cluster) -> object:
+    """Every domain with its nodes and ancestors, and the errors of objects."""
     snapshot = cluster.snapshot()
     tree, names = snapshot.hyper_nodes, snapshot.nodes.names
     domains = {
@@ -51,7 +51,7 @@ def cluster_of(documents: Sequence[Manifest]) -> Cluster:
     return cluster
 
 
-#: Whose turn it is, what it says from now on (None when it goes), and whether somebody looks then.
+#: The object, its new version (None when it is removed), and whether a snapshot is taken then.
 EVENTS = st.lists(
     st.tuples(st.sampled_from(sorted(VARIANTS)), st.none() | st.integers(0, 2), st.booleans()), max_size=20
 )
@@ -59,7 +59,7 @@ EVENTS = st.lists(
 
 @examples(150)
 @given(EVENTS)
-def test_it_is_what_the_objects_say_that_are_left(events: list[tuple[str, int | None, bool]]) -> None:
+def test_tree_matches_remaining_objects(events: list[tuple[str, int | None, bool]]) -> None:
     cluster = Cluster()
     left: dict[str, Manifest] = {}
     for name, variant, is_looked_at in events:
@@ -71,11 +71,11 @@ def test_it_is_what_the_objects_say_that_are_left(events: list[tuple[str, int | 
             cluster.remove(one(before))
         if is_looked_at:
             cluster.snapshot()
-    assert told(cluster) == told(cluster_of(list(left.values())))
+    assert domains_of(cluster) == domains_of(cluster_of(list(left.values())))
     assert audit(cluster) == []
 
 
-def test_a_change_that_makes_no_difference_leaves_the_tree_as_it_is() -> None:
+def test_irrelevant_change_keeps_the_tree() -> None:
     rack = {"rack": "r0"}
     cluster = cluster_of([node("a", 2, labels=rack), hyper_node("one", 1, labelled(**rack))])
     before = cluster.snapshot().hyper_nodes

@@ -1,4 +1,4 @@
-"""Members by labels: the short way to the nodes that match finds all of them, and no others."""
+"""Members by labels: the index finds exactly the matching nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SELECTORS = st.builds(KubeLabelSelector, match_labels=LABELS, match_expressions=
 
 
 @given(st.lists(LABELS, min_size=1, max_size=6), SELECTORS)
-def test_exactly_the_nodes_that_match_are_members(labels: list[dict[str, str]], selector: KubeLabelSelector) -> None:
+def test_exactly_matching_nodes_are_members(labels: list[dict[str, str]], selector: KubeLabelSelector) -> None:
     book, table = HyperNodes(), NodeTable(Node(str(place), given) for place, given in enumerate(labels))
     member = HyperNodeMember(type="Node", selector=MemberSelector(label_match=selector))
     book.apply(KubeHyperNode(metadata=ObjectMeta(name="rack"), spec=HyperNodeSpec(tier=1, members=[member])))

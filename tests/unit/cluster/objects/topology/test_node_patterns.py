@@ -1,4 +1,4 @@
-"""Patterns find the nodes that looking at every name finds, also those that come later."""
+"""Patterns match the same nodes as a check of every name, also nodes that are added later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.testing.random_clusters.effort import examples
 
 NAMES = [f"{kind}-{number:02}.{place}" for kind in ("gpu", "a", "ab") for number in range(12) for place in ("x", "yy")]
 
-#: The pattern, and whether it may be looked for in all names at once.
+#: The pattern, and whether it may be matched against all names at once.
 PATTERNS = {
     r"^gpu-0[0-3]\.x$": True,
     r"gpu-\d+": True,
@@ -41,7 +41,7 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize(("text", "at_once"), PATTERNS.items(), ids=PATTERNS)
-def test_what_a_pattern_finds(text: str, at_once: bool) -> None:
+def test_pattern_matches(text: str, at_once: bool) -> None:
     pattern = re2.compile(text)
     assert is_plain(pattern) is at_once
     assert sorted(matching(pattern, Names(NAMES))) == sorted(name for name in NAMES if pattern.search(name))
@@ -56,12 +56,12 @@ PIECES = st.sampled_from(["a", "b", "1", "-", ".", "^", "$", "[^a]", "[ab]", "a*
     st.lists(PIECES, min_size=1, max_size=5),
     st.sets(st.text(LETTERS, min_size=1, max_size=4), min_size=33, max_size=40),
 )
-def test_many_names_at_once_are_one_by_one(pieces: list[str], names: set[str]) -> None:
+def test_matching_as_lines_equals_matching_one_by_one(pieces: list[str], names: set[str]) -> None:
     pattern = re2.compile("".join(pieces))
     assert set(matching(pattern, Names(names))) == {name for name in names if pattern.search(name)}
 
 
-def test_nodes_that_come_and_go_are_found_and_forgotten() -> None:
+def test_added_and_removed_nodes_are_followed() -> None:
     patterns, pattern = NodePatterns(), re2.compile("^a")
     for names, found in (("a b", "a"), ("a b a2", "a a2"), ("b a2", "a2"), ("b a2 c", "a2"), ("a b", "a")):
         index = {name: row for row, name in enumerate(names.split())}
@@ -69,7 +69,7 @@ def test_nodes_that_come_and_go_are_found_and_forgotten() -> None:
         assert sorted(patterns.rows(pattern)) == sorted(index[name] for name in found.split())
 
 
-def test_what_nobody_asks_for_is_forgotten() -> None:
+def test_unused_pattern_is_dropped() -> None:
     patterns = NodePatterns()
     for wanted in (("^a", "^b"), ("^a",), ("^a",)):
         patterns.begin({"a": 0})
@@ -78,8 +78,8 @@ def test_what_nobody_asks_for_is_forgotten() -> None:
     assert list(patterns._found) == ["^a"]
 
 
-def test_a_node_that_says_something_else_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five hundred patterns for five thousand nodes are two million and a half to compare."""
+def test_changed_node_facts_are_not_matched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five hundred patterns for five thousand nodes are 2.5 million comparisons."""
     member = HyperNodeMember(type="Node", selector=MemberSelector(regex_match=RegexMatch(pattern="^a")))
     book = HyperNodes()
     book.apply(KubeHyperNode(metadata=ObjectMeta(name="rack"), spec=HyperNodeSpec(tier=1, members=[member])))

@@ -1,4 +1,4 @@
-"""Networks by labels follow the nodes and the objects, in whatever order these come, change and go."""
+"""Topologies by labels follow nodes and objects, in any order of events."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def cluster_of(*documents: Manifest) -> Cluster:
     return cluster
 
 
-def told(cluster: Cluster, name: str = "net") -> str:
-    """`b0/r0: ab, b0: ab`: each domain with its nodes, the closest first."""
+def domains_of(cluster: Cluster, name: str = "net") -> str:
+    """`b0/r0: ab, b0: ab`: each domain with its nodes, the smallest first."""
     snapshot = cluster.snapshot()
     tree = snapshot.topologies.get(name)
     if tree is None:
@@ -45,7 +45,7 @@ RACKS = "b0/r0: ab, b0/r1: c, b0: abc"
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
 def test_the_order_of_arrival_does_not_matter(order: tuple[int, ...]) -> None:
     documents = [*in_racks(2, "ab c"), topology()]
-    assert told(cluster_of(*(documents[place] for place in order))) == RACKS
+    assert domains_of(cluster_of(*(documents[place] for place in order))) == RACKS
 
 
 def native_group(name: str, label: str | None) -> KubeObject:
@@ -54,73 +54,73 @@ def native_group(name: str, label: str | None) -> KubeObject:
     return one(manifest("PodGroup", name, "scheduling.k8s.io/v1beta1", "default", spec=spec))
 
 
-def test_labels_that_groups_name_are_followed_as_long_as_one_does() -> None:
+def test_group_labels_form_a_topology_while_a_group_lists_them() -> None:
     network = f"labels:{RACK}"
     cluster = cluster_of(*in_racks(2, "ab c"))
     cluster.apply(native_group("one", RACK))
-    assert told(cluster, network) == "r0: ab, r1: c"
+    assert domains_of(cluster, network) == "r0: ab, r1: c"
     cluster.apply(native_group("two", RACK))
     cluster.remove(native_group("one", RACK))
     cluster.apply(one(node("b", 2, labels=at("b0", "r1"))))
-    assert told(cluster, network) == "r0: a, r1: bc"
+    assert domains_of(cluster, network) == "r0: a, r1: bc"
     cluster.apply(native_group("two", BLOCK))
-    assert (told(cluster, network), told(cluster, f"labels:{BLOCK}")) == ("nothing is known", "b0: abc")
+    assert (domains_of(cluster, network), domains_of(cluster, f"labels:{BLOCK}")) == ("nothing is known", "b0: abc")
     cluster.apply(native_group("two", None))
-    assert told(cluster, f"labels:{BLOCK}") == "nothing is known"
+    assert domains_of(cluster, f"labels:{BLOCK}") == "nothing is known"
     assert audit(cluster) == []
 
 
-def test_a_node_that_moves_is_in_its_new_rack() -> None:
+def test_relabelled_node_moves_to_its_new_rack() -> None:
     cluster = cluster_of(*in_racks(2, "ab c"), topology())
-    assert told(cluster) == RACKS
+    assert domains_of(cluster) == RACKS
     cluster.apply(one(node("b", 2, labels=at("b0", "r1"))))
-    assert told(cluster) == "b0/r0: a, b0/r1: bc, b0: abc"
+    assert domains_of(cluster) == "b0/r0: a, b0/r1: bc, b0: abc"
 
 
-def test_a_node_that_comes_and_one_that_goes() -> None:
+def test_added_and_removed_nodes_are_followed() -> None:
     cluster = cluster_of(*in_racks(2, "ab c"), topology())
-    assert told(cluster) == RACKS
+    assert domains_of(cluster) == RACKS
     cluster.apply(one(node("d", 2, labels=at("b1", "r0"))))
     cluster.remove(one(node("c", 2)))
-    assert told(cluster) == "b0/r0: ab, b1/r0: d, b0: ab, b1: d"
+    assert domains_of(cluster) == "b0/r0: ab, b1/r0: d, b0: ab, b1: d"
 
 
-def test_other_levels_make_another_network() -> None:
+def test_changed_levels_change_the_topology() -> None:
     cluster = cluster_of(*in_racks(2, "ab c"), topology())
-    assert told(cluster) == RACKS
+    assert domains_of(cluster) == RACKS
     cluster.apply(one(topology("net", RACK)))
-    assert told(cluster) == "r0: ab, r1: c"
+    assert domains_of(cluster) == "r0: ab, r1: c"
 
 
-def test_an_object_that_goes_takes_its_network_along() -> None:
+def test_removed_object_removes_the_topology() -> None:
     cluster = cluster_of(*in_racks(2, "ab c"), topology(), topology("flat", BLOCK))
     cluster.remove(one(topology()))
-    assert told(cluster) == "nothing is known"
-    assert told(cluster, "flat") == "b0: abc"
+    assert domains_of(cluster) == "nothing is known"
+    assert domains_of(cluster, "flat") == "b0: abc"
 
 
-def test_a_network_is_kept_while_nothing_changes() -> None:
+def test_tree_is_reused_without_changes() -> None:
     cluster = cluster_of(*in_racks(2, "ab c"), topology())
     before = cluster.snapshot().topologies["net"]
     cluster.apply(one(topology()))
     assert cluster.snapshot().topologies["net"] is before
 
 
-def test_an_object_that_was_mended_is_no_longer_complained_of() -> None:
+def test_corrected_object_has_no_warning() -> None:
     cluster = cluster_of(*in_racks(2, "ab c"), topology("net", RACK, RACK))
     assert len(cluster.snapshot().warnings) == 1
     cluster.apply(one(topology()))
     assert cluster.snapshot().warnings == ()
-    assert told(cluster) == RACKS
+    assert domains_of(cluster) == RACKS
 
 
-def test_a_dump_brings_it_back(tmp_path: Path) -> None:
+def test_dump_round_trip(tmp_path: Path) -> None:
     cluster = cluster_of(*in_racks(2, "ab c"), topology())
     assert not audit(cluster)
     write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
-    assert told(cluster_with(read_dump(tmp_path / "dump").contents)) == RACKS
+    assert domains_of(cluster_with(read_dump(tmp_path / "dump").contents)) == RACKS
 
 
-def test_news_of_levels_call_for_a_cycle_and_others_do_not() -> None:
+def test_only_changed_levels_are_relevant() -> None:
     assert is_relevant(one(topology("net", RACK)), one(topology()))
     assert not is_relevant(one(topology()), one(topology()))
