@@ -65,7 +65,7 @@ async def carry_out(place: Ground, request: BindRequest) -> None:
 
 
 @pytest.mark.parametrize("is_written", [False, True], ids=["before the request is written", "after, without an answer"])
-async def test_a_scheduler_is_killed_while_it_writes_a_request(
+async def test_scheduler_killed_while_writing_a_request_loses_nothing(
     plane: ControlPlane, tmp_path: Path, is_written: bool
 ) -> None:
     """The next one writes it if it is not there, and holds its rooms if it is."""
@@ -93,7 +93,7 @@ async def test_a_scheduler_is_killed_while_it_writes_a_request(
         assert await place.faults() == []
 
 
-async def test_a_scheduler_that_binds_itself_looks_after_what_another_one_left(
+async def test_direct_scheduler_cleans_up_requests_of_its_predecessor(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
     """The requests of its predecessor hold their rooms; the one that failed is removed and its pods are bound."""
@@ -116,7 +116,7 @@ async def test_a_scheduler_that_binds_itself_looks_after_what_another_one_left(
         assert await place.faults() == []
 
 
-async def test_people_see_requests_and_what_keeps_them(plane: ControlPlane, tmp_path: Path) -> None:
+async def test_bindrequests_command_shows_requests_and_their_problems(plane: ControlPlane, tmp_path: Path) -> None:
     """Also of a request that the scheduler had to look for, because the answer to its write was lost."""
     async with ground(plane, tmp_path) as place:
         await place.create_nodes(1, 4)

@@ -93,7 +93,7 @@ async def told(command: Command, path: str) -> str:
         return await answer.text()
 
 
-async def test_a_binder_that_loses_its_lease_ends(plane: ControlPlane, tmp_path: Path) -> None:
+async def test_binder_that_loses_its_lease_exits(plane: ControlPlane, tmp_path: Path) -> None:
     async with ground(plane, tmp_path, Pair) as place:
         assert isinstance(place, Pair)
         command = place.fight()
@@ -104,7 +104,7 @@ async def test_a_binder_that_loses_its_lease_ends(plane: ControlPlane, tmp_path:
         assert "leadership is lost" in command.output
 
 
-async def test_a_newer_status_is_never_overwritten(plane: ControlPlane, tmp_path: Path) -> None:
+async def test_newer_status_is_never_overwritten(plane: ControlPlane, tmp_path: Path) -> None:
     """Somebody writes to the request while its status is on the way: it is read again, and the end is the same."""
     async with ground(plane, tmp_path, Pair) as place:
         assert isinstance(place, Pair)
@@ -131,7 +131,7 @@ RACES = {"the last room": 4, "room for both": 8}
 
 
 @pytest.mark.parametrize("cpus", RACES.values(), ids=RACES)
-async def test_of_two_requests_for_the_same_room_one_wins(plane: ControlPlane, tmp_path: Path, cpus: int) -> None:
+async def test_one_of_two_requests_for_the_same_capacity_wins(plane: ControlPlane, tmp_path: Path, cpus: int) -> None:
     async with ground(plane, tmp_path, Pair) as place:
         assert isinstance(place, Pair)
         await place.create_nodes(1, cpus)

@@ -170,7 +170,7 @@ async def test_gangs_are_unwound(place: Place) -> None:
     await place.until_told()
 
 
-async def test_what_was_prepared_for_volumes_is_taken_back(place: Place) -> None:
+async def test_volume_preparations_are_rolled_back(place: Place) -> None:
     """Nobody makes volumes here, so that the pods are not bound in time: claims and volumes are free again."""
     await place.create_nodes(1, 30)
     node = (await place._nodes())[0].metadata.name
@@ -244,7 +244,7 @@ async def test_nodes_are_locked(place: Place) -> None:
     assert await place.faults() == []
 
 
-async def test_what_is_told_again(place: Place) -> None:
+async def test_inherited_request_reports_missing_conditions(place: Place) -> None:
     """The node is cordoned: the same is told again and again, and counted when the process is asked to end."""
     await place.create_nodes(1, 30)
     node = (await place._nodes())[0].metadata.name

@@ -42,7 +42,7 @@ async def create_pair(place: Place, name: str, node: str) -> None:
     await place.request(name, {f"{name}-{number}": node for number in range(2)}, given)
 
 
-async def test_a_scheduler_chooses_devices_and_a_binder_gives_them(place: Place) -> None:
+async def test_scheduler_chooses_devices_and_binder_allocates_them(place: Place) -> None:
     """Each member of a gang has a claim of its own, and the node has one device too few for the next gang."""
     await place.create_nodes(1, 30)
     node = (await place._nodes())[0].metadata.name
@@ -93,7 +93,7 @@ def devices_of(claim: ResourceClaim) -> list[AllocatedDevice]:
     return (devices.results if devices else None) or []
 
 
-async def test_claims_have_their_devices_and_users_when_the_pods_are_bound(place: Place) -> None:
+async def test_claims_have_devices_and_consumers_when_pods_are_bound(place: Place) -> None:
     await place.create_nodes(1, 30)
     node = (await place._nodes())[0].metadata.name
     for number, point in enumerate(f"{moment} {write}" for write in WRITES for moment in ("before", "after")):

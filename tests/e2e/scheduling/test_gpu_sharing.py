@@ -114,7 +114,7 @@ async def holders(cluster: Cluster) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_two_share_a_gpu_and_then_it_is_whole_again(plane: ControlPlane, mode: str) -> None:
+async def test_two_pods_share_a_gpu_until_both_end(plane: ControlPlane, mode: str) -> None:
     async with sharing_cluster(plane, mode) as cluster:
         node = await give_gpus(cluster, 1)
         await create(cluster, "one", "0.5")
@@ -134,7 +134,7 @@ async def test_two_share_a_gpu_and_then_it_is_whole_again(plane: ControlPlane, m
         assert await holders(cluster) == []
 
 
-async def test_a_pod_that_cannot_be_told_is_not_bound(plane: ControlPlane) -> None:
+async def test_pod_without_config_map_is_not_bound(plane: ControlPlane) -> None:
     async with sharing_cluster(plane) as cluster:
         await give_gpus(cluster, 1)
         await cluster.client.create(

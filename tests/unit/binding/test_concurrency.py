@@ -34,13 +34,13 @@ ANSWERS: dict[str, tuple[RequestFailed | None, int]] = {
 
 
 @pytest.mark.parametrize(("error", "limit"), ANSWERS.values(), ids=ANSWERS)
-async def test_what_an_answer_says_about_the_server(error: RequestFailed | None, limit: int) -> None:
+async def test_limit_after_response(error: RequestFailed | None, limit: int) -> None:
     pace = Pace(32)
     await asyncio.gather(turn(pace, error), return_exceptions=True)
     assert pace.limit == limit
 
 
-async def test_a_round_of_failures_counts_once_and_one_is_always_left() -> None:
+async def test_simultaneous_failures_halve_the_limit_once_down_to_one() -> None:
     pace = Pace(8)
     limits = []
     for _ in range(5):
@@ -49,7 +49,7 @@ async def test_a_round_of_failures_counts_once_and_one_is_always_left() -> None:
     assert limits == [4, 2, 1, 1, 1]
 
 
-async def test_a_round_of_successes_is_one_more() -> None:
+async def test_limit_grows_by_one_after_a_round_of_successes() -> None:
     pace = Pace(8)
     for _ in range(3):
         await asyncio.gather(turn(pace, BUSY), return_exceptions=True)
@@ -62,7 +62,7 @@ async def test_a_round_of_successes_is_one_more() -> None:
     assert set(limits) == set(range(1, 8))
 
 
-async def test_who_leaves_while_waiting_leaves_the_turn_to_others() -> None:
+async def test_cancelled_waiter_passes_its_slot_on() -> None:
     pace = Pace(1)
     holding, entered = asyncio.Event(), asyncio.Event()
 
@@ -97,7 +97,7 @@ class OverloadedClient:
         self.bound += 1
 
 
-async def test_many_binds_on_a_server_that_can_do_few_at_a_time() -> None:
+async def test_limiter_adapts_to_an_overloaded_server() -> None:
     server = OverloadedClient()
     patience = RetryPolicy(attempts=50, shortest=0.001, longest=0.01)
     binding = Binding(server, patience=patience, at_a_time=64)  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ class RaisingEvictor:
         raise RuntimeError("a mistake")
 
 
-async def test_workers_tell_what_became_of_every_order() -> None:
+async def test_workers_report_the_result_of_every_order() -> None:
     books = Books()
     workers = EvictWorkers(RaisingEvictor(), books, workers=1)  # type: ignore[arg-type]
     running = asyncio.create_task(workers.run())
@@ -93,7 +93,7 @@ class Held:
         return Result(DONE)
 
 
-async def test_stopping_finishes_what_has_begun_and_drops_the_rest() -> None:
+async def test_stopping_finishes_started_work_and_drops_the_rest() -> None:
     books, held = Books(), Held()
     workers = EvictWorkers(held, books, workers=1)  # type: ignore[arg-type]
     running = asyncio.create_task(workers.run())

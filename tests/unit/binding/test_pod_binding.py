@@ -90,7 +90,7 @@ STORIES: dict[str, tuple[list[Any], Exception | None, Outcome, str]] = {
 
 
 @pytest.mark.parametrize(("binds", "failure", "outcome", "expected"), STORIES.values(), ids=STORIES)
-async def test_what_was_prepared_is_undone_in_reverse(
+async def test_steps_are_undone_in_reverse(
     binds: list[Any], failure: Exception | None, outcome: Outcome, expected: str
 ) -> None:
     story: list[str] = []
@@ -99,7 +99,7 @@ async def test_what_was_prepared_is_undone_in_reverse(
     assert (result.outcome, " ".join(story)) == (outcome, expected)
 
 
-async def test_an_undo_that_fails_keeps_none_of_the_others_and_is_told() -> None:
+async def test_failed_undo_is_reported_and_does_not_stop_the_others() -> None:
     story: list[str] = []
     steps = [Step("a", story), Step("b", story, stays=True), Step("c", story)]
     result = await Binding(Scripted(bind=[INVALID]), steps, IMPATIENT).bind(ORDER)  # type: ignore[arg-type]

@@ -65,16 +65,16 @@ TERMS = {"7.ab.1.0/3": 7, "0.ab.1.0/3": 0, "": None, "ab.1/3": None, f"{10**30}.
 
 
 @pytest.mark.parametrize(("mark", "expected"), TERMS.items())
-def test_in_whose_term_a_pod_was_bound(mark: str, expected: int | None) -> None:
+def test_term_is_read_from_the_commit_annotation(mark: str, expected: int | None) -> None:
     assert term_of(member("a", commit=mark)) == expected
 
 
 @pytest.mark.parametrize(("pods", "expected"), CASES.values(), ids=CASES)
-def test_who_was_left_behind(pods: list[Pod], expected: str) -> None:
+def test_members_left_behind_by_an_incomplete_commit(pods: list[Pod], expected: str) -> None:
     assert "".join(left_behind(pods)) == expected
 
 
-def test_one_pod_alone_carries_no_mark() -> None:
+def test_single_pod_has_no_commit_annotation() -> None:
     assert commit_annotations("0.a.1", 1, DECISION, is_gang=False) == {}
     assert commit_annotations("0.a.1", 2, DECISION, is_gang=True) == {COMMIT: "0.a.1/2", DECIDED: DECISION}
 
@@ -91,7 +91,7 @@ class Story:
         self.healing.begin("job", ["a", "b"])
 
 
-def test_a_gang_has_its_time_and_is_told_of_once() -> None:
+def test_half_bound_gang_is_due_once_after_its_timeout() -> None:
     story = Story()
     assert (story.healing.due(), story.healing.next_due()) == ([], 30.0)
     story.now += 29
@@ -101,14 +101,14 @@ def test_a_gang_has_its_time_and_is_told_of_once() -> None:
     assert (story.healing.due(), story.healing.open, story.healing.next_due()) == ([], 0, None)
 
 
-def test_a_gang_that_became_whole_is_forgotten() -> None:
+def test_gang_that_became_whole_is_not_due() -> None:
     story = Story()
     story.has_minimum_placed = True
     story.now += 100
     assert (story.healing.due(), story.healing.open) == ([], 0)
 
 
-def test_binds_under_way_are_awaited_but_do_not_count_as_success() -> None:
+def test_pending_binds_delay_recovery_but_do_not_complete_the_gang() -> None:
     story = Story()
     story.can_complete, story.now = True, story.now + 100
     assert (story.healing.due(), story.healing.next_due(), story.healing.open) == ([], None, 1)
@@ -116,7 +116,7 @@ def test_binds_under_way_are_awaited_but_do_not_count_as_success() -> None:
     assert [half.job for half in story.healing.due()] == ["job"]
 
 
-def test_further_members_share_the_time_of_the_first() -> None:
+def test_later_members_share_the_deadline_of_the_first() -> None:
     story = Story()
     story.now += 20
     story.healing.begin("job", ["b", "c"])
@@ -124,7 +124,7 @@ def test_further_members_share_the_time_of_the_first() -> None:
     assert [half.uids for half in story.healing.due()] == [("a", "b", "c")]
 
 
-def test_followers_of_a_broken_commit_go_with_it() -> None:
+def test_followers_of_an_incomplete_commit_are_evicted_with_it() -> None:
     earlier = member("e", commit="0.a.0/2", decided=BEFORE)
     pods = [earlier, member("a", commit="0.a.1/2"), member("b", commit="0.a.2/1", decided=AFTER), member("d")]
     assert with_followers(["a", "d"], pods) == ["a", "d", "b"]

@@ -39,14 +39,14 @@ PAUSES: dict[str, tuple[float | None, int, float, float]] = {
 
 
 @pytest.mark.parametrize(("asked", "attempt", "shortest", "longest"), PAUSES.values(), ids=PAUSES)
-def test_a_server_that_asks_for(asked: float | None, attempt: int, shortest: float, longest: float) -> None:
+def test_delay_respects_retry_after(asked: float | None, attempt: int, shortest: float, longest: float) -> None:
     error = ApiError(429, "TooManyRequests", "later", retry_after=asked)
     pauses = [RetryPolicy().pause(attempt, error) for _ in range(20)]
     assert min(pauses) >= shortest
     assert max(pauses) <= longest
 
 
-async def test_what_began_too_long_ago_is_not_tried_again() -> None:
+async def test_no_retry_after_the_time_limit() -> None:
     patience = RetryPolicy(attempts=100, shortest=0.0, longest=0.0, limit=0.01)
     loop = asyncio.get_running_loop()
     attempt, began = 0, loop.time()
@@ -61,7 +61,7 @@ async def test_what_began_too_long_ago_is_not_tried_again() -> None:
     ("error", "expected"),
     [(BUSY, True), (BROKEN, True), (GATEWAY, True), (LOST, True), (INVALID, False), (FORBIDDEN, False)],
 )
-def test_which_failures_are_worth_another_attempt(error: RequestFailed, expected: bool) -> None:
+def test_retryable_errors(error: RequestFailed, expected: bool) -> None:
     assert is_retryable(error) is expected
 
 
@@ -69,7 +69,7 @@ ASKED_AGAIN = RetryPolicy(attempts=5, shortest=0.0, longest=0.0)
 
 
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
-async def test_a_bind_is_not_repeated_by_who_was_dismissed(answer: RequestFailed) -> None:
+async def test_bind_is_not_retried_after_leadership_is_lost(answer: RequestFailed) -> None:
     client = Scripted(bind=[answer, None])
     result = await Binding(client, patience=ASKED_AGAIN, is_leader=lambda: False).bind(ORDER)  # type: ignore[arg-type]
     assert (result.outcome, client.asked) == (Outcome.UNKNOWN, ["bind"])
@@ -77,7 +77,7 @@ async def test_a_bind_is_not_repeated_by_who_was_dismissed(answer: RequestFailed
 
 @pytest.mark.parametrize("verb", ["evict", "delete"])
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
-async def test_an_eviction_is_not_repeated_by_who_was_dismissed(answer: RequestFailed, verb: str) -> None:
+async def test_eviction_is_not_retried_after_leadership_is_lost(answer: RequestFailed, verb: str) -> None:
     client = Scripted(**{verb: [answer, None], "get": [CONFLICT]})
     evictor = Evictor(client, delete=verb == "delete", patience=ASKED_AGAIN, is_leader=lambda: False)  # type: ignore[arg-type]
     result = await evictor.evict(VICTIM)

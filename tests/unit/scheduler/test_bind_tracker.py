@@ -48,7 +48,7 @@ def tries(outcomes: BindTracker, clock: Watch, seconds: int) -> list[int]:
     return tried
 
 
-async def test_the_pauses_grow_up_to_the_longest() -> None:
+async def test_eviction_backoff_grows_up_to_the_maximum() -> None:
     clock = Watch()
     tried = tries(outcomes_of(clock), clock, 400)
     pauses = [after - before for before, after in pairwise(tried)]
@@ -58,7 +58,7 @@ async def test_the_pauses_grow_up_to_the_longest() -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.IMPOSSIBLE, Outcome.DROPPED])
-async def test_who_is_left_alone_does_not_count_as_leaving(outcome: Outcome) -> None:
+async def test_pod_in_eviction_backoff_is_not_terminating(outcome: Outcome) -> None:
     clock = Watch()
     outcomes = outcomes_of(clock)
     assert outcomes.start_eviction(ORDER)
@@ -68,7 +68,7 @@ async def test_who_is_left_alone_does_not_count_as_leaving(outcome: Outcome) -> 
     assert outcomes._cluster.leaving == frozenset()
 
 
-async def test_pods_that_are_gone_are_not_remembered() -> None:
+async def test_deleted_pods_are_forgotten() -> None:
     clock = Watch()
     outcomes = outcomes_of(clock)
     tries(outcomes, clock, 2)

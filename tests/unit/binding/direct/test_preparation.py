@@ -89,7 +89,7 @@ PREPARATIONS = {
 
 
 @pytest.mark.parametrize(("given", "failing", "bound"), PREPARATIONS.values(), ids=PREPARATIONS)
-async def test_a_gang_is_bound_whole_or_not_at_all(given: Commit, failing: str, bound: str) -> None:
+async def test_gang_is_bound_whole_or_not_at_all(given: Commit, failing: str, bound: str) -> None:
     story: list[str] = []
     books, client = Books(), RecordingClient(story)
     async with working(client, books, Slow(story, failing)) as crew:
@@ -103,7 +103,7 @@ async def test_a_gang_is_bound_whole_or_not_at_all(given: Commit, failing: str, 
     assert {name for name in begun if f"={name}" in story} == begun & set(bound)
 
 
-async def test_nobody_is_bound_before_everybody_is_ready() -> None:
+async def test_no_member_is_bound_before_all_are_prepared() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story)
     step.gate.clear()
@@ -117,7 +117,7 @@ async def test_nobody_is_bound_before_everybody_is_ready() -> None:
     assert [each for each in story if each.startswith("bind")] == ["bind A", "bind b", "bind C"]
 
 
-async def test_who_waits_for_volumes_is_in_nobodys_way() -> None:
+async def test_commit_waiting_for_volumes_does_not_block_others() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story)
     step.gate.clear()
@@ -130,7 +130,7 @@ async def test_who_waits_for_volumes_is_in_nobodys_way() -> None:
         await until(lambda: len(books.commits) == 2)
 
 
-async def test_one_failure_ends_the_wait_of_the_others() -> None:
+async def test_one_failure_cancels_the_preparation_of_the_others() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story, failing="B")
     step.gate.clear()
@@ -151,7 +151,7 @@ ENDINGS: dict[str, tuple[list[object], Outcome, str]] = {
 
 
 @pytest.mark.parametrize(("binds", "outcome", "end"), ENDINGS.values(), ids=ENDINGS)
-async def test_what_was_prepared_is_taken_back_when_the_pod_is_not_bound(
+async def test_preparation_is_rolled_back_when_the_pod_is_not_bound(
     binds: list[object], outcome: Outcome, end: str
 ) -> None:
     story: list[str] = []
@@ -163,7 +163,7 @@ async def test_what_was_prepared_is_taken_back_when_the_pod_is_not_bound(
     assert [story[0], story[-1]] == ["+A", f"{end}A"]
 
 
-async def test_what_comes_in_the_way_while_it_is_prepared_counts() -> None:
+async def test_precondition_error_during_preparation_counts() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story)
     step.gate.clear()
@@ -177,7 +177,7 @@ async def test_what_comes_in_the_way_while_it_is_prepared_counts() -> None:
     assert "was cordoned" in books.results["A"].problem
 
 
-async def test_whoever_stops_drops_what_is_not_ready_and_leaves_it_to_the_next() -> None:
+async def test_stopping_drops_unprepared_commits_and_keeps_their_preparations() -> None:
     story: list[str] = []
     books, step = Books(), Slow(story)
     step.gate.clear()
@@ -189,7 +189,7 @@ async def test_whoever_stops_drops_what_is_not_ready_and_leaves_it_to_the_next()
     assert sorted(story) == ["+A", "+B", "=A", "=B"]
 
 
-async def test_what_cannot_be_taken_back_is_told() -> None:
+async def test_failed_rollback_is_reported() -> None:
     story: list[str] = []
     books = Books()
     async with working(RecordingClient(story), books, Slow(story, failing="A", sticky="A")) as crew:

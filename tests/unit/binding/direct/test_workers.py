@@ -50,7 +50,7 @@ JUDGEMENTS = {
 
 @pytest.mark.parametrize("batch", [1, 2, 8])
 @pytest.mark.parametrize(("given", "precondition_errors", "expected"), JUDGEMENTS.values(), ids=JUDGEMENTS)
-async def test_obstacles_before_the_first_bind(
+async def test_precondition_errors_before_the_first_bind(
     given: Commit, precondition_errors: str, expected: str, batch: int
 ) -> None:
     books, client = Books(**dict.fromkeys(precondition_errors, "the node is gone")), Scripted()
@@ -79,7 +79,7 @@ class Held:
         return DONE
 
 
-async def test_stopping_finishes_what_has_begun_and_drops_the_rest() -> None:
+async def test_stopping_finishes_started_work_and_drops_the_rest() -> None:
     books, held = Books(), Held()
     async with working(held, books) as crew:
         crew.submit(commit("a", "b"))
@@ -92,7 +92,7 @@ async def test_stopping_finishes_what_has_begun_and_drops_the_rest() -> None:
     assert outcomes == {"a": Outcome.DONE, "b": Outcome.DONE, "c": Outcome.DROPPED, "d": Outcome.DROPPED}
 
 
-async def test_who_is_not_in_charge_any_more_binds_nobody() -> None:
+async def test_former_leader_binds_no_pod() -> None:
     books, held = Books(), Held()
     async with working(held, books) as crew:
         crew.submit(commit("a", "b"))
@@ -103,7 +103,7 @@ async def test_who_is_not_in_charge_any_more_binds_nobody() -> None:
     assert books.results["b"].outcome is Outcome.DROPPED
 
 
-async def test_no_more_than_so_many_are_bound_at_a_time() -> None:
+async def test_number_of_parallel_binds_is_limited() -> None:
     books, held = Books(), Held()
     async with working(held, books, workers=3) as crew:
         crew.submit(commit(*"abcdefgh"))
@@ -114,7 +114,7 @@ async def test_no_more_than_so_many_are_bound_at_a_time() -> None:
     assert len(books.results) == 8
 
 
-async def test_a_mistake_of_ours_leaves_the_outcome_open() -> None:
+async def test_internal_error_leaves_the_outcome_unknown() -> None:
     class Mistaken:
         async def bind(self, order: BindOrder) -> Result:
             raise KeyError("a mistake")

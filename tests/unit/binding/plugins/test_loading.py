@@ -57,12 +57,12 @@ def names(plugins: list[BinderPlugin]) -> list[str]:
     return [plugin.name for plugin in plugins]
 
 
-def test_the_built_in_ones_come_first_and_in_their_order(module: str) -> None:
+def test_built_in_plugins_come_first_in_their_order(module: str) -> None:
     own = [f"{module}:Strict", f"{module}:Licences"]
     assert names(load_plugins(BUILT_IN, own)) == [*(each.name for each in BUILT_IN), "strict", "licences"]
 
 
-def test_packages_come_between_by_name(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_plugins_follow_built_in_ones_by_name(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [
         EntryPoint("strict", f"{module}:Strict", loading.ENTRY_POINTS),
         EntryPoint("licences", f"{module}:Licences", loading.ENTRY_POINTS),
@@ -110,7 +110,7 @@ def test_what_cannot_be_used_is_named(
     assert words in str(error.value)
 
 
-def test_a_package_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_that_fails_to_load_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EntryPoint("broken", "not.there:Plugin", loading.ENTRY_POINTS)
     monkeypatch.setattr(loading, "entry_points", lambda group: [broken])
     with pytest.raises(UnusablePlugin, match=r"entry point 'broken'.*reinstall or uninstall the package"):
@@ -127,14 +127,14 @@ class Answers(BinderPlugin):
         pod.setdefault("metadata", {})["name"] = "changed"
 
 
-def test_at_admission_a_plugin_needs_nothing_but_the_manifest() -> None:
+def test_plugin_at_admission_needs_only_the_manifest() -> None:
     plugin, pod = Answers(), {"spec": {}}
     assert plugin.validate(pod) == ["spec: there is none"]
     plugin.mutate(pod)
     assert pod["metadata"] == {"name": "changed"}
 
 
-def test_what_is_not_overridden_does_nothing() -> None:
+def test_default_plugin_methods_do_nothing() -> None:
     plugin = BinderPlugin()
     assert plugin.validate({}) == []
     assert plugin.applies_to(Bind.__new__(Bind)) is True

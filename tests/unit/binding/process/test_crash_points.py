@@ -71,16 +71,16 @@ RECORDED = [("recorder.py", "create events"), ("recorder.py", "patch events")]
 
 
 @pytest.mark.parametrize(("file", "write"), sorted({*writes(), *RECORDED} - OF_SCHEDULERS), ids=" ".join)
-def test_a_process_is_killed_at_every_write(file: str, write: str) -> None:
+def test_every_write_has_a_crash_test(file: str, write: str) -> None:
     killed = {each for story in KILLED.values() for each in story} | {*WRITES, *WRITES_FOR_GPUS}
     assert write in killed, f"{file} writes ({write}), and nobody dies there"
 
 
-def test_there_are_writes() -> None:
+def test_source_has_writes() -> None:
     assert len(list(writes())) >= 7
 
 
-def test_only_a_marked_client_is_used_here() -> None:
+def test_binder_uses_only_the_crash_point_client() -> None:
     made = [
         f"{path.name}: {node.func.id}"
         for path in sorted(ROOT.rglob("*.py"))
@@ -108,12 +108,12 @@ PATHS = [
 
 
 @pytest.mark.parametrize(("method", "path", "name"), PATHS, ids=[case[1] for case in PATHS])
-def test_points_are_called_what_the_write_is_called(method: str, path: str, name: str) -> None:
+def test_crash_point_has_the_name_of_its_write(method: str, path: str, name: str) -> None:
     assert write_name(method, path) == name
 
 
 @pytest.mark.parametrize(("asked", "survives"), [("", 3), ("here", 0), ("here#3", 2), ("elsewhere", 3)])
-def test_a_process_dies_where_it_is_asked_to(asked: str, survives: int) -> None:
+def test_process_dies_at_the_crash_point(asked: str, survives: int) -> None:
     program = "from stromboli.binding.process.crash_points import crash_point\nfor _ in range(3):\n" \
         "    crash_point('here'); print('still there', flush=True)"  # fmt: skip
     done = subprocess.run(

@@ -28,7 +28,7 @@ async def attempts(world: World) -> int:
     return (await world.found("gang")).status.failed_attempts
 
 
-def test_a_restarted_binder_goes_on_counting() -> None:
+def test_restarted_binder_continues_the_attempt_count() -> None:
     async def story() -> None:
         world = World()
         await world.node("a")
@@ -50,7 +50,7 @@ async def _is(world: World, number: int) -> bool:
     return await attempts(world) == number
 
 
-def test_pauses_double_up_to_the_longest() -> None:
+def test_delay_doubles_up_to_the_maximum() -> None:
     async def story() -> None:
         world = World()
         await world.node("a")
@@ -68,7 +68,7 @@ def test_pauses_double_up_to_the_longest() -> None:
     run_virtually(story())
 
 
-def test_a_binder_of_an_earlier_term_is_silent_as_soon_as_it_hears_of_a_later_one() -> None:
+def test_binder_of_an_earlier_term_stops_when_a_later_term_writes() -> None:
     async def story() -> None:
         world = World()
         await world.node("a", cpu=20)
@@ -107,7 +107,7 @@ class Counting(Binding):
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_so_many_are_bound_to_one_node_at_a_time(limit: int) -> None:
+def test_binds_per_node_are_limited(limit: int) -> None:
     async def story() -> None:
         binding, request = Counting(), BindRequest(metadata=ObjectMeta("gang", "default"))
         members = [BoundPod(f"pod-{number}", str(number), "ab"[number % 2]) for number in range(12)]
@@ -160,7 +160,7 @@ FAILING_PLUGIN = [
 @pytest.mark.parametrize(
     ("annotations", "phase", "reason"), [c[1:] for c in FAILING_PLUGIN], ids=[c[0] for c in FAILING_PLUGIN]
 )
-def test_a_plugin_that_fails_hurts_only_what_concerns_it(annotations: dict[str, str], phase: str, reason: str) -> None:
+def test_failing_plugin_fails_only_the_pods_it_applies_to(annotations: dict[str, str], phase: str, reason: str) -> None:
     async def story() -> None:
         world, plugin = World(), FailingPlugin()
         await world.node("a")
@@ -190,7 +190,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "words"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
-def test_what_the_command_refuses(arguments: list[str], code: int, words: str) -> None:
+def test_command_rejects_invalid_arguments(arguments: list[str], code: int, words: str) -> None:
     done = CliRunner().invoke(main, ["binder", *arguments])
     assert done.exit_code == code
     assert words in done.output

@@ -80,7 +80,7 @@ def test_members_share_a_claim() -> None:
     run_virtually(story())
 
 
-def test_what_was_given_is_taken_back_when_a_claim_is_gone() -> None:
+def test_allocations_are_rolled_back_when_a_claim_is_deleted() -> None:
     async def story() -> None:
         world = await prepared(backoffLimit=1, deadlineSeconds=20)
         await world.client.delete(RESOURCE_CLAIMS, "of-gang-1", namespace="default")
@@ -93,7 +93,7 @@ def test_what_was_given_is_taken_back_when_a_claim_is_gone() -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", WRITES)
-def test_a_binder_dies_while_it_gives_and_the_next_one_goes_on(write: str, moment: str) -> None:
+def test_binder_crash_during_allocation_is_completed_by_the_next_binder(write: str, moment: str) -> None:
     async def story() -> None:
         world = await prepared()
         await died(world, f"{moment} {write}", 1)
@@ -106,7 +106,7 @@ def test_a_binder_dies_while_it_gives_and_the_next_one_goes_on(write: str, momen
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", WRITES)
-def test_a_binder_dies_while_it_takes_back_and_the_next_one_goes_on(write: str, moment: str) -> None:
+def test_binder_crash_during_rollback_is_completed_by_the_next_binder(write: str, moment: str) -> None:
     """The first write of each kind gives, the second takes back: one of the two claims is not there."""
 
     async def story() -> None:

@@ -37,7 +37,7 @@ async def deleted(world: World, name: str) -> None:
     await world.client.delete(BIND_REQUESTS, name, namespace="default")
 
 
-def test_a_binding_on_its_way_keeps_its_room_when_the_request_is_deleted() -> None:
+def test_binding_in_flight_keeps_its_capacity_when_the_request_is_deleted() -> None:
     async def story() -> None:
         world = await world_of("a")
         await world.gang("first", "a", cpu=4)
@@ -56,7 +56,7 @@ def test_a_binding_on_its_way_keeps_its_room_when_the_request_is_deleted() -> No
     run_virtually(story())
 
 
-def test_a_room_is_free_when_the_request_was_deleted_before_its_pods_were_bound() -> None:
+def test_capacity_is_released_when_the_request_is_deleted_before_binding() -> None:
     async def story() -> None:
         world = await world_of("a")
         await world.gang("first", "a", cpu=4)
@@ -76,7 +76,7 @@ def test_a_room_is_free_when_the_request_was_deleted_before_its_pods_were_bound(
     run_virtually(story())
 
 
-def test_what_somebody_else_bound_meanwhile_to_the_same_node_is_not_evicted() -> None:
+def test_pod_bound_by_another_writer_to_the_same_node_is_not_evicted() -> None:
     async def story() -> None:
         world = await world_of("a", "b")
         await world.gang("gang", "ab")
@@ -112,7 +112,7 @@ VANISHED = [("Binding", "Succeeded", "a-"), ("Unwinding", "Failed", ".-")]
 
 
 @pytest.mark.parametrize(("phase", "end", "places"), VANISHED, ids=[case[0] for case in VANISHED])
-def test_a_decision_that_loses_a_part_on_its_way_goes_on_with_the_others(phase: str, end: str, places: str) -> None:
+def test_decision_that_loses_a_part_continues_with_the_others(phase: str, end: str, places: str) -> None:
     async def story() -> None:
         world = await world_of("a", "b")
         await two_parts(world, phase)
@@ -127,7 +127,7 @@ def test_a_decision_that_loses_a_part_on_its_way_goes_on_with_the_others(phase: 
     run_virtually(story())
 
 
-def test_what_the_next_request_prepared_is_not_taken_back_for_the_one_that_is_deleted() -> None:
+def test_preparation_of_the_next_request_survives_deletion_of_the_previous() -> None:
     """The first lacks room for another member, and so has let go of the pod that both name."""
 
     async def story() -> None:
@@ -151,7 +151,7 @@ def test_what_the_next_request_prepared_is_not_taken_back_for_the_one_that_is_de
     run_virtually(story())
 
 
-def test_the_rooms_of_a_request_that_takes_the_name_of_a_deleted_one_are_its_own() -> None:
+def test_capacity_of_a_recreated_request_is_its_own() -> None:
     async def story() -> None:
         world = await world_of("a")
         for name in ("gang-0", "gang-1"):
@@ -176,7 +176,7 @@ async def tickets(world: World) -> list[str]:
     return [each.metadata.name for each in found if each.metadata.name.startswith("ticket-")]
 
 
-def test_a_request_that_the_server_does_not_know_any_more_is_gone_also_when_no_watch_has_said_so() -> None:
+def test_request_missing_on_the_server_is_removed_before_the_watch_reports_it() -> None:
     async def story() -> None:
         world = await world_of("a")
         request = await world.gang("gang", "a")
@@ -191,7 +191,7 @@ def test_a_request_that_the_server_does_not_know_any_more_is_gone_also_when_no_w
     run_virtually(story())
 
 
-def test_a_pod_that_was_given_up_and_has_a_node_after_all_says_so() -> None:
+def test_failed_member_that_was_bound_after_all_has_condition_bound() -> None:
     async def story() -> None:
         world = await world_of("a", "b")
         await world.gang("gang", "ab", minimum=1, backoffLimit=1)

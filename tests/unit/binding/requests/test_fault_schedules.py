@@ -239,5 +239,5 @@ async def live_through(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS), ids=lambda seed: f"{list(FAULTS)[seed % len(FAULTS)]}-{seed}")
-def test_a_bad_day_ends_well(seed: int) -> None:
+def test_fault_schedule_ends_with_whole_gangs(seed: int) -> None:
     run_virtually(live_through(seed))

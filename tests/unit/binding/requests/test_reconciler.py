@@ -189,7 +189,7 @@ async def play(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_what_becomes_of_a_request(case: Case) -> None:
+def test_request_ends_in_phase(case: Case) -> None:
     run_virtually(play(case))
 
 
@@ -209,7 +209,7 @@ async def half_bound(world: World, **facts: Any) -> None:
     await world.remove_node("b")
 
 
-def test_a_gang_that_cannot_be_completed_is_unwound_and_that_is_written_first() -> None:
+def test_gang_that_cannot_be_completed_is_unwound_after_the_status_is_written() -> None:
     async def story() -> None:
         world = World()
         await half_bound(world)
@@ -228,7 +228,7 @@ def test_a_gang_that_cannot_be_completed_is_unwound_and_that_is_written_first() 
     run_virtually(story())
 
 
-def test_only_what_the_request_bound_is_evicted() -> None:
+def test_only_pods_bound_by_the_request_are_evicted() -> None:
     async def story() -> None:
         world = World()
         for name in "abc":
@@ -245,7 +245,7 @@ def test_only_what_the_request_bound_is_evicted() -> None:
     run_virtually(story())
 
 
-def test_an_eviction_that_a_budget_forbids_is_tried_until_it_is_allowed() -> None:
+def test_eviction_blocked_by_a_budget_is_retried_until_allowed() -> None:
     async def story() -> None:
         world = World()
         await half_bound(world, deadlineSeconds=5)
@@ -269,7 +269,7 @@ def test_an_eviction_that_a_budget_forbids_is_tried_until_it_is_allowed() -> Non
     run_virtually(story())
 
 
-def test_a_binding_that_arrives_after_the_end_is_taken_back() -> None:
+def test_binding_that_arrives_after_failure_is_rolled_back() -> None:
     async def story() -> None:
         world = World()
         for name in "abc":
@@ -296,7 +296,7 @@ async def part(world: World, number: int, pods: dict[str, str], parts: int = 2, 
     await world.request(f"gang-{number}-part", pods, decision="gang", part=number, parts=parts, **facts)
 
 
-def test_nothing_is_bound_before_all_parts_are_there() -> None:
+def test_nothing_is_bound_before_all_parts_exist() -> None:
     async def story() -> None:
         world = World()
         for name in "abc":
@@ -315,7 +315,7 @@ def test_nothing_is_bound_before_all_parts_are_there() -> None:
     run_virtually(story())
 
 
-def test_parts_that_never_come_fail_those_that_came() -> None:
+def test_missing_parts_fail_the_existing_parts() -> None:
     async def story() -> None:
         world = World()
         await world.node("a")
@@ -401,7 +401,7 @@ def test_members_are_prepared_before_the_first_is_bound(
     run_virtually(story())
 
 
-def test_a_gang_that_waits_for_its_preparations_keeps_nobody_waiting() -> None:
+def test_gang_in_preparation_does_not_block_other_gangs() -> None:
     async def story() -> None:
         world = World()
         await with_tickets(world, {"gang-0": "slow:100"})
@@ -418,7 +418,7 @@ def test_a_gang_that_waits_for_its_preparations_keeps_nobody_waiting() -> None:
     run_virtually(story())
 
 
-def test_what_was_prepared_for_a_request_that_is_deleted_is_taken_back() -> None:
+def test_preparations_of_a_deleted_request_are_rolled_back() -> None:
     async def story() -> None:
         world = World()
         await with_tickets(world, {"gang-0": "yes", "gang-1": "slow:100"})
@@ -438,7 +438,7 @@ def test_what_was_prepared_for_a_request_that_is_deleted_is_taken_back() -> None
 # -- telling -------------------------------------------------------------------------------------------------------
 
 
-def test_every_failed_attempt_is_told_on_the_pod_and_its_group() -> None:
+def test_every_failed_attempt_is_reported_on_pod_and_group() -> None:
     async def story() -> None:
         world = World()
         await world.node("a", cpu=1)
@@ -457,7 +457,7 @@ def test_every_failed_attempt_is_told_on_the_pod_and_its_group() -> None:
     run_virtually(story())
 
 
-def test_a_pod_that_is_bound_says_so_and_carries_what_was_sent_along() -> None:
+def test_bound_pod_has_condition_annotations_and_labels() -> None:
     async def story() -> None:
         world = World()
         await world.node("a")
@@ -477,7 +477,7 @@ def test_a_pod_that_is_bound_says_so_and_carries_what_was_sent_along() -> None:
     run_virtually(story())
 
 
-def test_one_write_carries_out_a_request() -> None:
+def test_successful_request_needs_one_status_write() -> None:
     async def story() -> None:
         world = World()
         for name in "abc":

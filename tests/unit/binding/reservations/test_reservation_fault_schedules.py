@@ -104,7 +104,7 @@ class Day:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_bad_day(seed: int) -> None:
+def test_reservation_fault_schedule_leaves_the_right_reservation_pods(seed: int) -> None:
     async def story() -> None:
         day = Day(seed)
         try:

@@ -140,7 +140,7 @@ def test_shared_gpus_are_held(case: Case) -> None:
     run_virtually(story())
 
 
-def test_a_gpu_that_was_lost_is_told_on_the_pods_that_use_it() -> None:
+def test_lost_gpu_reservation_is_reported_on_its_pods() -> None:
     async def story() -> None:
         world = GpuWorld()
         try:

@@ -99,7 +99,7 @@ async def ground() -> AsyncIterator[Ground]:
 NOTHING: tuple[str, list[str], bool] = ("", [], False)
 
 
-async def test_a_claim_gets_its_device_and_its_user_and_loses_both(ground: Ground) -> None:
+async def test_claim_gets_device_and_consumer_and_rollback_removes_both(ground: Ground) -> None:
     await ground.create()
     await ground.step.prepare(order())
     assert await ground.story() == ("a/gpu-0", ["pod-1"], True)
@@ -107,7 +107,7 @@ async def test_a_claim_gets_its_device_and_its_user_and_loses_both(ground: Groun
     assert await ground.story() == NOTHING
 
 
-async def test_both_can_be_done_again(ground: Ground) -> None:
+async def test_prepare_and_undo_are_idempotent(ground: Ground) -> None:
     await ground.create()
     await ground.step.prepare(order())
     version = (await ground.claim()).metadata.resource_version
@@ -119,7 +119,7 @@ async def test_both_can_be_done_again(ground: Ground) -> None:
     assert (await ground.claim()).metadata.resource_version == version
 
 
-async def test_pods_that_share_a_claim_are_all_entered_at_the_same_time(ground: Ground) -> None:
+async def test_pods_that_share_a_claim_are_all_reserved_concurrently(ground: Ground) -> None:
     await ground.create()
     names = [f"pod-{number}" for number in range(5)]
     await asyncio.gather(*(ground.step.prepare(order(uid=name)) for name in names))
@@ -131,7 +131,7 @@ async def test_pods_that_share_a_claim_are_all_entered_at_the_same_time(ground: 
     assert await ground.story() == NOTHING
 
 
-async def test_a_claim_that_has_its_device_keeps_it(ground: Ground) -> None:
+async def test_allocated_claim_keeps_its_device(ground: Ground) -> None:
     await ground.create(allocation=on("a"))
     await ground.step.prepare(order(REUSED))
     assert await ground.story() == ("a/gpu-0", ["pod-1"], False)
@@ -139,7 +139,7 @@ async def test_a_claim_that_has_its_device_keeps_it(ground: Ground) -> None:
     assert await ground.story() == ("a/gpu-0", [], False)
 
 
-async def test_somebody_else_was_faster(ground: Ground) -> None:
+async def test_write_conflict_is_retried(ground: Ground) -> None:
     await ground.create()
     await ground.write("mine", {"allocation": on("b", "gpu-7")})
     with pytest.raises(StepFailed, match="has devices that cannot be used from node a"):
@@ -148,7 +148,7 @@ async def test_somebody_else_was_faster(ground: Ground) -> None:
     assert (await ground.story())[0] == "b/gpu-7"
 
 
-async def test_somebody_else_gave_it_a_device_of_the_same_node(ground: Ground) -> None:
+async def test_claim_allocated_by_another_writer_on_the_same_node_is_used(ground: Ground) -> None:
     await ground.create()
     await ground.write("mine", {"allocation": on("a", "gpu-7")})
     await ground.step.prepare(order())
@@ -157,7 +157,7 @@ async def test_somebody_else_gave_it_a_device_of_the_same_node(ground: Ground) -
     assert (await ground.story())[0] == "a/gpu-7"
 
 
-async def test_the_second_claim_fails_and_the_first_is_as_it_was(ground: Ground) -> None:
+async def test_failure_of_the_second_claim_restores_the_first(ground: Ground) -> None:
     await ground.create()
     both = order(FRESH, ClaimWrite("other", "default/other", on("a", "gpu-1")))
     with pytest.raises(StepFailed, match="resourceclaim default/other is gone"):
@@ -175,14 +175,14 @@ FAILURES: dict[str, tuple[dict[str, Any], ClaimWrite]] = {
 
 
 @pytest.mark.parametrize("words", FAILURES)
-async def test_a_claim_that_cannot_be_used(ground: Ground, words: str) -> None:
+async def test_unusable_claim_fails_the_step(ground: Ground, words: str) -> None:
     status, write = FAILURES[words]
     await ground.create(**status)
     with pytest.raises(StepFailed, match=words):
         await ground.step.prepare(order(write))
 
 
-async def test_a_claim_that_is_being_deleted(ground: Ground) -> None:
+async def test_terminating_claim_fails_the_step(ground: Ground) -> None:
     await ground.create()
     await ground.step.prepare(order(uid="other"))
     await ground.client.delete(RESOURCE_CLAIMS, "mine", namespace="default")

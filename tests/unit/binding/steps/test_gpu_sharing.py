@@ -37,7 +37,7 @@ def manifest_by(**arguments: object) -> dict[str, Any]:
     return reservation_pod_manifest(Place("a", "x"), sharing_options(options).holders)
 
 
-def test_a_holder_asks_for_one_gpu_and_for_no_rights() -> None:
+def test_reservation_pod_requests_one_gpu_and_no_permissions() -> None:
     made = manifest_by()
     spec = made["spec"]
     assert made["metadata"]["namespace"] == "stromboli-reservations"
@@ -61,11 +61,11 @@ ARGUMENTS = [
 
 
 @pytest.mark.parametrize(("key", "value", "shown", "expected"), ARGUMENTS, ids=[each[0] for each in ARGUMENTS])
-def test_arguments_of_the_scheduler_reach_the_holder(key: str, value: object, shown: Any, expected: object) -> None:
+def test_scheduler_arguments_reach_the_reservation_pod(key: str, value: object, shown: Any, expected: object) -> None:
     assert shown(manifest_by(**{key: value})) == expected
 
 
-def test_further_arguments_reach_the_step() -> None:
+def test_other_arguments_reach_the_step() -> None:
     given = {"gpusharing.ReservationSeconds": 5, "gpusharing.CDIEnable": True}
     options = sharing_options(GpuSharing(GpuSharingArguments(given)).binding_options)
     assert (options.holders.seconds, options.cdi) == (5.0, True)
@@ -80,7 +80,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("given", "complaint"), OPTIONS, ids=[str(each[0]) for each in OPTIONS])
-def test_options_that_make_no_sense(given: dict[str, str], complaint: str) -> None:
+def test_invalid_options_are_rejected(given: dict[str, str], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint.replace("(", r"\(")):
         GpuSharingPlugin(given)
 
@@ -94,7 +94,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("place", "beginning"), [each[1:] for each in NAMES], ids=[each[0] for each in NAMES])
-def test_names_of_holders(place: Place, beginning: str) -> None:
+def test_reservation_pod_names(place: Place, beginning: str) -> None:
     name = reservation_pod_name(place)
     assert name.startswith(beginning)
     assert len(name) <= 63
@@ -119,7 +119,7 @@ DEVICES = [
 @pytest.mark.parametrize(
     ("said", "status", "device"), [each[1:] for each in DEVICES], ids=[each[0] for each in DEVICES]
 )
-def test_which_gpu_is_held(said: dict[str, str], status: PodStatus, device: str) -> None:
+def test_device_of_reservation_pod(said: dict[str, str], status: PodStatus, device: str) -> None:
     assert device_of(Holder(metadata=ObjectMeta(annotations=said), status=status)) == device
 
 
@@ -129,11 +129,11 @@ def test_which_gpu_is_held(said: dict[str, str], status: PodStatus, device: str)
 @pytest.mark.parametrize(
     ("portion", "text"), [(500, "0.50"), (333, "0.333"), (1000, "1.00"), (70, "0.07"), (1, "0.001")]
 )
-def test_portions_in_writing(portion: int, text: str) -> None:
+def test_portion_text(portion: int, text: str) -> None:
     assert portion_text(portion) == text
 
 
-def test_what_containers_are_told() -> None:
+def test_container_environment() -> None:
     assert Told(("GPU-1", "GPU-2"), 250).variables() == {
         "NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2", "GPU_PORTION": "0.25", "RUNAI_NUM_OF_GPUS": "0.25"
     }  # fmt: skip
@@ -142,7 +142,7 @@ def test_what_containers_are_told() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "place"), [(None, "0"), ("side", "1"), ("first", "i0"), ("ghost", "0")])
-def test_which_container_is_told(wanted: str | None, place: str) -> None:
+def test_index_of_the_gpu_container(wanted: str | None, place: str) -> None:
     annotations = {"gpu-fraction-container-name": wanted} if wanted else None
     spec = PodSpec(
         containers=[Container(name="main"), Container(name="side")], init_containers=[Container(name="first")]
@@ -184,11 +184,11 @@ ADMISSIONS = [
 @pytest.mark.parametrize(
     ("annotations", "limits", "complaints"), [each[1:] for each in ADMISSIONS], ids=[each[0] for each in ADMISSIONS]
 )
-def test_what_is_admitted(annotations: dict[str, str], limits: dict[str, str] | None, complaints: list[str]) -> None:
+def test_admission_errors(annotations: dict[str, str], limits: dict[str, str] | None, complaints: list[str]) -> None:
     assert GpuSharingPlugin().validate(manifest(annotations, limits=limits)) == complaints
 
 
-def test_a_container_takes_its_environment_from_a_map() -> None:
+def test_container_environment_comes_from_the_config_map() -> None:
     pod = manifest(HALF, generateName="Web-")
     pod["spec"]["containers"][0]["env"] = [{"name": "GPU_PORTION", "value": "9"}, {"name": "MINE", "value": "1"}]
     GpuSharingPlugin().mutate(pod)
@@ -203,7 +203,7 @@ def test_a_container_takes_its_environment_from_a_map() -> None:
     assert again == pod
 
 
-def test_two_pods_of_one_owner_get_two_maps() -> None:
+def test_two_pods_of_one_owner_get_two_config_maps() -> None:
     pods = [manifest(HALF, generateName="web-") for _ in range(2)]
     for pod in pods:
         GpuSharingPlugin().mutate(pod)
@@ -211,7 +211,7 @@ def test_two_pods_of_one_owner_get_two_maps() -> None:
     assert first != second
 
 
-def test_the_container_that_is_named_gets_the_gpu() -> None:
+def test_named_container_gets_the_gpu() -> None:
     pod = manifest({**HALF, "gpu-fraction-container-name": "side"}, name="web")
     GpuSharingPlugin({"runtimeClass": "nvidia"}).mutate(pod)
     assert "env" not in pod["spec"]["containers"][0]
@@ -220,7 +220,7 @@ def test_the_container_that_is_named_gets_the_gpu() -> None:
 
 
 @pytest.mark.parametrize("annotations", [{}, {**HALF, "runai/shared-gpu-configmap": "theirs"}], ids=["none", "KAI's"])
-def test_other_pods_are_left_as_they_are(annotations: dict[str, str]) -> None:
+def test_pods_without_fraction_are_not_mutated(annotations: dict[str, str]) -> None:
     pod = manifest(annotations, name="web")
     before = copy.deepcopy(pod)
     GpuSharingPlugin().mutate(pod)

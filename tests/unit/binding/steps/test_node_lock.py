@@ -45,17 +45,17 @@ async def lock(client: Client, value: str | None) -> None:
     await client.patch(NODES, "a", {"metadata": {"annotations": {KEY: value}}})
 
 
-async def test_a_node_is_locked_with_the_time(client: Client) -> None:
+async def test_node_is_locked_with_a_timestamp(client: Client) -> None:
     await lock_step(client).prepare(order("one"))
     assert await lock_of(client) == "2026-03-01T12:00:00Z"
 
 
-async def test_who_asks_for_no_lock_passes(client: Client) -> None:
+async def test_pod_without_lock_annotation_is_not_locked(client: Client) -> None:
     await lock_step(client).prepare(order("one", ""))
     assert await lock_of(client) is None
 
 
-async def test_the_second_waits_in_vain(client: Client) -> None:
+async def test_second_pod_times_out_waiting_for_the_lock(client: Client) -> None:
     step = lock_step(client)
     await step.prepare(order("one"))
     with pytest.raises(StepFailed, match="node a has been locked for 0 s"):
@@ -64,7 +64,7 @@ async def test_the_second_waits_in_vain(client: Client) -> None:
     assert await lock_of(client) == "2026-03-01T12:00:00Z", "who did not lock it does not unlock it"
 
 
-async def test_the_second_is_let_in_when_the_first_is_done(client: Client) -> None:
+async def test_second_pod_gets_the_lock_after_the_first_releases_it(client: Client) -> None:
     step = NodeLock(client, max_wait=30.0)
     await step.prepare(order("one"))
     waits = asyncio.ensure_future(step.prepare(order("two")))
@@ -73,7 +73,7 @@ async def test_the_second_is_let_in_when_the_first_is_done(client: Client) -> No
     assert await lock_of(client) is not None
 
 
-async def test_two_at_the_same_time_do_not_both_get_it(client: Client) -> None:
+async def test_two_concurrent_pods_do_not_both_get_the_lock(client: Client) -> None:
     steps = [lock_step(client) for _ in range(4)]
     results = await asyncio.gather(
         *(step.prepare(order(f"pod-{number}")) for number, step in enumerate(steps)), return_exceptions=True
@@ -81,7 +81,7 @@ async def test_two_at_the_same_time_do_not_both_get_it(client: Client) -> None:
     assert sorted(type(result).__name__ for result in results) == ["NoneType", *["StepFailed"] * 3]
 
 
-async def test_what_is_undone_unlocks_the_node(client: Client) -> None:
+async def test_undo_unlocks_the_node(client: Client) -> None:
     step = lock_step(client)
     await step.prepare(order("one"))
     await step.undo(order("one"))
@@ -89,7 +89,7 @@ async def test_what_is_undone_unlocks_the_node(client: Client) -> None:
     await step.undo(order("one"))
 
 
-async def test_a_lock_of_somebody_else_stays(client: Client) -> None:
+async def test_lock_of_another_pod_is_kept(client: Client) -> None:
     step = lock_step(client)
     await step.prepare(order("one"))
     await lock(client, "2026-03-01T12:00:07Z")
@@ -97,7 +97,7 @@ async def test_a_lock_of_somebody_else_stays(client: Client) -> None:
     assert await lock_of(client) == "2026-03-01T12:00:07Z"
 
 
-async def test_a_node_that_is_gone_needs_no_unlocking(client: Client) -> None:
+async def test_deleted_node_is_not_unlocked(client: Client) -> None:
     step = lock_step(client)
     await step.prepare(order("one"))
     await client.delete(NODES, "a")
@@ -116,7 +116,7 @@ async def test_a_node_that_is_gone_needs_no_unlocking(client: Client) -> None:
         ("yesterday", True),
     ],
 )
-async def test_a_lock_is_void(client: Client, value: str, is_void: bool) -> None:
+async def test_lock_expires_or_is_unreadable(client: Client, value: str, is_void: bool) -> None:
     await lock(client, value)
     if is_void:
         await lock_step(client).prepare(order("one"))
@@ -126,7 +126,7 @@ async def test_a_lock_is_void(client: Client, value: str, is_void: bool) -> None
             await lock_step(client).prepare(order("one"))
 
 
-async def test_old_locks_are_forgotten(client: Client) -> None:
+async def test_expired_locks_are_dropped(client: Client) -> None:
     seconds = [0.0]
     step = NodeLock(client, max_wait=0.0, wall_clock=lambda: NOW.timestamp() + seconds[0])
     await step.prepare(order("one"))
@@ -135,7 +135,7 @@ async def test_old_locks_are_forgotten(client: Client) -> None:
     assert list(step._held) == ["two"]
 
 
-async def test_who_may_not_lock_is_told_what_to_do() -> None:
+async def test_forbidden_lock_reports_the_missing_permission() -> None:
     client = Scripted(get=[FORBIDDEN])
     with pytest.raises(StepFailed, match="node a cannot be locked: you may not; allow the scheduler to get and patch"):
         await NodeLock(client).prepare(order("one"))  # type: ignore[arg-type]

@@ -102,7 +102,7 @@ async def controller(ground: Ground) -> AsyncIterator[None]:
         yield
 
 
-async def test_a_volume_that_is_there(ground: Ground) -> None:
+async def test_existing_volume_is_bound(ground: Ground) -> None:
     await ground.create(storage_class(), claim(), volume("v", on="a"))
     async with controller(ground):
         await ground.step.prepare(order(STATIC))
@@ -111,7 +111,7 @@ async def test_a_volume_that_is_there(ground: Ground) -> None:
     assert (await ground.claim()).is_bound
 
 
-async def test_a_volume_that_is_made(ground: Ground) -> None:
+async def test_volume_is_provisioned(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
     async with controller(ground):
         await ground.step.prepare(order(MADE))
@@ -121,7 +121,7 @@ async def test_a_volume_that_is_made(ground: Ground) -> None:
     assert (await ground.claim()).selected_node == "a"
 
 
-async def test_to_prepare_twice_is_to_prepare_once(ground: Ground) -> None:
+async def test_prepare_is_idempotent(ground: Ground) -> None:
     await ground.create(storage_class(), claim(), volume("v", on="a"))
     async with controller(ground):
         await ground.step.prepare(order(STATIC))
@@ -130,7 +130,7 @@ async def test_to_prepare_twice_is_to_prepare_once(ground: Ground) -> None:
     assert (await ground.volume()).metadata.resource_version == before.metadata.resource_version
 
 
-async def test_nobody_makes_the_volume_in_time(ground: Ground) -> None:
+async def test_volume_not_provisioned_in_time_fails_the_step(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
     late = order(MADE, patience=SHORT)
     with pytest.raises(StepFailed, match=r"not ready after 0.2 seconds: the volume of claim \S+ is being made"):
@@ -140,7 +140,7 @@ async def test_nobody_makes_the_volume_in_time(ground: Ground) -> None:
     assert (await ground.claim()).selected_node == ""
 
 
-async def test_nobody_brings_claim_and_volume_together_in_time(ground: Ground) -> None:
+async def test_claim_not_bound_in_time_fails_the_step(ground: Ground) -> None:
     await ground.create(storage_class(), claim(), volume("v", on="a"))
     late = order(STATIC, patience=SHORT)
     with pytest.raises(StepFailed, match="claim default/data does not have volume v yet"):
@@ -154,7 +154,7 @@ async def test_nobody_brings_claim_and_volume_together_in_time(ground: Ground) -
     assert not found.metadata.annotations
 
 
-async def test_what_somebody_promised_by_name_stays_promised_by_name(ground: Ground) -> None:
+async def test_volume_pre_bound_by_name_stays_pre_bound_by_name(ground: Ground) -> None:
     await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="data", phase="Available"))
     late = order(STATIC, patience=SHORT)
     with pytest.raises(StepFailed, match="claim default/data does not have volume v yet"):
@@ -168,7 +168,7 @@ async def test_what_somebody_promised_by_name_stays_promised_by_name(ground: Gro
     assert (left.name, left.uid) == ("data", None)
 
 
-async def test_the_provisioner_asks_for_another_node(ground: Ground) -> None:
+async def test_provisioner_that_rejects_the_node_fails_the_step(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
     waits = asyncio.ensure_future(ground.step.prepare(order(MADE)))
     await ground.until_selected()
@@ -178,14 +178,14 @@ async def test_the_provisioner_asks_for_another_node(ground: Ground) -> None:
         await waits
 
 
-async def test_a_pod_that_goes_need_not_wait(ground: Ground) -> None:
+async def test_deleted_pod_ends_the_wait(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
     step = VolumeStep(ground.client, ground.mirror, lambda order: "the pod is gone")
     with pytest.raises(StepFailed, match="the pod is gone"):
         await step.prepare(order(MADE))
 
 
-async def test_a_claim_that_goes_ends_the_wait(ground: Ground) -> None:
+async def test_deleted_claim_ends_the_wait(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
     waits = asyncio.ensure_future(ground.step.prepare(order(MADE)))
     await ground.until_selected()
@@ -194,7 +194,7 @@ async def test_a_claim_that_goes_ends_the_wait(ground: Ground) -> None:
         await waits
 
 
-async def test_no_claim_and_no_volume(ground: Ground) -> None:
+async def test_missing_claim_or_volume_fails_the_step(ground: Ground) -> None:
     with pytest.raises(StepFailed, match="claim default/data is gone"):
         await ground.step.prepare(order(STATIC))
     await ground.create(storage_class(), claim())
@@ -202,7 +202,7 @@ async def test_no_claim_and_no_volume(ground: Ground) -> None:
         await ground.step.prepare(order(STATIC))
 
 
-async def test_a_volume_that_somebody_else_was_promised(ground: Ground) -> None:
+async def test_volume_promised_to_another_claim_fails_the_step(ground: Ground) -> None:
     await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="other"))
     with pytest.raises(StepFailed, match="volume v is promised to claim default/other"):
         await ground.step.prepare(order(STATIC))
@@ -212,7 +212,7 @@ async def test_a_volume_that_somebody_else_was_promised(ground: Ground) -> None:
     assert promised.name == "other"
 
 
-async def test_a_claim_that_is_served_elsewhere(ground: Ground) -> None:
+async def test_claim_selected_for_another_node_fails_the_step(ground: Ground) -> None:
     await ground.client.create(NODES, {"metadata": {"name": "b"}})
     await ground.until(lambda: ground.mirror.get(NODES.type, "b"))
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made", on="b"))
@@ -222,14 +222,14 @@ async def test_a_claim_that_is_served_elsewhere(ground: Ground) -> None:
     assert (await ground.claim()).selected_node == "b"
 
 
-async def test_a_claim_that_was_to_be_served_on_a_node_that_is_gone(ground: Ground) -> None:
+async def test_claim_selected_for_a_deleted_node_is_selected_again(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made", on="gone"))
     async with controller(ground):
         await ground.step.prepare(order(MADE))
     assert (await ground.claim()).selected_node == "a"
 
 
-async def test_a_volume_out_of_reach_is_of_no_use(ground: Ground) -> None:
+async def test_volume_unreachable_from_the_node_fails_the_step(ground: Ground) -> None:
     await ground.create(
         storage_class(), volume("v", of_claim="data", nodeAffinity=reached_by(HOST, "b")), claim(of="local")
     )
@@ -239,7 +239,7 @@ async def test_a_volume_out_of_reach_is_of_no_use(ground: Ground) -> None:
         await ground.step.prepare(order(STATIC))
 
 
-async def test_whoever_gives_up_does_not_spoil_it_for_another_pod_of_the_claim(ground: Ground) -> None:
+async def test_rollback_keeps_a_claim_that_another_pod_prepares(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
     first, second = order(MADE, patience=SHORT), order(MADE, uid="pod-2")
     waits = asyncio.ensure_future(ground.step.prepare(second))

@@ -40,7 +40,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "expected"), NAMES.items())
-def test_names_are_valid_whatever_the_group_is_called(name: str, expected: str) -> None:
+def test_request_name_is_valid_for_any_group_name(name: str, expected: str) -> None:
     (request,) = made(*orders(2), name=name)
     assert request.metadata.name == expected
     assert _VALID.fullmatch(request.metadata.name)
@@ -53,13 +53,13 @@ def test_long_names_that_differ_at_the_end_stay_different() -> None:
 
 
 @pytest.mark.parametrize(("name", "has_label"), [("ring", True), ("r" * 63, True), ("r" * 64, False)])
-def test_what_is_no_value_of_a_label_is_left_out(name: str, has_label: bool) -> None:
+def test_invalid_label_value_is_omitted(name: str, has_label: bool) -> None:
     (request,) = made(*orders(2), name=name)
     assert ("scheduling.stromboli.dev/pod-group" in (request.metadata.labels or {})) is has_label
     assert request.spec.pod_group == name
 
 
-def test_parts_hold_no_more_than_an_object_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_stay_below_the_object_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Members with much to carry are fewer to a part; together they need what the gang needs."""
     monkeypatch.setattr(builder, "MAX_BYTES", 1000)
     parts = made(*orders(10, annotations={"example.com/luggage": "x" * 200}), minimum=7)
@@ -82,7 +82,7 @@ def test_volumes_add_their_time_to_the_deadline(facts: dict[str, object], second
     assert request.spec.deadline_seconds == seconds
 
 
-def test_the_same_decision_is_written_under_the_next_name_when_one_is_taken() -> None:
+def test_decision_is_written_under_the_next_name_when_the_name_is_taken() -> None:
     maker = BindRequestBuilder(Cluster(), "stromboli", epoch=lambda: 0, options=BindOptions)
     members = orders(1)
     (request,) = maker.requests_of(Commit("default/none", tuple(members), 1, name="d"), members)
