@@ -15,7 +15,7 @@ from stromboli.binding.retry import is_retryable
 from stromboli.kube.client.api_errors import RequestFailed
 
 
-class Pace:
+class ConcurrencyLimiter:
     """At most `most` turns at a time, at least one."""
 
     def __init__(self, most: int) -> None:
@@ -30,7 +30,7 @@ class Pace:
         return int(self._limit)
 
     @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def slot(self) -> AsyncIterator[None]:
         """Waits for one's turn. What is raised within tells whether the server can keep up."""
         await self._begin()
         cuts = self._cuts

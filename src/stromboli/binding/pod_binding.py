@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from stromboli.binding.concurrency import Pace
+from stromboli.binding.concurrency import ConcurrencyLimiter
 from stromboli.binding.orders import DONE, FOUND, BindOrder, Outcome, Result
 from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.binding.steps.step import BindStep, Preparation, StepFailed
@@ -18,7 +18,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
 
 
-class Binding:
+class PodBinder:
     """Binds pods one by one; `steps` are the preparations, in order."""
 
     def __init__(
@@ -31,7 +31,7 @@ class Binding:
     ) -> None:
         self._client = client
         #: How many bindings the server is asked for at a time.
-        self.pace = Pace(at_a_time)
+        self.limiter = ConcurrencyLimiter(at_a_time)
         self._is_leader = is_leader
         self._steps = steps
         self._patience = patience or RetryPolicy()
@@ -56,7 +56,7 @@ class Binding:
         attempt, began = 0, time.monotonic()
         while True:
             try:
-                async with self.pace.turn():
+                async with self.limiter.slot():
                     await self._client.bind(
                         order.namespace,
                         order.name,

@@ -15,7 +15,7 @@ from stromboli import kube
 from stromboli.binding.direct.workers import BindWorkers
 from stromboli.binding.evictions import Evictor, EvictWorkers
 from stromboli.binding.orders import EvictOrder
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.recovery import UNWOUND, GangRecovery, left_behind, term_of, with_followers
 from stromboli.binding.steps.claims.step import ClaimStep
 from stromboli.binding.steps.node_lock import NodeLock
@@ -156,7 +156,7 @@ class Scheduler:
             )  # fmt: skip
         in_charge, at_a_time = self._is_leader, options.bind_workers
         return BindWorkers(
-            Binding(client, (*steps, NodeLock(client)), is_leader=in_charge, at_a_time=at_a_time),
+            PodBinder(client, (*steps, NodeLock(client)), is_leader=in_charge, at_a_time=at_a_time),
             outcomes,
             workers=options.bind_workers,
             batch=options.bind_batch,
@@ -313,7 +313,7 @@ class Scheduler:
             self._heard_of_request(entry, before)
             return
         self._has_changes = True
-        self.gpus.heard(entry, before)
+        self.gpus.object_changed(entry, before)
         if (
             isinstance(entry, kube.Pod)
             and (term := term_of(entry)) is not None

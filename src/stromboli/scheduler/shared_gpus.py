@@ -36,7 +36,7 @@ class SharedGpus:
         self._feed = feed
         self._recorder = recorder
         self.step = GpuSharingStep(client, mirror.get, self._options, obstacle, self._tell, is_leader)
-        self.heard = self.step.reservations.heard
+        self.object_changed = self.step.reservations.object_changed
 
     def _options(self) -> Mapping[str, str]:
         plugin = self._policy.program.plugins.get(PLUGIN)

@@ -93,9 +93,7 @@ async def test_scheduler_killed_while_writing_a_request_loses_nothing(
         assert await place.faults() == []
 
 
-async def test_direct_scheduler_cleans_up_requests_of_its_predecessor(
-    plane: ControlPlane, tmp_path: Path
-) -> None:
+async def test_direct_scheduler_cleans_up_requests_of_its_predecessor(plane: ControlPlane, tmp_path: Path) -> None:
     """The requests of its predecessor hold their rooms; the one that failed is removed and its pods are bound."""
     async with ground(plane, tmp_path) as place:
         await place.create_nodes(2, 4)

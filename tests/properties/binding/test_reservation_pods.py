@@ -7,9 +7,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.binding.reservations.demand import Member, is_still_coming, member_of, wanted
-from stromboli.binding.reservations.repairs import Held, differences, repairs
-from stromboli.binding.reservations.reservation_pods import Place, reservation_pod_name
+from stromboli.binding.reservations.demand import SharingPod, is_expected, member_of, required_gpus
+from stromboli.binding.reservations.repairs import ReservationState, differences, repairs
+from stromboli.binding.reservations.reservation_pods import SharedGpu, reservation_pod_name
 from stromboli.core.model.devices.gpu_fractions import GROUPS
 from stromboli.kube.objects.bind_requests import BindRequest, BindRequestSpec, BindRequestStatus, BoundPod, MemberStatus
 from stromboli.kube.objects.meta import ObjectMeta
@@ -18,7 +18,7 @@ from tests.testing.random_clusters.effort import examples
 
 NAMESPACE = "stromboli-reservations"
 
-places = st.builds(Place, st.sampled_from("ab"), st.sampled_from("xyz"))
+places = st.builds(SharedGpu, st.sampled_from("ab"), st.sampled_from("xyz"))
 names = st.sampled_from(["one", "two", "three"])
 uids = st.sampled_from(["1", "2", "3"])
 groups = st.lists(st.sampled_from("xyz"), max_size=2, unique=True)
@@ -45,7 +45,7 @@ requests = st.builds(
     st.sampled_from(["", "Binding", "Bound", "Failed", "Unwound"]),
 )  # fmt: skip
 held = st.builds(
-    lambda place, uid, ended, leaving: Held(place, reservation_pod_name(place), uid, ended, leaving),
+    lambda place, uid, ended, leaving: ReservationState(place, reservation_pod_name(place), uid, ended, leaving),
     places, uids, st.booleans(), st.booleans(),
 )  # fmt: skip
 
@@ -60,20 +60,22 @@ def known_in(listed: list[Pod]) -> dict[str, Pod]:
 @given(
     listed=st.lists(pods, max_size=4), open_requests=st.lists(requests, max_size=3), there=st.lists(held, max_size=5)
 )
-def test_two_looks_put_everything_right(listed: list[Pod], open_requests: list[BindRequest], there: list[Held]) -> None:
+def test_two_looks_put_everything_right(
+    listed: list[Pod], open_requests: list[BindRequest], there: list[ReservationState]
+) -> None:
     standing = known_in(listed)
     existing = list({each.place: each for each in there}.values())
-    have_to = wanted(standing.values(), open_requests, (), lambda _, name: standing.get(name), NAMESPACE)
+    have_to = required_gpus(standing.values(), open_requests, (), lambda _, name: standing.get(name), NAMESPACE)
     first = repairs(have_to, existing, ())
     assert first.delete == () == first.create
     second = repairs(have_to, existing, first.seen)
     for given_up in second.delete:
         assert given_up.has_ended or given_up.place not in have_to
     left = [each for each in existing if each not in second.delete]
-    left += [Held(place, reservation_pod_name(place), "new") for place in second.create]
+    left += [ReservationState(place, reservation_pod_name(place), "new") for place in second.create]
     after = repairs(have_to, left, differences(have_to, left))
     left = [each for each in left if each not in after.delete]
-    left += [Held(place, reservation_pod_name(place), "new") for place in after.create]
+    left += [ReservationState(place, reservation_pod_name(place), "new") for place in after.create]
     assert differences(have_to, left) == frozenset()
     used = {place for place, who in have_to.items() if any(member.is_bound for member in who)}
     assert used <= {each.place for each in left} <= {*have_to, *(each.place for each in left if each.is_leaving)}
@@ -83,7 +85,7 @@ def test_two_looks_put_everything_right(listed: list[Pod], open_requests: list[B
 @given(listed=st.lists(pods, max_size=4), open_requests=st.lists(requests, max_size=3))
 def test_whoever_uses_a_gpu_or_may_yet_use_it_has_it_held(listed: list[Pod], open_requests: list[BindRequest]) -> None:
     standing = known_in(listed)
-    have_to = wanted(standing.values(), open_requests, (), lambda _, name: standing.get(name), NAMESPACE)
+    have_to = required_gpus(standing.values(), open_requests, (), lambda _, name: standing.get(name), NAMESPACE)
     for pod in standing.values():
         member = member_of(pod, NAMESPACE)
         if member is not None:
@@ -92,6 +94,6 @@ def test_whoever_uses_a_gpu_or_may_yet_use_it_has_it_held(listed: list[Pod], ope
         [bound], [state] = request.spec.pods, request.status.pods
         is_open = request.status.phase in ("", "Binding") and state.phase in ("", "Binding")
         if is_open and bound.pod_name not in standing:
-            coming = Member(bound.pod_uid, bound.selected_node, tuple(bound.selected_gpu_groups))
-            assert is_still_coming(coming, None)
+            coming = SharingPod(bound.pod_uid, bound.selected_node, tuple(bound.selected_gpu_groups))
+            assert is_expected(coming, None)
             assert all(place in have_to for place in coming.places)

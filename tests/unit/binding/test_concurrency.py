@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from stromboli.binding.concurrency import Pace
+from stromboli.binding.concurrency import ConcurrencyLimiter
 from stromboli.binding.orders import DONE, BindOrder
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable
 
 BUSY = ApiError(429, "TooManyRequests", "busy")
 
 
-async def turn(pace: Pace, error: RequestFailed | None = None) -> None:
-    async with pace.turn():
+async def slot(limiter: ConcurrencyLimiter, error: RequestFailed | None = None) -> None:
+    async with limiter.slot():
         await asyncio.sleep(0)
         if error is not None:
             raise error
@@ -35,45 +35,45 @@ ANSWERS: dict[str, tuple[RequestFailed | None, int]] = {
 
 @pytest.mark.parametrize(("error", "limit"), ANSWERS.values(), ids=ANSWERS)
 async def test_limit_after_response(error: RequestFailed | None, limit: int) -> None:
-    pace = Pace(32)
-    await asyncio.gather(turn(pace, error), return_exceptions=True)
-    assert pace.limit == limit
+    limiter = ConcurrencyLimiter(32)
+    await asyncio.gather(slot(limiter, error), return_exceptions=True)
+    assert limiter.limit == limit
 
 
 async def test_simultaneous_failures_halve_the_limit_once_down_to_one() -> None:
-    pace = Pace(8)
+    limiter = ConcurrencyLimiter(8)
     limits = []
     for _ in range(5):
-        await asyncio.gather(*(turn(pace, BUSY) for _ in range(pace.limit)), return_exceptions=True)
-        limits.append(pace.limit)
+        await asyncio.gather(*(slot(limiter, BUSY) for _ in range(limiter.limit)), return_exceptions=True)
+        limits.append(limiter.limit)
     assert limits == [4, 2, 1, 1, 1]
 
 
 async def test_limit_grows_by_one_after_a_round_of_successes() -> None:
-    pace = Pace(8)
+    limiter = ConcurrencyLimiter(8)
     for _ in range(3):
-        await asyncio.gather(turn(pace, BUSY), return_exceptions=True)
+        await asyncio.gather(slot(limiter, BUSY), return_exceptions=True)
     limits = []
-    while pace.limit < 8:
-        limits.append(pace.limit)
-        for _ in range(pace.limit + 1):
-            await turn(pace)
+    while limiter.limit < 8:
+        limits.append(limiter.limit)
+        for _ in range(limiter.limit + 1):
+            await slot(limiter)
     assert limits == sorted(limits)
     assert set(limits) == set(range(1, 8))
 
 
 async def test_cancelled_waiter_passes_its_slot_on() -> None:
-    pace = Pace(1)
+    limiter = ConcurrencyLimiter(1)
     holding, entered = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
-        async with pace.turn():
+        async with limiter.slot():
             entered.set()
             await holding.wait()
 
     first = asyncio.create_task(hold())
     await entered.wait()
-    leaving, staying = asyncio.create_task(turn(pace)), asyncio.create_task(turn(pace))
+    leaving, staying = asyncio.create_task(slot(limiter)), asyncio.create_task(slot(limiter))
     await asyncio.sleep(0)
     holding.set()
     await first
@@ -100,9 +100,9 @@ class OverloadedClient:
 async def test_limiter_adapts_to_an_overloaded_server() -> None:
     server = OverloadedClient()
     patience = RetryPolicy(attempts=50, shortest=0.001, longest=0.01)
-    binding = Binding(server, patience=patience, at_a_time=64)  # type: ignore[arg-type]
+    binding = PodBinder(server, patience=patience, at_a_time=64)  # type: ignore[arg-type]
     orders = [BindOrder(f"uid-{place}", "default", f"pod-{place}", "node") for place in range(300)]
     results = await asyncio.gather(*(binding.bind(order) for order in orders))
     assert results == [DONE] * 300
-    assert binding.pace.limit <= 8
+    assert binding.limiter.limit <= 8
     assert server.refused < 300, "it is not asked in vain for everything"

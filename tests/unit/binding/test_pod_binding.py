@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stromboli.binding.orders import BindOrder, Outcome
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.steps.step import StepFailed
 from tests.unit.binding.scripted_client import (
     BROKEN,
@@ -54,7 +54,7 @@ ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
 @pytest.mark.parametrize(("binds", "pod", "outcome", "words", "times"), ANSWERS.values(), ids=ANSWERS)
 async def test_an_answer_means(binds: list[Any], pod: Any, outcome: Outcome, words: str, times: int) -> None:
     client = Scripted(bind=[*binds], get=[pod])
-    result = await Binding(client, patience=IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(client, patience=IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
     assert (result.outcome, client.asked.count("bind")) == (outcome, times)
     assert words in result.problem
 
@@ -95,13 +95,13 @@ async def test_steps_are_undone_in_reverse(
 ) -> None:
     story: list[str] = []
     steps = [Step("a", story), Step("b", story, failure), Step("c", story)]
-    result = await Binding(Scripted(bind=[*binds]), steps, IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(Scripted(bind=[*binds]), steps, IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
     assert (result.outcome, " ".join(story)) == (outcome, expected)
 
 
 async def test_failed_undo_is_reported_and_does_not_stop_the_others() -> None:
     story: list[str] = []
     steps = [Step("a", story), Step("b", story, stays=True), Step("c", story)]
-    result = await Binding(Scripted(bind=[INVALID]), steps, IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(Scripted(bind=[INVALID]), steps, IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
     assert story[3:] == ["-c", "-b", "-a"]
     assert "b could not be undone: RuntimeError: it sticks" in result.problem

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.binding.evictions import Evictor
 from stromboli.binding.orders import Outcome
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from tests.unit.binding.scripted_client import (
@@ -71,7 +71,7 @@ ASKED_AGAIN = RetryPolicy(attempts=5, shortest=0.0, longest=0.0)
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
 async def test_bind_is_not_retried_after_leadership_is_lost(answer: RequestFailed) -> None:
     client = Scripted(bind=[answer, None])
-    result = await Binding(client, patience=ASKED_AGAIN, is_leader=lambda: False).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(client, patience=ASKED_AGAIN, is_leader=lambda: False).bind(ORDER)  # type: ignore[arg-type]
     assert (result.outcome, client.asked) == (Outcome.UNKNOWN, ["bind"])
 
 

@@ -17,11 +17,11 @@ from typing import Protocol
 from stromboli.binding.direct.preparation import CommitPreparation, CommitStep
 from stromboli.binding.draining import drained
 from stromboli.binding.orders import BindOrder, Commit, Outcome, Result
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.kube.work.workers import run_workers
 
 
-class Ledger(Protocol):
+class BindObserver(Protocol):
     """Who wants to know what became of orders, and knows whether they still make sense."""
 
     def obstacle(self, order: BindOrder) -> str:
@@ -38,7 +38,7 @@ class Ledger(Protocol):
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCommit:
     """A commit that is being carried out. It is judged as a whole when its first member is taken up."""
 
     commit: Commit
@@ -65,8 +65,8 @@ class BindWorkers:
 
     def __init__(
         self,
-        binding: Binding,
-        ledger: Ledger,
+        binding: PodBinder,
+        ledger: BindObserver,
         *,
         workers: int = 32,
         batch: int = 1,
@@ -80,7 +80,7 @@ class BindWorkers:
         self._tasks: set[asyncio.Task[None]] = set()
         self._workers = max(workers, 1)
         self._batch = max(batch, 1)
-        self._lines: deque[tuple[_Open, Sequence[BindOrder]]] = deque()
+        self._lines: deque[tuple[_OpenCommit, Sequence[BindOrder]]] = deque()
         self._work = asyncio.Event()
         self._unsettled = 0
         self._stopping = asyncio.Event()
@@ -92,7 +92,7 @@ class BindWorkers:
 
     def submit(self, commit: Commit) -> None:
         """Take a commit on."""
-        opened = _Open(commit)
+        opened = _OpenCommit(commit)
         self._unsettled += len(commit.members)
         if self._preparation.applies_to(commit.members):
             task = asyncio.ensure_future(self._prepare(opened))
@@ -101,7 +101,7 @@ class BindWorkers:
         else:
             self._enqueue(opened)
 
-    def _enqueue(self, opened: _Open) -> None:
+    def _enqueue(self, opened: _OpenCommit) -> None:
         members = opened.undecided
         for start in range(0, len(members), self._batch):
             self._lines.append((opened, members[start : start + self._batch]))
@@ -117,7 +117,7 @@ class BindWorkers:
 
     # -- preparations -------------------------------------------------------------------------------------------
 
-    async def _prepare(self, opened: _Open) -> None:
+    async def _prepare(self, opened: _OpenCommit) -> None:
         """Make all members ready, then let them be bound; or none of them."""
         self.preparing += (members := len(opened.commit.members))
         try:
@@ -129,7 +129,7 @@ class BindWorkers:
             self.preparing -= members
         self._enqueue(opened)
 
-    async def _prepare_members(self, opened: _Open) -> None:
+    async def _prepare_members(self, opened: _OpenCommit) -> None:
         await self._judge(opened)
         orders = opened.undecided
         ready = asyncio.ensure_future(self._preparation.prepare_pod(orders, len(orders) - opened.commit.needed))
@@ -157,13 +157,13 @@ class BindWorkers:
                 if order.uid not in opened.results and order.uid not in opened.failing:
                     await self._conclude(opened, order, await self._carry_out(opened, order))
 
-    async def _judge(self, opened: _Open) -> None:
+    async def _judge(self, opened: _OpenCommit) -> None:
         """Settle members that have become impossible; and all of them, when too few are left for the gang."""
         opened.is_checked = True
         precondition_errors = {order.uid: self._ledger.obstacle(order) for order in opened.undecided}
         await self._fail_members(opened, {uid: text for uid, text in precondition_errors.items() if text})
 
-    async def _fail_members(self, opened: _Open, problems: dict[str, str]) -> None:
+    async def _fail_members(self, opened: _OpenCommit, problems: dict[str, str]) -> None:
         """These members cannot be bound. Who else is doomed by that is said before anything is awaited: other workers
         must not begin with them.
         """
@@ -178,7 +178,7 @@ class BindWorkers:
             if order.uid in problems:
                 await self._conclude(opened, order, Result(Outcome.IMPOSSIBLE, problems[order.uid]))
 
-    async def _conclude(self, opened: _Open, order: BindOrder, result: Result) -> None:
+    async def _conclude(self, opened: _OpenCommit, order: BindOrder, result: Result) -> None:
         """Take back what was prepared for a member that is not bound, before its place is given up."""
         if result.outcome is Outcome.IMPOSSIBLE:
             result = Result(result.outcome, "; ".join((result.problem, *await self._preparation.undo(order))))
@@ -186,7 +186,7 @@ class BindWorkers:
             self._preparation.done(order)
         self._settle(opened, order, result)
 
-    async def _carry_out(self, opened: _Open, order: BindOrder) -> Result:
+    async def _carry_out(self, opened: _OpenCommit, order: BindOrder) -> Result:
         """A gang of which a member may have a node already gets the others, even when we are stopping."""
         if (self._stopping.is_set() and not opened.has_begun) or not self._ledger.is_leader():
             return Result(Outcome.DROPPED, "the scheduler is stopping")
@@ -198,7 +198,7 @@ class BindWorkers:
         except Exception as error:
             return Result(Outcome.UNKNOWN, f"{type(error).__name__}: {error}")
 
-    def _settle(self, opened: _Open, order: BindOrder, result: Result) -> None:
+    def _settle(self, opened: _OpenCommit, order: BindOrder, result: Result) -> None:
         opened.results[order.uid] = result
         self._unsettled -= 1
         self._ledger.settled(opened.commit, order, result)

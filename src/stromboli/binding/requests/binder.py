@@ -10,18 +10,18 @@ from collections.abc import Callable, Coroutine, Sequence
 from stromboli.binding.draining import drained
 from stromboli.binding.evictions import Evictor
 from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.requests.assumed_placements import AssumedPlacements
 from stromboli.binding.requests.backoff import AttemptBackoff
-from stromboli.binding.requests.cluster_view import BinderClusterView, Watches
-from stromboli.binding.requests.decisions import RequestBook
+from stromboli.binding.requests.cluster_view import BinderClusterView, BinderWatches
+from stromboli.binding.requests.decisions import DecisionIndex
 from stromboli.binding.requests.events import BindEvents
 from stromboli.binding.requests.finalizer import GangFinalizer
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.options import BinderOptions
 from stromboli.binding.requests.orphans import OrphanedPreparations
 from stromboli.binding.requests.outcome_lookup import OutcomeLookup
-from stromboli.binding.requests.parallel_binds import Placing
+from stromboli.binding.requests.parallel_binds import ParallelBinds
 from stromboli.binding.requests.pod_conditions import PodConditions
 from stromboli.binding.requests.preparations import Preparations
 from stromboli.binding.requests.progress import precondition_error_of
@@ -70,19 +70,19 @@ class Binder:
         #: Nodes as they were when somebody was last told of a change.
         self._nodes: dict[str, NodeEntry] = {}
         self._is_open = False
-        self.book = RequestBook(clock, self._wake)
+        self.book = DecisionIndex(clock, self._wake)
         self.sight = BinderClusterView(self.book, self._changed, self._refused)
         self.rooms = AssumedPlacements(self.sight.cluster)
         watched = [resource for plugin in self.plugins for resource in plugin.watches]
-        self.watches = Watches(client, self.sight, watched)
+        self.watches = BinderWatches(client, self.sight, watched)
         self.recorder = EventRecorder(client, NAME, rate=options.event_rate, yields=self._is_binding, clock=clock)
         announcer = BindEvents(self.recorder)
         self.conditions = PodConditions(client, self.sight.pod, yields=self._is_binding, clock=clock)
         preparations = Preparations(self.plugins)
-        binding = Binding(
+        binding = PodBinder(
             client, (NodeLock(client),), BIND_RETRIES, is_leader=is_leader, at_a_time=options.bind_workers
         )
-        self._parallel_binds = Placing(binding, self._obstacle, per_node=options.binds_per_node)
+        self._parallel_binds = ParallelBinds(binding, self._obstacle, per_node=options.binds_per_node)
         unwinding = GangRollback(
             Evictor(client, patience=EVICT_RETRIES, is_leader=is_leader), preparations, self.sight,
             lambda request, member: announcer.evicted(request, member, request.status.reason),

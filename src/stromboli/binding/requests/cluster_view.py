@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
-from stromboli.binding.requests.decisions import RequestBook
+from stromboli.binding.requests.decisions import DecisionIndex
 from stromboli.cluster.ingest.ingest import Mirror, Quarantined
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.client import Client
@@ -39,7 +39,7 @@ class BinderClusterView:
 
     def __init__(
         self,
-        book: RequestBook,
+        book: DecisionIndex,
         changed: Callable[[TopLevel, TopLevel | None], None] = lambda entry, before: None,
         refused: Callable[[Quarantined], None] = lambda quarantined: None,
     ) -> None:
@@ -100,7 +100,7 @@ class BinderClusterView:
             self.mirror.forget_history(kind)
 
 
-class Watches:
+class BinderWatches:
     """The reflectors that feed a sight. Kinds of plugins are waited for only until the server has said it has none."""
 
     def __init__(self, client: Client, sight: BinderClusterView, others: Sequence[Resource[Any]] = ()) -> None:

@@ -29,7 +29,7 @@ _KNOWN = ("", PENDING, BINDING, UNWINDING, *_ENDED)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class BindProblem:
     """Why a member is not bound, in words; one that is final will not pass."""
 
     words: str
@@ -62,7 +62,7 @@ class Decision:
     followed: set[str] = field(default_factory=set)
     #: By uid, members that have their preparations behind them, and what went wrong with the last ones.
     prepared: dict[str, Bind] = field(default_factory=dict)
-    problems: dict[str, Problem] = field(default_factory=dict)
+    problems: dict[str, BindProblem] = field(default_factory=dict)
     #: By uid, members for which something may have been prepared in this process.
     begun: dict[str, Bind] = field(default_factory=dict)
     preparing: asyncio.Task[None] | None = None
@@ -136,7 +136,7 @@ class Decision:
         return any(each.status.phase in (BINDING, UNWINDING) for each in self.requests)
 
 
-class RequestBook:
+class DecisionIndex:
     """`woken` is told the key of every decision that somebody should look at."""
 
     def __init__(self, clock: Callable[[], float], notify: Callable[[str], None] = lambda key: None) -> None:

@@ -7,12 +7,12 @@ import logging
 from stromboli.binding.requests.assumed_placements import AssumedPlacements
 from stromboli.binding.requests.backoff import AttemptBackoff
 from stromboli.binding.requests.cluster_view import BinderClusterView
-from stromboli.binding.requests.decisions import Decision, RequestBook
+from stromboli.binding.requests.decisions import Decision, DecisionIndex
 from stromboli.binding.requests.events import BindEvents
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.orphans import OrphanedPreparations
 from stromboli.binding.requests.preparations import Preparations
-from stromboli.binding.requests.progress import Progress, bind_of, is_ours, judge
+from stromboli.binding.requests.progress import GangProgress, bind_of, is_ours, judge
 from stromboli.binding.requests.reports import Reports
 from stromboli.binding.requests.rollback import GangRollback
 from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, SUCCEEDED, UNWINDING, UNWOUND
@@ -36,7 +36,7 @@ class GangFinalizer:
         metrics: BinderMetrics,
     ) -> None:
         self._view = sight
-        self._book: RequestBook = sight.book
+        self._book: DecisionIndex = sight.book
         self._rooms = rooms
         self._preparations = preparations
         self._rollback = unwinding
@@ -46,7 +46,7 @@ class GangFinalizer:
         self._announcer = announcer
         self._metrics = metrics
 
-    async def succeed(self, decision: Decision, progress: Progress, attempts: int | None = None) -> float | None:
+    async def succeed(self, decision: Decision, progress: GangProgress, attempts: int | None = None) -> float | None:
         """Everybody who can be bound is. For the others, what was prepared is taken back."""
         await self.follow(decision, progress)
         reason = next(iter(progress.impossible.values()), "")
@@ -56,7 +56,7 @@ class GangFinalizer:
                 return await self._retry_later(decision, progress, BINDING, reason, left)
         return await self.end(decision, progress, SUCCEEDED, reason, attempts)
 
-    async def give_up(self, decision: Decision, progress: Progress, attempts: int | None = None) -> float | None:
+    async def give_up(self, decision: Decision, progress: GangProgress, attempts: int | None = None) -> float | None:
         """The gang cannot reach its minimum any more."""
         reason = next(iter(progress.impossible.values()), TOO_FEW_MEMBERS)
         progress.give_up(dict.fromkeys(progress.open, TOO_FEW_MEMBERS))
@@ -83,7 +83,7 @@ class GangFinalizer:
         return await self.end(decision, progress, FAILED, reason)
 
     async def _retry_later(
-        self, decision: Decision, progress: Progress, phase: str, reason: str, left: dict[str, str]
+        self, decision: Decision, progress: GangProgress, phase: str, reason: str, left: dict[str, str]
     ) -> float:
         """Something could not be undone; it is tried again for as long as it takes."""
         attempts = decision.failed_attempts + 1
@@ -92,7 +92,7 @@ class GangFinalizer:
         return pause
 
     async def end(
-        self, decision: Decision, progress: Progress, phase: str, reason: str, attempts: int | None = None
+        self, decision: Decision, progress: GangProgress, phase: str, reason: str, attempts: int | None = None
     ) -> float | None:
         count = decision.failed_attempts if attempts is None else attempts
         await self._reports.write(decision, progress, phase, count, reason)
@@ -130,7 +130,7 @@ class GangFinalizer:
         left = await self._rollback.take_back(decision, lost - wanted) if lost - wanted else {}
         decision.is_inherited = bool(left)
 
-    async def follow(self, decision: Decision, progress: Progress) -> None:
+    async def follow(self, decision: Decision, progress: GangProgress) -> None:
         """Let the plugins know who is bound: those of whom no earlier pass has said it."""
         said = decision.in_phase(BOUND) | decision.followed
         for request, member in decision.members():

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from stromboli.binding.plugins.plugin import Bind
 from stromboli.binding.requests.assumed_placements import AssumedPlacements
 from stromboli.binding.requests.cluster_view import BinderClusterView
-from stromboli.binding.requests.decisions import Decision, RequestBook
+from stromboli.binding.requests.decisions import Decision, DecisionIndex
 from stromboli.binding.requests.outcome_lookup import OutcomeLookup
 from stromboli.binding.requests.preparations import Preparations
 from stromboli.kube.client.api_errors import RequestFailed
@@ -25,7 +25,7 @@ class OrphanedPreparations:
         self, sight: BinderClusterView, rooms: AssumedPlacements, lookup: OutcomeLookup, preparations: Preparations
     ) -> None:
         self._view = sight
-        self._book: RequestBook = sight.book
+        self._book: DecisionIndex = sight.book
         self._rooms = rooms
         self._lookup = lookup
         self._preparations = preparations

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 from stromboli.binding.orders import Outcome, Result
 from stromboli.binding.plugins.plugin import Bind
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.requests.member_orders import order_of
 
 
-class Placing:
+class ParallelBinds:
     """`obstacle` is asked at the last moment before a pod is bound."""
 
-    def __init__(self, binding: Binding, obstacle: Callable[[Bind], str], *, per_node: int) -> None:
+    def __init__(self, binding: PodBinder, obstacle: Callable[[Bind], str], *, per_node: int) -> None:
         self._binding = binding
         self._obstacle = obstacle
         self._per_node = max(per_node, 1)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 
 from stromboli.binding.plugins.plugin import Bind, BinderPlugin, PermanentFailure
-from stromboli.binding.requests.decisions import Problem
+from stromboli.binding.requests.decisions import BindProblem
 from stromboli.binding.steps.step import StepFailed
 from stromboli.kube.client.api_errors import RequestFailed
 
@@ -28,18 +28,18 @@ class Preparations:
     def applies_to(self, bind: Bind) -> bool:
         return any(self._applies_to(plugin, bind) for plugin in self._plugins)
 
-    async def prepare(self, binds: Sequence[Bind]) -> dict[str, Problem]:
+    async def prepare(self, binds: Sequence[Bind]) -> dict[str, BindProblem]:
         """By uid, what went wrong."""
         turns = asyncio.Semaphore(self._max_parallel)
 
-        async def one(bind: Bind) -> Problem | None:
+        async def one(bind: Bind) -> BindProblem | None:
             async with turns:
                 return await self._prepare(bind)
 
         found = await asyncio.gather(*(one(bind) for bind in binds))
         return {bind.member.pod_uid: problem for bind, problem in zip(binds, found, strict=True) if problem}
 
-    async def _prepare(self, bind: Bind) -> Problem | None:
+    async def _prepare(self, bind: Bind) -> BindProblem | None:
         begun: list[BinderPlugin] = []
         for plugin in self._plugins:
             if not self._applies_to(plugin, bind):
@@ -48,7 +48,7 @@ class Preparations:
             problem = await _attempt(plugin, bind)
             if problem is not None:
                 told = await self._take_back(bind, begun)
-                return Problem("; ".join((problem.words, *told)), problem.is_final)
+                return BindProblem("; ".join((problem.words, *told)), problem.is_final)
         return None
 
     async def after(self, bind: Bind) -> list[str]:
@@ -83,18 +83,18 @@ class Preparations:
             return True
 
 
-async def _attempt(plugin: BinderPlugin, bind: Bind) -> Problem | None:
+async def _attempt(plugin: BinderPlugin, bind: Bind) -> BindProblem | None:
     """A plugin that raises something of its own is a mistake in the plugin: told, and tried again like others."""
     try:
         await plugin.pre_bind(bind)
     except PermanentFailure as error:
-        return Problem(str(error), is_final=True)
+        return BindProblem(str(error), is_final=True)
     except StepFailed as error:
-        return Problem(str(error))
+        return BindProblem(str(error))
     except Exception as error:
         if not isinstance(error, RequestFailed):
             log.exception("plugin %s failed", plugin.name)
-        return Problem(f"{plugin.name}: {_words(error)}")
+        return BindProblem(f"{plugin.name}: {_words(error)}")
     return None
 
 

@@ -23,7 +23,7 @@ _OVER = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
-class Progress:
+class GangProgress:
     """The members of a decision by how far they have come, each by uid."""
 
     #: Those that have a node, with the words to be said about it; ours are those that this decision bound.
@@ -44,8 +44,8 @@ class Progress:
                 self.impossible[uid] = words
 
 
-def judge(decision: Decision, sight: BinderClusterView) -> Progress:
-    progress = Progress()
+def judge(decision: Decision, sight: BinderClusterView) -> GangProgress:
+    progress = GangProgress()
     for request in decision.requests:
         given_up = {each.pod_uid: each.reason for each in request.status.pods if each.phase == FAILED}
         for member in request.spec.pods:
@@ -61,7 +61,7 @@ def judge(decision: Decision, sight: BinderClusterView) -> Progress:
 
 
 def _place(
-    progress: Progress, request: BindRequest, member: BoundPod, sight: BinderClusterView, given_up: str | None
+    progress: GangProgress, request: BindRequest, member: BoundPod, sight: BinderClusterView, given_up: str | None
 ) -> None:
     uid, pod = member.pod_uid, sight.pod(member.pod_uid)
     if pod is not None and pod.spec.node_name:

@@ -19,15 +19,15 @@ from stromboli.binding.plugins.plugin import Bind
 from stromboli.binding.requests.assumed_placements import AssumedPlacements
 from stromboli.binding.requests.backoff import AttemptBackoff
 from stromboli.binding.requests.cluster_view import BinderClusterView
-from stromboli.binding.requests.decisions import Decision, RequestBook
+from stromboli.binding.requests.decisions import Decision, DecisionIndex
 from stromboli.binding.requests.finalizer import TOO_FEW_MEMBERS, GangFinalizer
 from stromboli.binding.requests.member_orders import order_of
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.orphans import OrphanedPreparations
 from stromboli.binding.requests.outcome_lookup import OutcomeLookup
-from stromboli.binding.requests.parallel_binds import Placing
+from stromboli.binding.requests.parallel_binds import ParallelBinds
 from stromboli.binding.requests.preparations import Preparations
-from stromboli.binding.requests.progress import Progress, is_ours, judge
+from stromboli.binding.requests.progress import GangProgress, is_ours, judge
 from stromboli.binding.requests.reports import Reports
 from stromboli.binding.requests.status import StatusConflict
 from stromboli.kube.objects.bind_requests import BINDING, FAILED
@@ -48,7 +48,7 @@ class GangReconciler:
         rooms: AssumedPlacements,
         lookup: OutcomeLookup,
         preparations: Preparations,
-        placing: Placing,
+        parallel_binds: ParallelBinds,
         ends: GangFinalizer,
         orphans: OrphanedPreparations,
         pauses: AttemptBackoff,
@@ -60,11 +60,11 @@ class GangReconciler:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._view = sight
-        self._book: RequestBook = sight.book
+        self._book: DecisionIndex = sight.book
         self._rooms = rooms
         self._lookup = lookup
         self._preparations = preparations
-        self._parallel_binds = placing
+        self._parallel_binds = parallel_binds
         self._ends = ends
         self._orphans = orphans
         self._backoff = pauses
@@ -111,7 +111,7 @@ class GangReconciler:
         term = self._epoch()
         return 0 < term < self._book.latest_term
 
-    async def _carry_out(self, decision: Decision, progress: Progress) -> float | None:
+    async def _carry_out(self, decision: Decision, progress: GangProgress) -> float | None:
         if decision.refusal and not progress.ours:
             progress.give_up(dict.fromkeys(progress.open, decision.refusal))
             return await self._ends.end(decision, progress, FAILED, decision.refusal)
@@ -133,7 +133,7 @@ class GangReconciler:
         problems |= await self._bind(decision, ready)
         return await self._conclude(decision, judge(decision, self._view), problems, limit)
 
-    def _problems_now(self, decision: Decision, progress: Progress) -> tuple[dict[str, str], int]:
+    def _problems_now(self, decision: Decision, progress: GangProgress) -> tuple[dict[str, str], int]:
         """Who cannot be bound just now, and why; and how many attempts may fail for such reasons."""
         limit = decision.first.spec.backoff_limit
         problems = {uid: each.words for uid, each in decision.problems.items() if uid in progress.open}
@@ -145,7 +145,7 @@ class GangReconciler:
             limit = min(limit, MAX_ATTEMPTS_WITHOUT_CAPACITY)
         return {**problems, **without_capacity}, limit
 
-    async def _start_preparation(self, decision: Decision, progress: Progress, ready: list[Bind]) -> bool:
+    async def _start_preparation(self, decision: Decision, progress: GangProgress, ready: list[Bind]) -> bool:
         """Whether members have to be made ready first. That it has begun is written before anything is."""
         unprepared = [
             bind
@@ -213,7 +213,7 @@ class GangReconciler:
             self._reports.bound(bind.request, bind.member)
 
     async def _conclude(
-        self, decision: Decision, progress: Progress, problems: dict[str, str], limit: int
+        self, decision: Decision, progress: GangProgress, problems: dict[str, str], limit: int
     ) -> float | None:
         """An attempt is over."""
         problems = {uid: words for uid, words in problems.items() if uid in progress.open}

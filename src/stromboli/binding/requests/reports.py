@@ -6,7 +6,7 @@ from stromboli.binding.requests.decisions import Decision
 from stromboli.binding.requests.events import BindEvents
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.pod_conditions import PodConditions
-from stromboli.binding.requests.progress import Progress
+from stromboli.binding.requests.progress import GangProgress
 from stromboli.binding.requests.status import MAX_MEMBER_REASON_LENGTH, RequestStatuses, cut
 from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, UNWOUND, BindRequest, BoundPod, MemberStatus
 
@@ -27,7 +27,7 @@ class Reports:
     async def write(
         self,
         decision: Decision,
-        progress: Progress,
+        progress: GangProgress,
         phase: str,
         attempts: int,
         reason: str,
@@ -78,7 +78,9 @@ def _failure(member: BoundPod, words: str) -> str:
     return f"failed to bind to node {member.selected_node}: {words}"
 
 
-def _statuses(decision: Decision, progress: Progress, phase: str, problems: dict[str, str]) -> dict[str, MemberStatus]:
+def _statuses(
+    decision: Decision, progress: GangProgress, phase: str, problems: dict[str, str]
+) -> dict[str, MemberStatus]:
     """How far every member has come, as it is said in the request."""
     before = {each.pod_uid: each for request in decision.requests for each in request.status.pods}
     found: dict[str, MemberStatus] = {}

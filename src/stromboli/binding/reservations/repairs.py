@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from stromboli.binding.reservations.demand import Member
-from stromboli.binding.reservations.reservation_pods import Place
+from stromboli.binding.reservations.demand import SharingPod
+from stromboli.binding.reservations.reservation_pods import SharedGpu
 
 
 class ReservationFault(Enum):
@@ -24,10 +24,10 @@ class ReservationFault(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ReservationState:
     """A reservation pod."""
 
-    place: Place
+    place: SharedGpu
     name: str
     uid: str
     has_ended: bool = False
@@ -35,47 +35,51 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReservationDifference:
     """What is wrong with which GPU. Another pod in the same place is another difference."""
 
     fault_kind: ReservationFault
-    place: Place
-    held: Held | None = None
+    place: SharedGpu
+    held: ReservationState | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
     """Instructions, and what was seen: to be handed to the next look."""
 
-    delete: tuple[Held, ...]
-    create: tuple[Place, ...]
-    seen: frozenset[Difference]
+    delete: tuple[ReservationState, ...]
+    create: tuple[SharedGpu, ...]
+    seen: frozenset[ReservationDifference]
 
 
-def differences(wanted: Mapping[Place, Collection[Member]], existing: Iterable[Held]) -> frozenset[Difference]:
+def differences(
+    required_gpus: Mapping[SharedGpu, Collection[SharingPod]], existing: Iterable[ReservationState]
+) -> frozenset[ReservationDifference]:
     """Who is leaving is seen to already. Who is only about to share a GPU has it held by whoever binds him."""
     here = list(existing)
     holding = {held.place for held in here if held.is_leaving or not held.has_ended}
     staying = [held for held in here if not held.is_leaving]
-    ended = [Difference(ReservationFault.ENDED, held.place, held) for held in staying if held.has_ended]
+    ended = [ReservationDifference(ReservationFault.ENDED, held.place, held) for held in staying if held.has_ended]
     idle = [
-        Difference(ReservationFault.IDLE, held.place, held)
+        ReservationDifference(ReservationFault.IDLE, held.place, held)
         for held in staying
-        if held.place not in wanted and not held.has_ended
+        if held.place not in required_gpus and not held.has_ended
     ]
     missing = [
-        Difference(ReservationFault.MISSING, place)
-        for place, sharing in wanted.items()
+        ReservationDifference(ReservationFault.MISSING, place)
+        for place, sharing in required_gpus.items()
         if place not in holding and any(member.is_bound for member in sharing)
     ]
     return frozenset((*ended, *idle, *missing))
 
 
 def repairs(
-    wanted: Mapping[Place, Collection[Member]], existing: Iterable[Held], seen_before: Collection[Difference]
+    required_gpus: Mapping[SharedGpu, Collection[SharingPod]],
+    existing: Iterable[ReservationState],
+    seen_before: Collection[ReservationDifference],
 ) -> Repairs:
     """What has been wrong for two looks is put right."""
-    seen = differences(wanted, existing)
+    seen = differences(required_gpus, existing)
     lasting = sorted(
         (each for each in seen if each in seen_before), key=lambda each: (each.fault_kind.value, each.place)
     )

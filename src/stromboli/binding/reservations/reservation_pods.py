@@ -39,41 +39,41 @@ class Terminated(Wire):
     exit_code: int = 0
 
 
-class ContainerState(Wire):
+class ReservationContainerState(Wire):
     terminated: Terminated | None = None
 
 
-class ContainerStatus(Wire):
+class ReservationContainerStatus(Wire):
     name: str | None = None
-    state: ContainerState | None = None
+    state: ReservationContainerState | None = None
 
 
-class PodStatus(Wire):
+class ReservationPodStatus(Wire):
     phase: str | None = None
     reason: str | None = None
     message: str | None = None
-    init_container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ReservationContainerStatus] | None = None
 
 
-class PodSpec(Wire):
+class ReservationPodSpec(Wire):
     node_name: str | None = None
 
 
-class Pod(TopLevel):
+class ReservationPod(TopLevel):
     """A reservation pod, with the last words of its containers. Other pods are not read with these."""
 
     kind_name: ClassVar[str] = "Pod"
 
     namespaced: ClassVar[bool] = True
 
-    spec: PodSpec = msgspec.field(default_factory=PodSpec)
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
+    spec: ReservationPodSpec = msgspec.field(default_factory=ReservationPodSpec)
+    status: ReservationPodStatus = msgspec.field(default_factory=ReservationPodStatus)
 
 
-RESERVATION_PODS = Resource(Pod, "v1", "pods")
+RESERVATION_PODS = Resource(ReservationPod, "v1", "pods")
 
 
-class Place(NamedTuple):
+class SharedGpu(NamedTuple):
     """A shared GPU: its node, and the name of the group that shares it."""
 
     node: str
@@ -93,18 +93,18 @@ class ReservationPodOptions:
     fake: bool = False
 
 
-def reservation_pod_name(place: Place) -> str:
+def reservation_pod_name(place: SharedGpu) -> str:
     """The same for the same GPU, whoever makes the pod; a valid name whatever the node is called."""
     told = _digest(place)
     node = re.sub(r"[^a-z0-9-]+", "-", place.node.lower()).strip("-")[:_LONGEST_PREFIX].strip("-")
     return f"gpu-{node}-{told}" if node else f"gpu-{told}"
 
 
-def _digest(place: Place) -> str:
+def _digest(place: SharedGpu) -> str:
     return hashlib.sha256(f"{place.node}/{place.group}".encode()).hexdigest()[:12]
 
 
-def reservation_pod_manifest(place: Place, options: ReservationPodOptions) -> dict[str, Any]:
+def reservation_pod_manifest(place: SharedGpu, options: ReservationPodOptions) -> dict[str, Any]:
     """It stands on its node from the beginning: nobody has to schedule it."""
     find = ["reserve-gpu", "--fake"] if options.fake else ["reserve-gpu"]
     spec: dict[str, Any] = {
@@ -149,7 +149,7 @@ def _container(name: str, arguments: list[str], options: ReservationPodOptions) 
     }
 
 
-def device_of(holder: Pod) -> str:
+def device_of(holder: ReservationPod) -> str:
     """The GPU that a pod holds; empty while nobody knows."""
     said: Mapping[str, str] = holder.metadata.annotations or {}
     last = (
@@ -159,16 +159,16 @@ def device_of(holder: Pod) -> str:
     return next((text.strip() for text in told if _DEVICE.fullmatch(text.strip())), "")
 
 
-def _termination_message(status: ContainerStatus) -> str:
+def _termination_message(status: ReservationContainerStatus) -> str:
     ended = status.state.terminated if status.state else None
     return (ended.message or "") if ended is not None and not ended.exit_code else ""
 
 
-def has_ended(holder: Pod) -> bool:
+def has_ended(holder: ReservationPod) -> bool:
     """Whether it will never hold a GPU again."""
     return holder.status.phase in ("Failed", "Succeeded")
 
 
-def end_reason(holder: Pod) -> str:
+def end_reason(holder: ReservationPod) -> str:
     words = (holder.status.reason, holder.status.message)
     return ": ".join(word for word in words if word) or f"its phase is {holder.status.phase}"

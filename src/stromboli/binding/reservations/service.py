@@ -13,19 +13,19 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
-from stromboli.binding.reservations.demand import Member, groups_of, member_of, wanted
-from stromboli.binding.reservations.repairs import Difference, Held, Repairs, repairs
+from stromboli.binding.reservations.demand import SharingPod, gpu_groups_of, member_of, required_gpus
+from stromboli.binding.reservations.repairs import Repairs, ReservationDifference, ReservationState, repairs
 from stromboli.binding.reservations.reservation_pods import (
     RESERVATION_PODS,
-    Place,
+    ReservationPod,
     ReservationPodOptions,
+    SharedGpu,
     device_of,
     end_reason,
     has_ended,
     reservation_pod_manifest,
     reservation_pod_name,
 )
-from stromboli.binding.reservations.reservation_pods import Pod as Holder
 from stromboli.binding.steps.step import StepFailed
 from stromboli.core.model.devices.gpu_fractions import GROUPS, groups_in
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
@@ -37,15 +37,15 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 
 #: Seconds between two looks at everything, and at a GPU that is about to be held.
-SWEEP, PAUSE = 60.0, 0.25
+SWEEP_INTERVAL, POLL_INTERVAL = 60.0, 0.25
 #: Seconds after which a bind that is over and never came true is forgotten.
-FORGOTTEN = 300.0
+BIND_FORGOTTEN_AFTER = 300.0
 _FORBIDDEN = 403
 
 log = logging.getLogger("stromboli.binding")
 
-Get = Callable[[type, str], TopLevel | None]
-Tell = Callable[[TopLevel, str, str, str], None]
+ObjectGetter = Callable[[type, str], TopLevel | None]
+EventFunction = Callable[[TopLevel, str, str, str], None]
 
 
 class ReservationService:
@@ -54,17 +54,17 @@ class ReservationService:
     def __init__(
         self,
         client: Client,
-        get: Get,
+        get: ObjectGetter,
         options: Callable[[], ReservationPodOptions],
-        tell: Tell = lambda regarding, kind, reason, note: None,
+        record_event: EventFunction = lambda regarding, kind, reason, note: None,
         *,
         is_leader: Callable[[], bool] = lambda: True,
-        sweep: float = SWEEP,
+        sweep: float = SWEEP_INTERVAL,
     ) -> None:
         self._client = client
         self._get = get
         self._options = options
-        self._tell = tell
+        self._record_event = record_event
         self._is_leader = is_leader
         self._sweep = sweep
         #: What the watches report: members by uid, requests by key, reservation pods by name.
@@ -72,28 +72,28 @@ class ReservationService:
         self._requests: dict[str, BindRequest] = {}
         self._holders: dict[str, Pod] = {}
         #: Binds that were begun here and are not seen to be true yet, by uid.
-        self._under_way: dict[str, Member] = {}
+        self._pending: dict[str, SharingPod] = {}
         #: When some of them were over, by uid.
         self._settled: dict[str, float] = {}
         #: GPUs that are being held again.
-        self._restoring: dict[Place, asyncio.Task[None]] = {}
-        self._seen: frozenset[Difference] = frozenset()
+        self._restoring: dict[SharedGpu, asyncio.Task[None]] = {}
+        self._seen: frozenset[ReservationDifference] = frozenset()
         #: Nodes to be looked at soon.
         self._due: set[str] = set()
-        self._news = asyncio.Event()
-        self._locks: dict[Place, tuple[asyncio.Lock, int]] = {}
+        self._changed = asyncio.Event()
+        self._locks: dict[SharedGpu, tuple[asyncio.Lock, int]] = {}
 
     # -- news ---------------------------------------------------------------------------------------------------
 
-    def heard(self, entry: TopLevel, before: TopLevel | None) -> None:
+    def object_changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         """An object was reported; of one that is gone, `before` is the object itself."""
         if isinstance(entry, Pod):
             self._pod_changed(entry, is_gone=entry is before)
         elif isinstance(entry, BindRequest):
-            self._heard_of_request(entry, is_gone=entry is before)
+            self._request_changed(entry, is_gone=entry is before)
 
     def _pod_changed(self, pod: Pod, *, is_gone: bool) -> None:
-        if not (self._pods or self._holders or self._under_way or _is_sharing(pod)):
+        if not (self._pods or self._holders or self._pending or _is_sharing(pod)):
             return
         metadata, namespace = pod.metadata, self._options().namespace
         if metadata.namespace == namespace:
@@ -109,8 +109,8 @@ class ReservationService:
         elif self._pods.pop(metadata.uid, None) is not None:
             self._schedule_check(pod.spec.node_name or "")
 
-    def _heard_of_request(self, request: BindRequest, *, is_gone: bool) -> None:
-        shared = [each.selected_node for each in request.spec.pods if groups_of(each)]
+    def _request_changed(self, request: BindRequest, *, is_gone: bool) -> None:
+        shared = [each.selected_node for each in request.spec.pods if gpu_groups_of(each)]
         if not shared:
             return
         if is_gone:
@@ -123,37 +123,37 @@ class ReservationService:
     def _schedule_check(self, node: str) -> None:
         if node:
             self._due.add(node)
-            self._news.set()
+            self._changed.set()
 
-    def _known(self, namespace: str, name: str) -> Pod | None:
+    def _find_pod(self, namespace: str, name: str) -> Pod | None:
         found = self._get(Pod, f"{namespace}/{name}")
         return found if isinstance(found, Pod) else None
 
     # -- binds --------------------------------------------------------------------------------------------------
 
-    async def reserve(self, member: Member, obstacle: Callable[[], str] = lambda: "") -> list[str]:
+    async def reserve(self, member: SharingPod, obstacle: Callable[[], str] = lambda: "") -> list[str]:
         """Have the GPUs of a member's groups held; answers which they are. Raises StepFailed."""
         self.release(member.uid)
-        self._under_way[member.uid] = member
-        await self._look_at(member.node)
-        return [await self._hold(place, obstacle) for place in member.places]
+        self._pending[member.uid] = member
+        await self._reconcile_node(member.node)
+        return [await self._acquire(place, obstacle) for place in member.places]
 
-    def settle(self, uid: str) -> None:
+    def bind_finished(self, uid: str) -> None:
         """A bind is over, or nobody knows what became of it: the watches tell, or it is forgotten after a while."""
-        if uid in self._under_way:
+        if uid in self._pending:
             self._settled[uid] = time.monotonic()
 
     def release(self, uid: str) -> None:
         """A pod will not stand where it was meant to: what was held for it alone is given up."""
-        member = self._under_way.pop(uid, None)
+        member = self._pending.pop(uid, None)
         self._settled.pop(uid, None)
         if member is not None:
             self._schedule_check(member.node)
 
-    async def _hold(self, place: Place, obstacle: Callable[[], str]) -> str:
+    async def _acquire(self, place: SharedGpu, obstacle: Callable[[], str]) -> str:
         options = self._options()
         deadline = time.monotonic() + options.seconds
-        async with self._alone(place):
+        async with self._exclusive(place):
             while True:
                 holder = await self._reservation_pod_for(place, options)
                 if holder is not None and (device := device_of(holder)):
@@ -165,16 +165,16 @@ class ReservationService:
                         f"no GPU of node {place.node} was held for sharing within {options.seconds:g} s; look at pod "
                         f"{options.namespace}/{reservation_pod_name(place)}"
                     )
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(POLL_INTERVAL)
 
-    async def _reservation_pod_for(self, place: Place, options: ReservationPodOptions) -> Holder | None:
+    async def _reservation_pod_for(self, place: SharedGpu, options: ReservationPodOptions) -> ReservationPod | None:
         """The pod that holds a GPU, made if there is none; None for one that is on its way out."""
         try:
             holder = await self._client.get(RESERVATION_PODS, reservation_pod_name(place), namespace=options.namespace)
         except ApiError as error:
             if not error.is_missing:
                 raise
-            return await self._make(place, options)
+            return await self._create(place, options)
         if groups_in(holder.metadata.annotations) != (place.group,) or holder.spec.node_name != place.node:
             raise StepFailed(f"pod {holder.key} is in the way: it holds no GPU for group {place.group}; delete it")
         if holder.metadata.deletion_timestamp is not None:
@@ -184,7 +184,7 @@ class ReservationService:
             raise StepFailed(f"pod {holder.key} could not hold a GPU of node {place.node}: {end_reason(holder)}")
         return holder
 
-    async def _make(self, place: Place, options: ReservationPodOptions) -> Holder | None:
+    async def _create(self, place: SharedGpu, options: ReservationPodOptions) -> ReservationPod | None:
         try:
             return await self._client.create(
                 RESERVATION_PODS, reservation_pod_manifest(place, options), namespace=options.namespace
@@ -200,7 +200,7 @@ class ReservationService:
             raise
 
     @asynccontextmanager
-    async def _alone(self, place: Place) -> AsyncIterator[None]:
+    async def _exclusive(self, place: SharedGpu) -> AsyncIterator[None]:
         """One at a time for each GPU."""
         lock, users = self._locks.get(place, (asyncio.Lock(), 0))
         self._locks[place] = lock, users + 1
@@ -216,42 +216,42 @@ class ReservationService:
 
     async def serve(self) -> None:
         """Look at everything at the start and now and then, and at single nodes when something has ended there."""
-        await self._check_nodes(self._observe_all().seen)
+        await self._check_nodes(self._compare_all().seen)
         while True:
             deadline = time.monotonic() + self._sweep
             while (left := deadline - time.monotonic()) > 0:
                 await self._wait_for_change(left)
                 due, self._due = self._due, set()
                 for node in sorted(due):
-                    await self._look_at(node)
+                    await self._reconcile_node(node)
             before = self._seen
-            await self._check_nodes(self._observe_all().seen & before)
+            await self._check_nodes(self._compare_all().seen & before)
 
-    def _observe_all(self) -> Repairs:
+    def _compare_all(self) -> Repairs:
         """What the watches say; kept for the next time."""
-        over = time.monotonic() - FORGOTTEN
+        over = time.monotonic() - BIND_FORGOTTEN_AFTER
         for uid in [uid for uid, since in self._settled.items() if since < over]:
             self.release(uid)
-        found = self._observe(self._holders.values(), self._pods.values(), ())
+        found = self._compare(self._holders.values(), self._pods.values(), ())
         self._seen = found.seen
         return found
 
-    async def _check_nodes(self, found: Iterable[Difference]) -> None:
+    async def _check_nodes(self, found: Iterable[ReservationDifference]) -> None:
         for node in sorted({each.place.node for each in found}):
-            await self._look_at(node)
+            await self._reconcile_node(node)
 
     async def _wait_for_change(self, timeout: float) -> None:
-        self._news.clear()
+        self._changed.clear()
         if not self._due:
             try:
                 async with asyncio.timeout(timeout):
-                    await self._news.wait()
+                    await self._changed.wait()
             except TimeoutError:
                 return
 
-    async def _look_at(self, node: str) -> None:
+    async def _reconcile_node(self, node: str) -> None:
         """What the watches say is wrong with a node is put right if the server says so, too."""
-        reported = self._observe(_on(node, self._holders.values()), _on(node, self._pods.values()), ())
+        reported = self._compare(_on(node, self._holders.values()), _on(node, self._pods.values()), ())
         mine = {each for each in reported.seen if each.place.node == node}
         if not mine or not self._is_leader():
             return
@@ -259,37 +259,37 @@ class ReservationService:
             listing = await self._client.list(PODS, field_selector=f"spec.nodeName={node}")
             namespace = self._options().namespace
             holders = [pod for pod in listing.items if pod.metadata.namespace == namespace and _is_sharing(pod)]
-            await self._carry_out(self._observe(holders, listing.items, mine, only=node))
+            await self._repair(self._compare(holders, listing.items, mine, only=node))
         except RequestFailed as error:
             log.warning("shared GPUs of node %s cannot be looked at: %s", node, error)
         except StepFailed as error:
             log.warning("shared GPUs of node %s: %s", node, error)
 
-    def _observe(
-        self, holders: Iterable[Pod], pods: Iterable[Pod], seen: Iterable[Difference], only: str = ""
+    def _compare(
+        self, holders: Iterable[Pod], pods: Iterable[Pod], seen: Iterable[ReservationDifference], only: str = ""
     ) -> Repairs:
         namespace = self._options().namespace
-        places = wanted(pods, self._requests.values(), self._under_way.values(), self._known, namespace)
+        places = required_gpus(pods, self._requests.values(), self._pending.values(), self._find_pod, namespace)
         living = {place: who for place, who in places.items() if self._get(KubeNode, place.node) is not None}
         if only:
             living = {place: who for place, who in living.items() if place.node == only}
         return repairs(living, [_reservation_of(pod) for pod in holders], set(seen))
 
-    async def _carry_out(self, found: Repairs) -> None:
+    async def _repair(self, found: Repairs) -> None:
         options = self._options()
         for held in found.delete:
-            async with self._alone(held.place):
+            async with self._exclusive(held.place):
                 if not self._is_required_now(held.place):
                     await self._delete(held, options)
         for place in found.create:
             if place not in self._restoring:
                 self._restoring[place] = asyncio.ensure_future(self._restore_reservation(place))
 
-    def _is_required_now(self, place: Place) -> bool:
+    def _is_required_now(self, place: SharedGpu) -> bool:
         """Whether somebody began to share a GPU while the server was asked."""
-        return any(place in member.places for member in self._under_way.values())
+        return any(place in member.places for member in self._pending.values())
 
-    async def _delete(self, held: Held, options: ReservationPodOptions) -> None:
+    async def _delete(self, held: ReservationState, options: ReservationPodOptions) -> None:
         """This very pod, at once where there is no kubelet to wait for."""
         grace = None if self._get(KubeNode, held.place.node) is not None else 0
         try:
@@ -301,21 +301,21 @@ class ReservationService:
             if not error.is_missing and not error.is_conflict:
                 raise
 
-    async def _restore_reservation(self, place: Place) -> None:
+    async def _restore_reservation(self, place: SharedGpu) -> None:
         """Pods run on a GPU that nobody holds. They are not touched; the GPU is held again, and that is said."""
         what = f"GPU group {place.group} of node {place.node}"
         try:
-            device = await self._hold(place, lambda: "")
+            device = await self._acquire(place, lambda: "")
             note = f"{what} was not held any more; GPU {device} is held for it now. Check that the pod uses that one."
         except (StepFailed, RequestFailed) as error:
             note = f"{what} is not held any more: {error}"
         finally:
             self._restoring.pop(place, None)
         for pod in self._sharing(place):
-            self._tell(pod, "Warning", "GPUReservationLost", note)
+            self._record_event(pod, "Warning", "GPUReservationLost", note)
         log.warning(note)
 
-    def _sharing(self, place: Place) -> list[Pod]:
+    def _sharing(self, place: SharedGpu) -> list[Pod]:
         return [pod for pod in self._pods.values() if place in _places_of(pod)]
 
 
@@ -327,19 +327,21 @@ def _is_sharing(pod: Pod) -> bool:
     return GROUPS in (pod.metadata.annotations or {})
 
 
-def _places_of(pod: Pod) -> list[Place]:
-    return [Place(pod.spec.node_name or "", group) for group in groups_in(pod.metadata.annotations)]
+def _places_of(pod: Pod) -> list[SharedGpu]:
+    return [SharedGpu(pod.spec.node_name or "", group) for group in groups_in(pod.metadata.annotations)]
 
 
-def _reservation_of(pod: Pod) -> Held:
+def _reservation_of(pod: Pod) -> ReservationState:
     metadata = pod.metadata
     group = next(iter(groups_in(metadata.annotations)), "")
     ended = (pod.status.phase or "") in ("Failed", "Succeeded")
     leaving = metadata.deletion_timestamp is not None
-    return Held(Place(pod.spec.node_name or "", group), metadata.name, metadata.uid, ended, leaving)
+    return ReservationState(SharedGpu(pod.spec.node_name or "", group), metadata.name, metadata.uid, ended, leaving)
 
 
-def _held(holder: Holder) -> Held:
+def _held(holder: ReservationPod) -> ReservationState:
     metadata = holder.metadata
     group = next(iter(groups_in(metadata.annotations)), "")
-    return Held(Place(holder.spec.node_name or "", group), metadata.name, metadata.uid, has_ended(holder))
+    return ReservationState(
+        SharedGpu(holder.spec.node_name or "", group), metadata.name, metadata.uid, has_ended(holder)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stromboli.binding.direct.workers import Ledger
+from stromboli.binding.direct.workers import BindObserver
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.core.config.bind_options import BindOptions
 from stromboli.kube.client.client import Client
@@ -48,7 +48,7 @@ class Requests:
         self._notify_trigger = ring
 
     def writers(
-        self, ledger: Ledger, *, epoch: Callable[[], int], options: Callable[[], BindOptions], workers: int
+        self, ledger: BindObserver, *, epoch: Callable[[], int], options: Callable[[], BindOptions], workers: int
     ) -> BindRequestWriters:
         """Those who write down what was decided."""
         maker = BindRequestBuilder(self._mirror.cluster, self._scheduler, epoch=epoch, options=options)

@@ -12,8 +12,8 @@ import enum
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from stromboli.binding.concurrency import Pace
-from stromboli.binding.direct.workers import Ledger
+from stromboli.binding.concurrency import ConcurrencyLimiter
+from stromboli.binding.direct.workers import BindObserver
 from stromboli.binding.draining import drained
 from stromboli.binding.orders import BindOrder, Commit, Outcome, Result
 from stromboli.binding.retry import RetryPolicy, is_retryable
@@ -48,7 +48,7 @@ class BindRequestWriters:
         self,
         client: Client,
         mirror: Mirror,
-        ledger: Ledger,
+        ledger: BindObserver,
         maker: BindRequestBuilder,
         *,
         workers: int = 32,
@@ -62,7 +62,7 @@ class BindRequestWriters:
         self._workers = max(workers, 1)
         self._written = written
         self._left_over = orphaned
-        self.pace = Pace(self._workers)
+        self.limiter = ConcurrencyLimiter(self._workers)
         self._lines: deque[Commit] = deque()
         self._work = asyncio.Event()
         self._stopping = False
@@ -166,7 +166,7 @@ class BindRequestWriters:
         attempt = 0
         while True:
             try:
-                async with self.pace.turn():
+                async with self.limiter.slot():
                     return _Attempt.WRITTEN, await self._client.create(BIND_REQUESTS, request)
             except RequestFailed as error:
                 if isinstance(error, ApiError) and error.is_conflict:

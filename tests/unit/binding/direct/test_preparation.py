@@ -10,7 +10,7 @@ import pytest
 
 from stromboli.binding.direct.workers import BindWorkers
 from stromboli.binding.orders import BindOrder, Commit, Outcome
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.steps.step import StepFailed
 from tests.testing.kube.waiting import until
 from tests.unit.binding.scripted_client import IMPATIENT, INVALID, LOST, Books, Scripted
@@ -65,7 +65,7 @@ def commit(names: str, minimum: int | None = None, bound: int = 0) -> Commit:
 
 @asynccontextmanager
 async def working(client: Scripted, books: Books, step: Slow, workers: int = 1) -> AsyncIterator[BindWorkers]:
-    binding = Binding(client, patience=IMPATIENT)  # type: ignore[arg-type]
+    binding = PodBinder(client, patience=IMPATIENT)  # type: ignore[arg-type]
     crew = BindWorkers(binding, books, workers=workers, early=[step])
     task = asyncio.create_task(crew.run())
     try:

@@ -10,7 +10,7 @@ import pytest
 
 from stromboli.binding.direct.workers import BindWorkers
 from stromboli.binding.orders import DONE, BindOrder, Commit, Outcome, Result
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from tests.testing.kube.waiting import until
 from tests.unit.binding.scripted_client import IMPATIENT, Books, Scripted
 
@@ -31,8 +31,8 @@ async def working(binding: object, books: Books, workers: int = 1, batch: int = 
         await asyncio.gather(task, return_exceptions=True)
 
 
-def binding(client: Scripted) -> Binding:
-    return Binding(client, patience=IMPATIENT)  # type: ignore[arg-type]
+def binding(client: Scripted) -> PodBinder:
+    return PodBinder(client, patience=IMPATIENT)  # type: ignore[arg-type]
 
 
 #: The commit, who has an obstacle, and who is bound.

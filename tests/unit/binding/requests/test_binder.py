@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from stromboli.binding.orders import DONE, BindOrder, Result
 from stromboli.binding.plugins.plugin import Bind, BinderPlugin
-from stromboli.binding.pod_binding import Binding
+from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.requests.options import BinderOptions
-from stromboli.binding.requests.parallel_binds import Placing
+from stromboli.binding.requests.parallel_binds import ParallelBinds
 from stromboli.binding.requests.progress import bind_of
 from stromboli.cli import main
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
@@ -91,7 +91,7 @@ def test_binder_of_an_earlier_term_stops_when_a_later_term_writes() -> None:
 # -- how much at a time --------------------------------------------------------------------------------------------
 
 
-class Counting(Binding):
+class Counting(PodBinder):
     """Binds nobody, and counts how many are under way."""
 
     def __init__(self) -> None:
@@ -111,11 +111,11 @@ def test_binds_per_node_are_limited(limit: int) -> None:
     async def story() -> None:
         binding, request = Counting(), BindRequest(metadata=ObjectMeta("gang", "default"))
         members = [BoundPod(f"pod-{number}", str(number), "ab"[number % 2]) for number in range(12)]
-        placing = Placing(binding, lambda bind: "", per_node=limit)
-        results = await placing.place([bind_of(request, member) for member in members])
+        parallel_binds = ParallelBinds(binding, lambda bind: "", per_node=limit)
+        results = await parallel_binds.place([bind_of(request, member) for member in members])
         assert binding.most == {"a": limit, "b": limit}
         assert set(results.values()) == {DONE}
-        assert placing.under_way == 0
+        assert parallel_binds.under_way == 0
 
     run_virtually(story())
 

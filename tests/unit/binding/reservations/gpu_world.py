@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from stromboli.binding.plugins.plugin import BinderPlugin
-from stromboli.binding.reservations.reservation_pods import DEVICE, Place
+from stromboli.binding.reservations.reservation_pods import DEVICE, SharedGpu
 from stromboli.binding.steps.gpu_sharing.config_maps import CONFIG_MAP, VISIBLE
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, groups_in
@@ -61,9 +61,9 @@ class GpuWorld(World):
             PODS, name, {"status": {"phase": "Succeeded"}}, namespace="default", subresource="status"
         )
 
-    async def holders(self) -> dict[Place, Pod]:
+    async def holders(self) -> dict[SharedGpu, Pod]:
         found = (await self.client.list(PODS, namespace=DEFAULT_NAMESPACE)).items
-        return {Place(pod.spec.node_name or "", groups_in(pod.metadata.annotations)[0]): pod for pod in found}
+        return {SharedGpu(pod.spec.node_name or "", groups_in(pod.metadata.annotations)[0]): pod for pod in found}
 
     async def held(self) -> str:
         """Which groups are held where: `a/x b/y`."""

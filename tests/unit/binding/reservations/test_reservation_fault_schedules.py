@@ -12,7 +12,7 @@ import random
 
 import pytest
 
-from stromboli.binding.reservations.reservation_pods import DEVICE, Place
+from stromboli.binding.reservations.reservation_pods import DEVICE, SharedGpu
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
 from tests.testing.virtual_time import run_virtually
 from tests.unit.binding.requests.binder_world import ENDED
@@ -87,12 +87,12 @@ class Day:
 
     async def faults(self) -> list[str]:
         pods, holders, found = await self.world.pods(), await self.world.holders(), list[str]()
-        shared = set[Place]()
+        shared = set[SharedGpu]()
         for name, pod in pods.items():
             if name not in self.world.uids or not pod.spec.node_name or pod.status.phase == "Succeeded":
                 continue
             groups = (pod.metadata.annotations or {})["stromboli.dev/gpu-groups"].split(",")
-            places = [Place(pod.spec.node_name, group) for group in groups]
+            places = [SharedGpu(pod.spec.node_name, group) for group in groups]
             shared.update(places)
             held = [(holders[place].metadata.annotations or {})[DEVICE] for place in places if place in holders]
             told = (await self.world.told(name)).split(",")

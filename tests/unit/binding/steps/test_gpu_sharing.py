@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from stromboli.binding.reservations.reservation_pods import (
-    ContainerState,
-    ContainerStatus,
-    Place,
-    PodStatus,
+    ReservationContainerState,
+    ReservationContainerStatus,
+    ReservationPod,
     ReservationPodOptions,
+    ReservationPodStatus,
+    SharedGpu,
     Terminated,
     device_of,
     reservation_pod_manifest,
     reservation_pod_name,
 )
-from stromboli.binding.reservations.reservation_pods import Pod as Holder
-from stromboli.binding.steps.gpu_sharing.config_maps import Told, container_place, portion_text
+from stromboli.binding.steps.gpu_sharing.config_maps import GpuEnvironment, container_place, portion_text
 from stromboli.binding.steps.gpu_sharing.options import sharing_options
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.core.plugins.gpusharing import GpuSharing
@@ -34,7 +34,7 @@ def manifest_by(**arguments: object) -> dict[str, Any]:
     """The pod that holds a GPU, as arguments of the scheduler's plugin have it."""
     given = {f"gpusharing.{key}": value for key, value in arguments.items()}
     options = GpuSharing(GpuSharingArguments(given)).binding_options
-    return reservation_pod_manifest(Place("a", "x"), sharing_options(options).holders)
+    return reservation_pod_manifest(SharedGpu("a", "x"), sharing_options(options).holders)
 
 
 def test_reservation_pod_requests_one_gpu_and_no_permissions() -> None:
@@ -86,41 +86,43 @@ def test_invalid_options_are_rejected(given: dict[str, str], complaint: str) -> 
 
 
 NAMES = [
-    ("a node", Place("node-1", "x"), "gpu-node-1-"),
-    ("a node with dots and capitals", Place("Node.Example", "x"), "gpu-node-example-"),
-    ("a node with a long name", Place("n" * 200, "x"), f"gpu-{'n' * 40}-"),
-    ("a node that is all signs", Place("...", "x"), "gpu-"),
+    ("a node", SharedGpu("node-1", "x"), "gpu-node-1-"),
+    ("a node with dots and capitals", SharedGpu("Node.Example", "x"), "gpu-node-example-"),
+    ("a node with a long name", SharedGpu("n" * 200, "x"), f"gpu-{'n' * 40}-"),
+    ("a node that is all signs", SharedGpu("...", "x"), "gpu-"),
 ]
 
 
 @pytest.mark.parametrize(("place", "beginning"), [each[1:] for each in NAMES], ids=[each[0] for each in NAMES])
-def test_reservation_pod_names(place: Place, beginning: str) -> None:
+def test_reservation_pod_names(place: SharedGpu, beginning: str) -> None:
     name = reservation_pod_name(place)
     assert name.startswith(beginning)
     assert len(name) <= 63
-    assert name == reservation_pod_name(place) != reservation_pod_name(Place(place.node, "y"))
+    assert name == reservation_pod_name(place) != reservation_pod_name(SharedGpu(place.node, "y"))
 
 
-def ended(message: str, code: int = 0, name: str = "find") -> PodStatus:
-    return PodStatus(init_container_statuses=[ContainerStatus(name, ContainerState(Terminated(message, code)))])
+def ended(message: str, code: int = 0, name: str = "find") -> ReservationPodStatus:
+    return ReservationPodStatus(
+        init_container_statuses=[ReservationContainerStatus(name, ReservationContainerState(Terminated(message, code)))]
+    )
 
 
 DEVICES = [
     ("by the last words of its first container", {}, ended("GPU-1\n"), "GPU-1"),
-    ("by our annotation", {"stromboli.dev/gpu-device": "GPU-2"}, PodStatus(), "GPU-2"),
-    ("by the annotation of KAI", {"run.ai/reserve_for_gpu_index": "GPU-3"}, PodStatus(), "GPU-3"),
+    ("by our annotation", {"stromboli.dev/gpu-device": "GPU-2"}, ReservationPodStatus(), "GPU-2"),
+    ("by the annotation of KAI", {"run.ai/reserve_for_gpu_index": "GPU-3"}, ReservationPodStatus(), "GPU-3"),
     ("not by a container that failed", {}, ended("no GPU", 1), ""),
     ("not by another container", {}, ended("GPU-1", name="other"), ""),
-    ("not by what is no name", {"stromboli.dev/gpu-device": "$(rm -r)"}, PodStatus(), ""),
-    ("not before", {}, PodStatus(), ""),
+    ("not by what is no name", {"stromboli.dev/gpu-device": "$(rm -r)"}, ReservationPodStatus(), ""),
+    ("not before", {}, ReservationPodStatus(), ""),
 ]
 
 
 @pytest.mark.parametrize(
     ("said", "status", "device"), [each[1:] for each in DEVICES], ids=[each[0] for each in DEVICES]
 )
-def test_device_of_reservation_pod(said: dict[str, str], status: PodStatus, device: str) -> None:
-    assert device_of(Holder(metadata=ObjectMeta(annotations=said), status=status)) == device
+def test_device_of_reservation_pod(said: dict[str, str], status: ReservationPodStatus, device: str) -> None:
+    assert device_of(ReservationPod(metadata=ObjectMeta(annotations=said), status=status)) == device
 
 
 # -- what containers are told --------------------------------------------------------------------------------------
@@ -134,10 +136,10 @@ def test_portion_text(portion: int, text: str) -> None:
 
 
 def test_container_environment() -> None:
-    assert Told(("GPU-1", "GPU-2"), 250).variables() == {
+    assert GpuEnvironment(("GPU-1", "GPU-2"), 250).variables() == {
         "NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2", "GPU_PORTION": "0.25", "RUNAI_NUM_OF_GPUS": "0.25"
     }  # fmt: skip
-    told = Told(("GPU-1",), 250, cdi=True).variables()
+    told = GpuEnvironment(("GPU-1",), 250, cdi=True).variables()
     assert told["NVIDIA_VISIBLE_DEVICES"] == "k8s.device-plugin.nvidia.com/gpu=GPU-1"
 
 

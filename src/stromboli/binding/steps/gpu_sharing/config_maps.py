@@ -27,7 +27,7 @@ _CDI = "k8s.device-plugin.nvidia.com/gpu="
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GpuEnvironment:
     """What the container is told: its GPUs, and its portion of each in thousandths."""
 
     devices: tuple[str, ...]
@@ -71,7 +71,7 @@ def map_names(pod: Pod) -> list[str]:
     )
 
 
-async def write_maps(client: Client, pod: Pod, told: Told) -> None:
+async def write_maps(client: Client, pod: Pod, told: GpuEnvironment) -> None:
     """Tell the pod, also if it was told something else before. Raises StepFailed for a map that is not the pod's."""
     for name in map_names(pod):
         await _write(client, pod, name, told.variables())

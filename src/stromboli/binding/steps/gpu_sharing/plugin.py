@@ -10,7 +10,7 @@ from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
 from stromboli.binding.reservations.service import ReservationService
 from stromboli.binding.steps.gpu_sharing.admission import prepare, validation_errors
 from stromboli.binding.steps.gpu_sharing.options import DEFAULTS, sharing_options
-from stromboli.binding.steps.gpu_sharing.sharing import GpuSharing
+from stromboli.binding.steps.gpu_sharing.sharing import SharedGpuPreparation
 from stromboli.core.model.devices.gpu_fractions import WHOLE, Received, received_in
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.meta import TopLevel
@@ -41,10 +41,10 @@ class GpuSharingPlugin(BinderPlugin):
         super().open(surroundings)
         client, sight = surroundings.client, surroundings.sight
         self._reservations = ReservationService(client, sight.get, lambda: self._options.holders, surroundings.tell)
-        self._sharing = GpuSharing(client, self._reservations, lambda: self._options)
+        self._sharing = SharedGpuPreparation(client, self._reservations, lambda: self._options)
         for kind in (Pod, BindRequest):
             for entry in sight.of_kind(kind):
-                self._reservations.heard(entry, None)
+                self._reservations.object_changed(entry, None)
 
     def applies_to(self, bind: Bind) -> bool:
         return _received(bind) is not None
@@ -57,13 +57,13 @@ class GpuSharingPlugin(BinderPlugin):
             await self._sharing.prepare_pod(bind.pod, bind.member.selected_node, received, lambda: obstacle(bind))
 
     async def post_bind(self, bind: Bind) -> None:
-        self._reservations.settle(bind.member.pod_uid)
+        self._reservations.bind_finished(bind.member.pod_uid)
 
     async def rollback(self, bind: Bind) -> None:
         await self._sharing.take_back(bind.pod)
 
     def changed(self, entry: TopLevel, before: TopLevel | None) -> None:
-        self._reservations.heard(entry, before)
+        self._reservations.object_changed(entry, before)
 
     async def serve(self) -> None:
         await self._reservations.serve()

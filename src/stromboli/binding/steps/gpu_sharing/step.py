@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from stromboli.binding.orders import BindOrder
-from stromboli.binding.reservations.service import Get, ReservationService, Tell
+from stromboli.binding.reservations.service import EventFunction, ObjectGetter, ReservationService
 from stromboli.binding.steps.gpu_sharing.options import SharingOptions, sharing_options
-from stromboli.binding.steps.gpu_sharing.sharing import GpuSharing
+from stromboli.binding.steps.gpu_sharing.sharing import SharedGpuPreparation
 from stromboli.binding.steps.step import StepFailed
 from stromboli.core.model.devices.gpu_fractions import GROUPS, received_in
 from stromboli.kube.client.client import Client
@@ -22,10 +22,10 @@ class GpuSharingStep:
     def __init__(
         self,
         client: Client,
-        get: Get,
+        get: ObjectGetter,
         options: Callable[[], Mapping[str, str]],
         obstacle: Callable[[BindOrder], str],
-        tell: Tell,
+        tell: EventFunction,
         is_leader: Callable[[], bool],
     ) -> None:
         def read() -> SharingOptions:
@@ -34,7 +34,7 @@ class GpuSharingStep:
         self._get = get
         self._obstacle = obstacle
         self.reservations = ReservationService(client, get, lambda: read().holders, tell, is_leader=is_leader)
-        self._sharing = GpuSharing(client, self.reservations, read)
+        self._sharing = SharedGpuPreparation(client, self.reservations, read)
 
     def applies_to(self, order: BindOrder) -> bool:
         return GROUPS in order.annotations
@@ -54,7 +54,7 @@ class GpuSharingStep:
             await self._sharing.take_back(pod)
 
     def done(self, order: BindOrder) -> None:
-        self.reservations.settle(order.uid)
+        self.reservations.bind_finished(order.uid)
 
     def _pod(self, order: BindOrder) -> Pod | None:
         found = self._get(Pod, order.key)
