@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from traceback import extract_tb, format_exception
 from typing import IO, Any
 
 import click
@@ -42,9 +43,29 @@ def warn(warnings: Iterable[str]) -> None:
 class Failure(click.ClickException):
     """Ends the command with exit code 1 and a sentence: what the user gave cannot be used."""
 
-    def __init__(self, problem: object) -> None:
+    def __init__(self, problem: object, details: str = "") -> None:
         super().__init__(str(problem) or type(problem).__name__)
+        self.details = details
 
     def show(self, file: IO[Any] | None = None) -> None:
         for line in self.message.splitlines():
             click.echo(f"error: {escape_controls(line)}", file=file, err=True)
+        for line in self.details.splitlines():
+            click.echo(escape_controls(line), file=file, err=True)
+
+
+def plugin_failure(error: Exception) -> Failure:
+    """Return the failure of a command by an error in a plugin; with `--traceback` it shows the whole traceback."""
+    wanted = click.get_current_context().params.get("traceback")
+    return Failure(error, "".join(format_exception(error.__cause__ or error)) if wanted else "")
+
+
+def echo_tracebacks(errors: Iterable[Exception]) -> None:
+    """Print the traceback of each error to the standard error; errors with the same origin are printed once."""
+    seen = set()
+    for error in errors:
+        origin = tuple((entry.filename, entry.lineno) for entry in extract_tb(error.__traceback__))
+        if origin not in seen:
+            seen.add(origin)
+            for line in "".join(format_exception(error)).splitlines():
+                click.echo(escape_controls(line), err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
-from stromboli.cli.output import Failure
+from stromboli.cli.output import Failure, echo_tracebacks, plugin_failure
 
 if TYPE_CHECKING:
     from stromboli.cluster.dump.dump import Dump
@@ -66,6 +66,10 @@ _OPTIONS = (
         help="Ask the extenders that the configuration names. Without it nobody is asked, and a warning says so.",
     ),
     shard_options(partial(click.option, show_default=True)),
+    click.option(
+        "--traceback", is_flag=True,
+        help="Print the whole Python traceback of every error in a plugin or action to the standard error.",
+    ),
 )  # fmt: skip
 
 
@@ -119,7 +123,7 @@ class Scenario:
                 shard=self.shard,
             )
         except PluginFailure as error:
-            raise Failure(error) from error
+            raise plugin_failure(error) from error
 
     def changed_decisions(self, plan: Plan) -> list[str] | None:
         """What the plan decides otherwise than the dump says; None when there is nothing to compare with."""
@@ -137,7 +141,7 @@ class Scenario:
         try:
             return advise(plan, self._trials(), jobs)
         except PluginFailure as error:
-            raise Failure(error) from error
+            raise plugin_failure(error) from error
 
     def _trials(self) -> Trials:
         from stromboli.planner.replay import DumpTrials
@@ -162,6 +166,7 @@ def read_scenario(
     shard_mode: str = "none",
     shard_name: str = "",
     shard_selector: str = "",
+    traceback: bool = False,
 ) -> Scenario:
     """Read what the options name. Whatever cannot be used ends the command with a sentence."""
     from stromboli.cluster.dump.dump import is_dump
@@ -172,7 +177,7 @@ def read_scenario(
     if len(paths) == 1 and is_dump(paths[0]):
         if shard is not None:
             raise click.UsageError(SHARD_WITH_DUMP)
-        return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders)
+        return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders, traceback=traceback)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")
     registry = read_registry(plugins)
@@ -183,7 +188,7 @@ def read_scenario(
         raise Failure(error) from error
     warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
     warnings += oversights(manifests.objects, scheduler_names)
-    program = _program(configuration, registry, ask_extenders=ask_extenders)
+    program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario(
         manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems),
         shard=shard,
@@ -191,7 +196,13 @@ def read_scenario(
 
 
 def read_dumped(
-    path: str, conf: str | None, cycles: int, plugins: Sequence[str], *, ask_extenders: bool = False
+    path: str,
+    conf: str | None,
+    cycles: int,
+    plugins: Sequence[str],
+    *,
+    ask_extenders: bool = False,
+    traceback: bool = False,
 ) -> Scenario:
     """Read a dump. Another configuration than its own may be tried on it."""
     from stromboli.cluster.dump.dump import DumpError, read_dump
@@ -206,18 +217,25 @@ def read_dumped(
     else:
         configuration = _configuration(conf, registry)
     names, seed = tuple(dump.contents.scheduler_names), dump.contents.seed
-    program = _program(configuration, registry, ask_extenders=ask_extenders)
+    program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario((), program, cycles, seed, names, [], dump=dump)
 
 
-def _program(configuration: Configuration, registry: Registry, *, ask_extenders: bool) -> Program:
+def _program(
+    configuration: Configuration, registry: Registry, *, ask_extenders: bool, traceback: bool = False
+) -> Program:
     from stromboli.core.config.plugin import PluginFailure
     from stromboli.core.session.program import Program
 
     try:
-        return Program(configuration, registry, _extenders() if ask_extenders else None)
+        program = Program(configuration, registry, _extenders() if ask_extenders else None)
     except PluginFailure as error:
-        raise Failure(error) from error
+        raise plugin_failure(error) from error
+
+    if traceback:
+        program.errors = []
+        click.get_current_context().call_on_close(partial(echo_tracebacks, program.errors))
+    return program
 
 
 def _extenders() -> ExternalServices:

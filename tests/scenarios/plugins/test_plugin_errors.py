@@ -13,7 +13,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from stromboli.cli.commands.explain import explain as explain_command
 from stromboli.cli.commands.plan import plan as plan_command
+from stromboli.cli.commands.simulate import simulate as simulate_command
 from stromboli.core.config.action import Action
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Event, Plugin
@@ -281,3 +283,38 @@ def test_the_command_ends_with_that_sentence(tmp_path: Path, monkeypatch: pytest
     options = ["-f", "cluster.yaml", "--conf", "scheduler.conf", "--plugin", f"{__name__}:StumblingAtOnce"]
     result = CliRunner().invoke(plan_command, options)
     assert (result.exit_code, result.stderr) == (1, f"error: {failed('plugin probe', StumblingAtOnce.open)}\n")
+
+
+class FailingJobs(Plugin):
+    """Fails for every job."""
+
+    name = "probe"
+
+    def job_valid(self, job: Any) -> None:
+        raise ValueError("a mistake")
+
+
+COMMANDS: dict[str, tuple[Any, ...]] = {
+    "plan": (plan_command,),
+    "explain": (explain_command, "b"),
+    "simulate": (simulate_command,),
+}
+
+
+@pytest.mark.parametrize("plugin", [FailingJobs, StumblingAtOnce], ids=["of a job", "of the cycle"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_traceback_option_prints_the_whole_traceback_once(
+    command: str, plugin: type[Plugin], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cluster.yaml").write_text(yaml.safe_dump_all([*nodes(4, 1), *gang(1), *gang(1, name="b")]), encoding="utf-8")
+    Path("scheduler.conf").write_text(CONF, encoding="utf-8")
+    options = ["-f", "cluster.yaml", "--conf", "scheduler.conf", "--plugin", f"{__name__}:{plugin.__name__}"]
+    main, *subject = COMMANDS[command]
+    without = CliRunner().invoke(main, [*options, *subject])
+    result = CliRunner().invoke(main, [*options, *subject, "--traceback"])
+    assert (without.exit_code, without.stdout) == (result.exit_code, result.stdout)
+    assert "Traceback" not in without.stderr
+    assert result.stderr.count("Traceback (most recent call last):") == 1
+    assert "ValueError: a mistake" in result.stderr
+    assert f'File "{__file__}", line' in result.stderr

@@ -176,7 +176,8 @@ def test_a_plugin_that_breaks_ends_the_plan_with_a_sentence(
     Path("conf").write_text("actions: allocate\ntiers: [plugins: [name: broken]]")
     result = run("plan", FITS, "--conf", "conf", "--plugin", "broken_policy_of_mine:Broken")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "error: plugin broken failed: ValueError: no luck today\n"
+    place = f"{tmp_path.name}/broken_policy_of_mine.py:7"
+    assert result.stderr == f"error: plugin broken failed: ValueError: no luck today ({place})\n"
 
 
 # -- for people -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.options.durations import DURATION
-from stromboli.cli.output import Failure, echo_json, warn
+from stromboli.cli.output import Failure, echo_json, plugin_failure, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _run(simulation: Simulation, until: float) -> Measurements:
     try:
         return simulation.run(until, _progress(simulation) if sys.stderr.isatty() else _silence)
     except PluginFailure as error:
-        raise Failure(error) from error
+        raise plugin_failure(error) from error
     finally:
         if sys.stderr.isatty():
             click.echo("\r\033[K", nl=False, err=True)
