@@ -115,13 +115,13 @@ class Turnover:
             self.cluster.set_phase(key, status.phase)
         self.cluster.remember(session.carryover())
         for statement in session.decisions.binds:
-            workload = self._by_pod[statement[0].task.uid]
+            workload = self._by_pod[statement[0].uid]
             for bind in statement:
-                workload.places[bind.task.uid] = bind.node
-                pod = workload.pods[bind.task.uid]
+                workload.places[bind.uid] = bind.node
+                pod = workload.pods[bind.uid]
                 spec = msgspec.structs.replace(pod.spec, node_name=bind.node)
                 pod = msgspec.structs.replace(pod, spec=spec, status=PodStatus(phase="Running"))
-                workload.pods[bind.task.uid] = pod
+                workload.pods[bind.uid] = pod
                 self.cluster.apply(pod)
             self._start(workload)
 

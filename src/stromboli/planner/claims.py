@@ -9,7 +9,7 @@ import msgspec
 from stromboli import kube
 from stromboli.cluster.objects.claims.claim_allocations import allocation_of
 from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
-from stromboli.core.session.session import Bind
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.claims import (
     ClaimConsumer,
     ResourceClaim,
@@ -55,19 +55,19 @@ def _made(pod: kube.Pod, own_name: str, template: ResourceClaimTemplate) -> Reso
     )
 
 
-def allocate_devices(bind: Bind, book: ResourceClaims) -> None:
+def allocate_devices(placement: Placement, book: ResourceClaims) -> None:
     """Give the claims of a pod what was chosen for them, and note that it uses them."""
-    if bind.claims is None:
+    if placement.devices is None:
         return
-    choices = {choice.name: choice for choice in bind.claims.choices}
-    for name, key in bind.claims.claims:
+    choices = {choice.name: choice for choice in placement.devices.choices}
+    for name, key in placement.devices.claims:
         claim = book.claim(key)
         if claim is None:
             continue
         allocation = claim.status.allocation
         if allocation is None and name in choices:
-            allocation = allocation_of(claim, choices[name], bind.node, book.device_class)
-        user = ClaimConsumer(resource="pods", name=bind.task.name, uid=bind.task.uid)
+            allocation = allocation_of(claim, choices[name], placement.node, book.device_class)
+        user = ClaimConsumer(resource="pods", name=placement.name, uid=placement.uid)
         users = [*(claim.status.reserved_for or ()), user]
         book.apply(_with_status(claim, ResourceClaimStatus(allocation, users)))
 

@@ -174,6 +174,6 @@ def ahead_of(key: str, line: Sequence[Ahead]) -> list[Ahead]:
 def _bound_in_last_cycle(plan: Plan) -> dict[str, int]:
     counts: dict[str, int] = {}
     for statement in plan.session.decisions.binds:
-        for bind in statement:
-            counts[bind.task.job] = counts.get(bind.task.job, 0) + 1
+        for placement in statement:
+            counts[placement.job] = counts.get(placement.job, 0) + 1
     return counts

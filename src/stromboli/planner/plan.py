@@ -166,7 +166,7 @@ def plan_in(world: World, program: Program, cycles: int = 1) -> Plan:
 def decisions_of(session: Session) -> CyclePlan:
     """What a cycle decided, by the names of pods."""
     ledger = session.ledger
-    binds = {bind.task.key: bind.node for statement in session.decisions.binds for bind in statement}
+    binds = {placement.key: placement.node for statement in session.decisions.binds for placement in statement}
     pipelined = {task.key: ledger.node_name(task) for task in session.pipelined_tasks()}
     return CyclePlan(
         dict(sorted(binds.items())),
@@ -179,13 +179,13 @@ def decisions_of(session: Session) -> CyclePlan:
 
 
 def _devices(session: Session) -> dict[str, list[str]]:
-    binds = (bind for statement in session.decisions.binds for bind in statement if bind.claims is not None)
-    given = {
-        bind.task.key: [f"{choice.name}: {device.name}" for choice in bind.claims.choices for device in choice.devices]
-        for bind in binds
-        if bind.claims is not None
+    placements = (placement for statement in session.decisions.binds for placement in statement)
+    devices = {
+        placement.key: [f"{each.name}: {device.name}" for each in placement.devices.choices for device in each.devices]
+        for placement in placements
+        if placement.devices is not None
     }
-    return {pod: devices for pod, devices in sorted(given.items()) if devices}
+    return {pod: found for pod, found in sorted(devices.items()) if found}
 
 
 def _pods(session: Session) -> dict[str, tuple[str, str]]:

@@ -16,10 +16,11 @@ from stromboli.controllers.podgroups import group_for, is_plain, with_group
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.snapshot import Snapshot
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.values.timestamps import date_of
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
-from stromboli.core.session.session import Bind, Session
+from stromboli.core.session.session import Session
 from stromboli.core.session.status import phase_of
 from stromboli.planner.claims import allocate_devices, release_devices, templates_in, with_claims
 from stromboli.planner.volumes import ephemeral_claims, fulfil
@@ -96,8 +97,8 @@ class World:
         for key, status in session.statuses.items():
             self._cluster.set_phase(key, status.phase)
         for statement in session.decisions.binds:
-            for bind in statement:
-                self._run(bind)
+            for placement in statement:
+                self._run(placement)
         self._cluster.remember(session.carryover())
         for eviction in session.decisions.evictions:
             self._remove(self._cluster.pod(eviction.task.uid))
@@ -116,15 +117,15 @@ class World:
         release_devices(pod, self._cluster.claims)
         self._cluster.remove(pod)
 
-    def _run(self, bind: Bind) -> None:
-        pod = self._cluster.pod(bind.task.uid)
-        annotations = {**(pod.metadata.annotations or {}), **bind.annotations}
-        fulfil(bind, self._cluster.volumes, self._cluster.structure.nodes[bind.node].facts.labels)
-        allocate_devices(bind, self._cluster.claims)
+    def _run(self, placement: Placement) -> None:
+        pod = self._cluster.pod(placement.uid)
+        annotations = {**(pod.metadata.annotations or {}), **placement.annotations}
+        fulfil(placement, self._cluster.volumes, self._cluster.structure.nodes[placement.node].facts.labels)
+        allocate_devices(placement, self._cluster.claims)
         running = msgspec.structs.replace(
             pod,
             metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),
-            spec=msgspec.structs.replace(pod.spec, node_name=bind.node),
+            spec=msgspec.structs.replace(pod.spec, node_name=placement.node),
             status=msgspec.structs.replace(pod.status, phase="Running", conditions=self._conditions_of(pod)),
         )
         self._cluster.apply(running)

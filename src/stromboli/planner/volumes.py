@@ -1,4 +1,4 @@
-"""Volumes in a world of manifests: claims that controllers would make, and volumes that come true with a bind."""
+"""Volumes in a world of manifests: claims that controllers would make, and volumes that come true with a placement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.storage.volumes import PersistentVolumes
-from stromboli.core.session.session import Bind
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
 from stromboli.kube.objects.meta import KubeRequirement, ObjectMeta, OwnerReference
 from stromboli.kube.objects.storage import (
@@ -42,14 +42,14 @@ def ephemeral_claims(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
         )
 
 
-def fulfil(bind: Bind, book: PersistentVolumes, labels: Mapping[str, str]) -> None:
+def fulfil(placement: Placement, book: PersistentVolumes, labels: Mapping[str, str]) -> None:
     """Give the claims of a pod what was chosen for them on its node."""
-    for choice in bind.volumes.choices if bind.volumes else ():
-        claim = book.claim(f"{bind.task.namespace}/{choice.claim}")
+    for choice in placement.volumes.choices if placement.volumes else ():
+        claim = book.claim(f"{placement.namespace}/{choice.claim}")
         if claim is None or claim.is_bound:
             continue
         known = book.volume(choice.volume) if choice.volume else None
-        volume = known or _made(claim, bind.node, book, labels)
+        volume = known or _made(claim, placement.node, book, labels)
         book.apply(_promised(volume, claim))
         book.apply(_bound(claim, volume))
 

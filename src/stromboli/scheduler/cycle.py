@@ -16,8 +16,9 @@ from stromboli.binding.recovery import commit_annotations
 from stromboli.binding.steps.claims.orders import writes_of
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Job
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.session.program import Program
-from stromboli.core.session.session import Bind, Session
+from stromboli.core.session.session import Session
 from stromboli.observability.metrics.cycles import CycleSeconds
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.scheduler.bind_tracker import BindTracker
@@ -106,7 +107,7 @@ class CycleRunner:
         decided_on = _tasks_by_job(session)
         placed_before: dict[str, int] = {}
         for number, statement in enumerate(session.decisions.binds):
-            job = session.jobs[statement[0].task.job]
+            job = session.jobs[statement[0].job]
             is_gang = job.min_available > 1 or bool(job.spec.policies)
             name = f"{cycle}.{number}"
             mark = commit_annotations(name, len(statement), decided, is_gang=is_gang)
@@ -119,11 +120,20 @@ class CycleRunner:
             placed_before[job.key] += len(members)
         return sum(decided_on.values())
 
-    def _order_of(self, bind: Bind, mark: dict[str, str]) -> BindOrder:
-        task, claims = bind.task, writes_of(bind.claims, bind.node, self._cluster.claims)
-        given = {**bind.annotations, **mark}
-        labels = self._cluster.structure.pool_of(bind.node)
-        return BindOrder(task.uid, task.namespace, task.name, bind.node, given, bind.volumes, labels, claims)
+    def _order_of(self, placement: Placement, mark: dict[str, str]) -> BindOrder:
+        claims = writes_of(placement.devices, placement.node, self._cluster.claims)
+        annotations = {**placement.annotations, **mark}
+        labels = self._cluster.structure.pool_of(placement.node)
+        return BindOrder(
+            placement.uid,
+            placement.namespace,
+            placement.name,
+            placement.node,
+            annotations,
+            placement.volumes,
+            labels,
+            claims,
+        )
 
     def _minimum(self, job: Job, before: int, members: int) -> int:
         """How many tasks must have a place after a commit of so many, when the job had some before.
@@ -163,5 +173,5 @@ def _tasks_by_job(session: Session) -> Counter[str]:
     """How many tasks of each job were given a node."""
     counts: Counter[str] = Counter()
     for statement in session.decisions.binds:
-        counts[statement[0].task.job] += len(statement)
+        counts[statement[0].job] += len(statement)
     return counts

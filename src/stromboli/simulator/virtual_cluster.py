@@ -22,9 +22,10 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
 from stromboli.controllers.podgroups import controlling_owner, group_for, is_plain, with_group
 from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.values.timestamps import date_of
 from stromboli.core.session.program import Program
-from stromboli.core.session.session import Bind, Session
+from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import KINDS
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.local.api_server.store import DELETED, Collection, Object, Store, StoreEntry
@@ -191,7 +192,7 @@ class VirtualCluster:
         for key, status in session.statuses.items():
             self._set_phase(key, status.phase)
         self.cluster.remember(session.carryover())
-        started = [self._bind(bind) for statement in session.decisions.binds for bind in statement]
+        started = [self._bind(placement) for statement in session.decisions.binds for placement in statement]
         return started, [self._evict(eviction.task.uid) for eviction in session.decisions.evictions]
 
     def _set_phase(self, key: str, phase: str) -> None:
@@ -208,14 +209,14 @@ class VirtualCluster:
 
     # -- the life of pods ---------------------------------------------------------------------------------------
 
-    def _bind(self, bind: Bind) -> Start:
-        uid = bind.task.uid
+    def _bind(self, placement: Placement) -> Start:
+        uid = placement.uid
         known = self._waiting[uid] = self._pods[uid]
         told = {"type": "PodScheduled", "status": "True", "lastTransitionTime": _stamp(self.now)}
         status = {**known.body.get("status", {}), "phase": "Running", "conditions": [told]}
         status.pop("nominatedNodeName", None)
-        body = {**_copy(known), "spec": {**known.body["spec"], "nodeName": bind.node}, "status": status}
-        body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **bind.annotations}
+        body = {**_copy(known), "spec": {**known.body["spec"], "nodeName": placement.node}, "status": status}
+        body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **placement.annotations}
         entry = self._pods[uid] = self._store.put(self._collections[kube.Pod], known.key, body)
         pod = msgspec.json.decode(entry.raw, type=kube.Pod)
         return Start(uid, self._job_of(pod), self.now + run_time_of(pod))

@@ -38,7 +38,7 @@ def decide_something(cluster: Cluster, random: Random) -> None:
     session.run()
     for bind in (bind for statement in session.decisions.binds for bind in statement):
         if random.random() < 0.5:
-            cluster.assume(bind.task.uid, bind.node)
+            cluster.assume(bind.uid, bind.node)
     for key, status in session.statuses.items():
         if random.random() < 0.5:
             cluster.set_phase(key, status.phase, hold=random.random() < 0.5)

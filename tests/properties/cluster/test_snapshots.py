@@ -35,7 +35,7 @@ def test_only_what_is_there_in_the_end_counts(past: SmallWorld, present: SmallWo
 
 def decisions(session: Session) -> tuple[object, ...]:
     """Everything that is decided and said, in the order in which it was."""
-    binds = [[(bind.task.key, bind.node) for bind in statement] for statement in session.decisions.binds]
+    binds = [[(bind.key, bind.node) for bind in statement] for statement in session.decisions.binds]
     statuses = {key: (status.phase, list(status.sentences)) for key, status in session.statuses.items()}
     return binds, statuses, session.warnings
 

@@ -216,7 +216,7 @@ def check_decisions(before: Auditor, session: Session) -> None:
     assert all((rows.future_idle(dimension) >= 0).all() for dimension in range(rows.resources))
     gone = [eviction.task.uid for eviction in session.decisions.evictions]
     assert len(gone) == len(set(gone))
-    bound = [bind.task.uid for statement in session.decisions.binds for bind in statement]
+    bound = [bind.uid for statement in session.decisions.binds for bind in statement]
     assert len(bound) == len(set(bound))
 
 

@@ -204,5 +204,5 @@ def test_bad_annotations_are_the_matter_of_one_node(
         stranger, device_config(known), sound, gang(2, more=vgpu(memory=50), name="late", minimum=1),
     )  # fmt: skip
     session = world.run_cycle()
-    bound = {bind.task.name: bind.node for statement in session.decisions.binds for bind in statement}
+    bound = {bind.name: bind.node for statement in session.decisions.binds for bind in statement}
     assert [bound[f"gang-task-{number}"] for number in range(2)] == ["b", "b"]

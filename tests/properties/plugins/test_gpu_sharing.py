@@ -258,5 +258,5 @@ def test_what_one_pod_or_node_says_is_its_own_matter(
         gang(2, annotations=memory(1500), nodeSelector={"node": "b"}),
     )  # fmt: skip
     session = world.run_cycle()
-    bound = {bind.task.name for statement in session.decisions.binds for bind in statement}
+    bound = {bind.name for statement in session.decisions.binds for bind in statement}
     assert {"gang-task-0", "gang-task-1"} <= bound

@@ -36,7 +36,7 @@ def decided(session: Session) -> object:
     """Everything that a cycle decides, without the words."""
     decisions = session.decisions
     return (
-        [[(bind.task.key, bind.node) for bind in statement] for statement in decisions.binds],
+        [[(bind.key, bind.node) for bind in statement] for statement in decisions.binds],
         [(each.task.key, each.reason, each.preemptor) for each in decisions.evictions],
         decisions.nominations,
         {key: [reason.code for reason in refusal.reasons] for key, refusal in session.refusals.items()},

@@ -231,7 +231,7 @@ def test_numa_aware(case: Case) -> None:
 def carried(plan: Plan, key: str) -> list[str]:
     """What travels with the bindings of the last cycle."""
     binds = [bind for statement in plan.session.decisions.binds for bind in statement]
-    return [bind.annotations.get(key, "") for bind in sorted(binds, key=lambda bind: bind.task.key)]
+    return [bind.annotations.get(key, "") for bind in sorted(binds, key=lambda bind: bind.key)]
 
 
 BOUND = [

@@ -94,7 +94,7 @@ def bind_annotations_of(case: Case, conf: str | None = None) -> dict[str, Mappin
     found: dict[str, Mapping[str, str]] = {}
     for _ in range(case.cycles):
         for statement in world.run_cycle().decisions.binds:
-            found |= {bind.task.name: bind.annotations for bind in statement}
+            found |= {bind.name: bind.annotations for bind in statement}
     return found
 
 

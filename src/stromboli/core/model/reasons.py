@@ -1,11 +1,11 @@
-"""Why something did not happen: a stable code, a sentence for a person, and the events that could cure it."""
+"""Reasons for refusals: a stable code, a message, and the events after which to retry."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class RetryEvent(StrEnum):
-    """A kind of event in the cluster after which a refusal may no longer hold."""
+    """A kind of cluster event after which a refusal may no longer apply."""
 
     NODE_ADDED = "a node is added"
     NODE_CHANGED = "a node's labels, taints or allocatable change"
@@ -21,7 +21,7 @@ class RetryEvent(StrEnum):
 
 
 class Remedy(StrEnum):
-    """Who can do something about it."""
+    """What can be done about a refusal."""
 
     WAIT = "wait"
     CHANGE_REQUEST = "change the request"
@@ -29,7 +29,7 @@ class Remedy(StrEnum):
 
 
 class Code(StrEnum):
-    """Stable reason codes. Tools may match on these; the sentences may be improved."""
+    """Stable reason codes. Tools may match on these; messages may change."""
 
     INSUFFICIENT_RESOURCE = "InsufficientResource"
     TOO_MANY_PODS = "TooManyPods"
@@ -108,7 +108,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CodeFacts:
-    """What a code means, for the reference page and for `explain`."""
+    """The meaning of a code, for the reference page and for `explain`."""
 
     meaning: str
     remedy: Remedy
@@ -142,7 +142,8 @@ CODES: dict[Code, CodeFacts] = {
         "Wait; whoever would be in its way is held back.", (*_ROOM, RetryEvent.TIME),
     ),
     Code.NODE_UNSCHEDULABLE: CodeFacts(
-        "The node is cordoned.", Remedy.ASK_ADMINISTRATOR, "Uncordon the node.", (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED)
+        "The node is cordoned.", Remedy.ASK_ADMINISTRATOR, "Uncordon the node.",
+        (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED)
     ),
     Code.NODE_NOT_READY: CodeFacts(
         "The node reports that it is not ready.", Remedy.ASK_ADMINISTRATOR, "Repair the node.",
@@ -159,15 +160,18 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.NODE_SELECTOR: CodeFacts(
         "The node's labels do not match the pod's node selector.", Remedy.CHANGE_REQUEST,
-        "Change spec.nodeSelector or label a node.", (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
+        "Change spec.nodeSelector or label a node.",
+        (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.NODE_AFFINITY: CodeFacts(
         "The node does not satisfy the pod's required node affinity.", Remedy.CHANGE_REQUEST,
-        "Change the node affinity or label a node.", (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
+        "Change the node affinity or label a node.",
+        (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.TAINT: CodeFacts(
         "The node has a taint that the pod does not tolerate.", Remedy.CHANGE_REQUEST,
-        "Add a toleration, or remove the taint.", (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
+        "Add a toleration, or remove the taint.",
+        (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.HOST_PORT: CodeFacts(
         "Another pod on the node holds the host port.", Remedy.WAIT, "Wait, or use another host port.", _ROOM
@@ -230,7 +234,8 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.NO_DEVICES: CodeFacts(
         "The node has registered no devices of the kind that the pod wants to share.", Remedy.ASK_ADMINISTRATOR,
-        "Install the device plugin on the node, or correct what it registered.", (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
+        "Install the device plugin on the node, or correct what it registered.",
+        (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.DEVICES_TAKEN: CodeFacts(
         "No set of the node's devices has enough memory, cores or places left that the pod may have.", Remedy.WAIT,
@@ -260,7 +265,8 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.VOLUME_ZONE: CodeFacts(
         "The volume of a claim is in another zone or region.", Remedy.WAIT,
-        "Wait for room in the zone of the volume.", (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
+        "Wait for room in the zone of the volume.",
+        (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.VOLUME_LIMIT: CodeFacts(
         "The node holds as many volumes of a driver as it can.", Remedy.WAIT,
@@ -307,7 +313,8 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.CLAIMED_DEVICES_TAKEN: CodeFacts(
         "Devices that would satisfy a request of a resource claim are in use by others.", Remedy.WAIT,
-        "Wait for pods that use them to end, or add nodes that have such devices.", (*_ROOM, RetryEvent.DEVICES_CHANGED),
+        "Wait for pods that use them to end, or add nodes that have such devices.",
+        (*_ROOM, RetryEvent.DEVICES_CHANGED),
     ),
     Code.DEVICES_DO_NOT_FIT: CodeFacts(
         "There are free devices for every request by itself, but not for all of them together: because of constraints, "
@@ -317,7 +324,8 @@ CODES: dict[Code, CodeFacts] = {
     Code.DEVICES_UNDECIDED: CodeFacts(
         "Whether the node has devices for the claims of the pod cannot be said: an expression has no answer for one of "
         "them, a pool is incomplete, or the search was given up.", Remedy.CHANGE_REQUEST,
-        "Mend the expression so that it has an answer for every device, or ask for less.", (RetryEvent.DEVICES_CHANGED,),
+        "Mend the expression so that it has an answer for every device, or ask for less.",
+        (RetryEvent.DEVICES_CHANGED,),
     ),
     Code.PLUGIN_REFUSED: CodeFacts(
         "A plugin refused the node.", Remedy.ASK_ADMINISTRATOR, "Read the plugin's documentation.", tuple(RetryEvent)
@@ -360,15 +368,18 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.QUEUE_CAPABILITY: CodeFacts(
         "The queue may not use more than its capability.", Remedy.ASK_ADMINISTRATOR,
-        "Wait for the queue's jobs to end, or ask for a larger capability.", (RetryEvent.POD_REMOVED, RetryEvent.QUEUE_CHANGED),
+        "Wait for the queue's jobs to end, or ask for a larger capability.",
+        (RetryEvent.POD_REMOVED, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_SHARE: CodeFacts(
         "The queue already has what it deserves of a resource.", Remedy.WAIT,
-        "Wait for the queue's jobs to end, or ask for a larger share for the queue.", (*_ROOM, RetryEvent.QUEUE_CHANGED),
+        "Wait for the queue's jobs to end, or ask for a larger share for the queue.",
+        (*_ROOM, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_OVERUSED: CodeFacts(
         "The queue has all it deserves of every resource.", Remedy.WAIT,
-        "Wait for the queue's jobs to end, or ask for a larger share for the queue.", (*_ROOM, RetryEvent.QUEUE_CHANGED),
+        "Wait for the queue's jobs to end, or ask for a larger share for the queue.",
+        (*_ROOM, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_CLOSED: CodeFacts(
         "The queue is closed.", Remedy.ASK_ADMINISTRATOR, "Open the queue or use another.", (RetryEvent.QUEUE_CHANGED,)
@@ -394,7 +405,8 @@ CODES: dict[Code, CodeFacts] = {
         (*_ROOM, RetryEvent.JOB_CHANGED),
     ),
     Code.SCHEDULING_GATED: CodeFacts(
-        "The pod has scheduling gates.", Remedy.CHANGE_REQUEST, "Remove the pod's schedulingGates.", (RetryEvent.POD_CHANGED,)
+        "The pod has scheduling gates.", Remedy.CHANGE_REQUEST, "Remove the pod's schedulingGates.",
+        (RetryEvent.POD_CHANGED,)
     ),
     Code.BIND_FAILED: CodeFacts(
         "The pod had a node, but could not be bound to it.", Remedy.WAIT,
@@ -405,7 +417,8 @@ CODES: dict[Code, CodeFacts] = {
         (RetryEvent.POD_ADDED,),
     ),
     Code.PIPELINED: CodeFacts(
-        "The job has its room; it waits for pods that are being released.", Remedy.WAIT, "Wait.", (RetryEvent.POD_REMOVED,)
+        "The job has its room; it waits for pods that are being released.", Remedy.WAIT, "Wait.",
+        (RetryEvent.POD_REMOVED,)
     ),
     Code.INVALID_OBJECT: CodeFacts(
         "An object of the job is not valid.", Remedy.CHANGE_REQUEST, "Correct the named field.",
@@ -437,7 +450,7 @@ CODES: dict[Code, CodeFacts] = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One refusal. `detail` is the sentence; numbers and names are in it."""
+    """One refusal. `detail` is the message, with numbers and names."""
 
     code: Code
     detail: str

@@ -1,7 +1,7 @@
-"""A snapshot: everything a cycle sees, isolated from whatever happens in the cluster afterwards.
+"""A snapshot: everything a cycle reads, isolated from later changes of the cluster.
 
 Facts (nodes, classes, tasks, queues, job specs) are shared with the cache, which replaces and never edits them.
-Everything a cycle may change is copied: the node books, the status columns, the queue sums, and the counters of
+Everything a cycle may change is copied: the node amounts, the status columns, the queue sums, and the counters of
 waiting jobs.
 """
 
@@ -42,48 +42,48 @@ class Snapshot:
     status: NDArray[np.int8]
     node_of: NDArray[np.int32]
     jobs: dict[str, Job]
-    #: Keys of the jobs that a cycle may have to do something about.
+    #: Keys of the jobs that a cycle may have to act on.
     waiting: tuple[str, ...]
     queues: Mapping[str, Queue]
     queue_usage: dict[str, QueueUsage]
-    #: By namespace, what its pods may ask for together.
+    #: Quotas by namespace.
     quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
-    #: Seconds since the epoch, as the caller's clock says.
+    #: Seconds since the epoch, by the caller's clock.
     now: float = 0.0
-    #: What is wrong with objects, in words.
+    #: Problems with objects.
     warnings: tuple[str, ...] = ()
-    #: Keys of other jobs of which something has changed since the last snapshot.
+    #: Keys of other jobs that have changed since the last snapshot.
     touched: tuple[str, ...] = ()
-    #: Keys of the jobs that other schedulers decide about.
+    #: Keys of the jobs of other schedulers.
     foreign: frozenset[str] = frozenset()
-    #: How nodes lie in the network.
+    #: The network as described by HyperNodes.
     hyper_nodes: HyperNodeTree = field(default_factory=lambda: HyperNodeTree(0))
-    #: By the name of a Topology, how nodes lie by their labels.
+    #: The network as described by node labels, by Topology name.
     topologies: Mapping[str, HyperNodeTree] = field(default_factory=dict)
-    #: Who had to make room for whom lately.
+    #: Recent evictions in favour of other jobs.
     eviction_history: tuple[PastEviction, ...] = ()
-    #: How many pods of which sets may be evicted.
+    #: Disruption budgets.
     budgets: Budgets = field(default_factory=Budgets)
-    #: By node, who has which of its processors; of nodes that say something about them.
+    #: Assigned processors, by node; only of nodes that report them.
     processors: Mapping[str, Holdings] = field(default_factory=dict)
-    #: By job, the room that was promised to it in the last cycle.
+    #: Reserved capacity by job, from the last cycle.
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
-    #: By node, the pods on it that say they were given devices.
+    #: Pods with assigned devices, by node.
     device_claims: DeviceClaims = field(default_factory=dict)
-    #: By namespace and name, the texts of ConfigMaps that plugins read.
+    #: Contents of the ConfigMaps that plugins read, by namespace and name.
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: What nodes really use; None when nobody has measured it.
+    #: Measured usage of nodes; None if unavailable.
     usage: UsageTable | None = None
-    #: Volumes and storage to give out, and what is in use.
+    #: Available volumes and storage, and what is in use.
     volumes: VolumeState = field(default_factory=VolumeState)
-    #: Devices to be claimed, and what claims have got.
+    #: Available devices, and allocated claims.
     claims: ClaimState = field(default_factory=ClaimState)
 
     def network_of(self, job: Job) -> HyperNodeTree:
-        """The tree that a job's wishes speak of."""
+        """Return the tree that a job's topology constraints refer to."""
         return self.topologies.get(job.spec.network, self.hyper_nodes)
 
     @property
     def size(self) -> int:
-        """The length of the resource axis when the snapshot was taken."""
+        """Length of the resource axis when the snapshot was taken."""
         return self.layout.resources

@@ -1,1 +1,1 @@
-"""Reservations: when a job that waits will have room, and what others may take until then without being in its way."""
+"""Reservations: when a pending job will have capacity, and what other jobs may use until then without delaying it."""

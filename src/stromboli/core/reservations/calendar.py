@@ -1,7 +1,7 @@
-"""The calendar of a cycle: who will have which room, from when until when.
+"""The calendar of a cycle: which job will have which capacity, from when until when.
 
-What is free changes in two ways: it grows when a task ends, and shrinks when a job with a reservation starts. So the
-least that is free over some time is found at its beginning and at the starts that fall into it.
+Free capacity changes in two ways: it grows when a task ends, and shrinks when a job with a reservation starts. So the
+minimum over a period is found at its beginning and at the starts within it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Booking:
-    """A reservation, as this cycle reads it."""
+    """A reservation as read by this cycle."""
 
     job: str
     start: float
     end: float
     tasks: Sequence[Task]
     rows: Sequence[int]
-    #: What its tasks take, by resource and node.
+    #: Amounts of its tasks, by resource and node.
     room: Block
-    #: What this booking and the others of the calendar take together when it starts.
+    #: Amounts of this booking and the others of the calendar together when it starts.
     taken: Block
 
     def covers(self, moment: float) -> bool:
@@ -49,14 +49,14 @@ class Calendar:
         self._session = session
         self._bookings: dict[str, Booking] = {}
         self._by_start: list[Booking] = []
-        #: By job, by how much more or less is free when it starts; forgotten when that may have changed.
+        #: Change of free capacity when a job starts, by job; dropped when it may have changed.
         self._at_start: dict[str, Block] = {}
-        #: By how many of the bookings count, what must be left alone.
+        #: Reserved capacity, by the number of bookings that count.
         self._kept_free: dict[int, Block] = {}
 
     @cached_property
     def completions(self) -> Completions:
-        """Looked for when somebody has to wait."""
+        """Built when the first job has to wait."""
         return Completions(self._session)
 
     def __len__(self) -> int:
@@ -64,11 +64,11 @@ class Calendar:
 
     @property
     def bookings(self) -> Sequence[Booking]:
-        """The earliest first."""
+        """Earliest first."""
         return self._by_start
 
     def book(self, job: str, start: float, end: float, tasks: Sequence[Task], rows: Sequence[int]) -> Booking:
-        """A booking that does not stand in the calendar yet."""
+        """Return a booking without adding it to the calendar."""
         ledger = self._session.ledger
         room = np.zeros((ledger.layout.resources, len(ledger.nodes)), dtype=np.int64)
         for task, row in zip(tasks, rows, strict=True):
@@ -102,20 +102,20 @@ class Calendar:
         return booking
 
     def update(self) -> None:
-        """Know what the cycle itself has placed since the last time."""
+        """Add what the cycle itself has placed since the last call."""
         if self.completions.update():
             self._at_start, self._kept_free = {}, {}
 
     # -- what is free when --------------------------------------------------------------------------------------
 
     def idle_now(self) -> Block:
-        """What is free once everything that is being released is gone and every held room is taken."""
+        """Return what is idle once all releasing pods are gone and all pipelined tasks are placed."""
         ledger, size = self._session.ledger, self._session.ledger.layout.resources
         books, layout = ledger.books, ledger.layout
         return books[:size] + books[layout.releasing :][:size] - books[layout.pipelined :][:size]
 
     def change(self, start: float, end: float) -> Block:
-        """By how much more, or less, than now is free during all of this time."""
+        """Return the minimum change of free capacity, relative to now, during this period."""
         least = self.completions.freed_by(start)
         for booking in self._by_start:
             if booking.covers(start):
@@ -132,11 +132,11 @@ class Calendar:
         return known
 
     def fits(self, booking: Booking) -> bool:
-        """Whether the amounts of a booking will be there, beside all others."""
+        """Report whether the amounts of a booking will be available, beside all others."""
         return bool((self.idle_now() + self.change(booking.start, booking.end) >= booking.room)[booking.room > 0].all())
 
     def kept_from(self, end: float) -> Block | None:
-        """What must be left alone now by somebody who runs until `end`, by resource and node; None when nothing."""
+        """Return what a job that runs until `end` must leave free now, by resource and node; None if nothing."""
         number = sum(1 for booking in self._by_start if booking.start < end)
         if not number:
             return None

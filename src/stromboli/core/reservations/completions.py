@@ -1,7 +1,7 @@
-"""When the tasks that stand on nodes will have ended, and what is free by then.
+"""Expected completions of running tasks, and what is free by then.
 
-A task that does not say how long it runs never ends here. One that should have ended already ends soon: nobody knows
-when, and waiting for it is better than planning without it.
+A task without a declared run time never completes here. An overdue task completes soon: the time is unknown, and
+waiting for it is better than planning without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-#: In so many seconds a task is expected to end that runs longer than it said.
+#: An overdue task is expected to complete in this many seconds.
 SOON = 60.0
 
 _STANDING = frozenset(status.value for status in ALLOCATED_STATUSES)
@@ -30,19 +30,19 @@ _JUST_PLACED = (TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value)
 
 @dataclass(slots=True, eq=False)
 class _Order:
-    """The tasks that will end, the earliest first."""
+    """The tasks that will complete, earliest first."""
 
     ends: Vector
     rows: Index
-    #: Numbers of classes and queues, as places in the lists of both.
+    #: Indices of classes and queues in their lists.
     classes: Index
     queues: Index
-    #: What each task takes, by resource.
+    #: Amounts of each task, by resource.
     amounts: Vector
 
 
 class Completions:
-    """All tasks of one cycle that will end, those included that the cycle itself places."""
+    """All tasks of one cycle that will complete, including those that the cycle itself places."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -73,13 +73,14 @@ class Completions:
         self._queues.append(self._queue_places.setdefault(queue, len(self._queue_places)))
 
     def update(self) -> bool:
-        """Enter what was bound since the last time; whether there was anything."""
+        """Add what was bound since the last call; report whether there was anything."""
         session, binds = self._session, self._session.decisions.binds
         fresh, self._seen = binds[self._seen :], len(binds)
         for statement in fresh:
-            for bind in statement:
-                if bind.task.run_time < np.inf:
-                    self._add(bind.task, session.jobs[bind.task.job].queue, TaskStatus.BINDING.value)
+            job = session.jobs[statement[0].job]
+            for task in (job.tasks[placement.uid] for placement in statement):
+                if task.run_time < np.inf:
+                    self._add(task, job.queue, TaskStatus.BINDING.value)
         if fresh:
             self._freed = {}
             self.__dict__.pop("_order", None)
@@ -102,12 +103,12 @@ class Completions:
         return int(np.searchsorted(self._order.ends, moment, "right"))
 
     def moments(self) -> list[float]:
-        """The times at which something ends, in order."""
+        """Return the times at which tasks complete, in order."""
         moments: list[float] = np.unique(self._order.ends).tolist()
         return moments
 
     def absent_by(self, moment: float) -> Iterator[tuple[TaskClass, Index]]:
-        """By class, how many tasks will be gone from each node."""
+        """Yield how many tasks of each class will be gone from each node."""
         order, number, nodes = self._order, self._ended_by(moment), len(self._session.nodes)
         rows, classes = order.rows[:number], order.classes[:number]
         for task_class, place in self._class_places.items():
@@ -116,14 +117,14 @@ class Completions:
                 yield task_class, np.bincount(own, minlength=nodes)
 
     def released_by(self, moment: float) -> dict[str, list[int]]:
-        """By queue, what its tasks will have given back, by resource."""
+        """Return what the tasks of each queue will have released, by resource."""
         order, number, size = self._order, self._ended_by(moment), len(self._queue_places)
         queues = order.queues[:number]
         sums = [np.bincount(queues, amounts[:number], minlength=size).astype(np.int64) for amounts in order.amounts]
         return {queue: [int(each[place]) for each in sums] for queue, place in self._queue_places.items()}
 
     def freed_by(self, moment: float) -> Block:
-        """What will be free in addition to what is free now, by resource and node. Not to be written to."""
+        """Return what will be free in addition to now, by resource and node. Read-only."""
         known = self._freed.get(moment)
         if known is None:
             order, number, nodes = self._order, self._ended_by(moment), len(self._session.nodes)

@@ -1,4 +1,4 @@
-"""Finding the earliest time at which a job that waits will have room, with every rule that holds for nodes."""
+"""Search for the earliest time at which a pending job fits, with every rule about nodes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from stromboli.core.session.statement import Plan
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-#: After so many times at which there was room by numbers but no place for the job, larger and larger steps are taken.
+#: After this many times with enough capacity but no placement, the steps grow.
 _PATIENCE = 8
 
 
 class Making:
-    """A reservation in the making. `plan` tries to place the job as the books say and leaves no trace of it."""
+    """The search for one job's reservation. `plan` tries to place the job in the current ledger and leaves no trace."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Making:
         self._classes = Counter(task.task_class for task in tasks)
 
     def earliest(self, before: float) -> Booking | None:
-        """The first time that will do, if there is one before `before`."""
+        """Return the first booking that fits, if there is one before `before`."""
         moments = [moment for moment in self._moments() if moment < before]
         idle = self._calendar.idle_now()
         index = bisect_left(moments, True, key=lambda t: self._may_fit(idle + self._calendar.completions.freed_by(t)))
@@ -67,12 +67,12 @@ class Making:
         return None
 
     def _moments(self) -> Sequence[float]:
-        """The times at which there is more room than before."""
+        """Return the times at which there is more capacity than before."""
         ends = {booking.end for booking in self._calendar.bookings if booking.end < np.inf}
         return sorted({*self._calendar.completions.moments(), *ends}) if ends else self._calendar.completions.moments()
 
     def _may_fit(self, free: Block) -> bool:
-        """Whether there is room for enough tasks by their numbers. Rules may still say no."""
+        """Report whether there is enough capacity for the tasks by amounts. Rules may still refuse."""
         found = 0
         for task_class, number in self._classes.items():
             found += min(number, self._copies(task_class, free))
@@ -81,7 +81,7 @@ class Making:
         return False
 
     def _copies(self, task_class: TaskClass, free: Block) -> int:
-        """How many tasks of a class the nodes could take that may take it at all."""
+        """Return how many tasks of a class the accepted nodes could take."""
         admitted = self._session.search.view(task_class).static.admitted
         copies = np.full(len(admitted), len(self._tasks))
         for dimension, amount in task_class.request:
@@ -91,7 +91,7 @@ class Making:
 
     @property
     def _lacks_nodes(self) -> bool:
-        """Whether some task found no node just now, and does not wait for its queue or a quota alone."""
+        """Report whether some task found no node just now, and does not wait for its queue or a quota only."""
         refusal = self._session.refusals.get(self._job.key)
         return refusal is not None and any(task.nodes is not None for task in refusal.tasks.values())
 
@@ -110,7 +110,7 @@ class Making:
 
     @contextmanager
     def _unspoken(self) -> Iterator[None]:
-        """What is refused meanwhile is no reason for anything."""
+        """Discard refusals made inside the block."""
         session, key = self._session, self._job.key
         refusal, transactions = session.refusals.pop(key, None), dict(session.last_transactions)
         try:

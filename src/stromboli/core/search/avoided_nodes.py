@@ -1,4 +1,4 @@
-"""Nodes that refused a pod lately are no candidates for it, whatever plugins say."""
+"""Nodes that recently rejected a pod are not candidates for it, whatever plugins decide."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REASON = Reason(Code.NODE_REFUSED, "node(s) refused the pod a short while ago")
 
 
 class AvoidedNodesFilter(NodeFilter):
-    """Holds in every configuration. Tasks that avoid nodes are of classes of their own."""
+    """Applies in every configuration. Tasks that avoid nodes have classes of their own."""
 
     locality = Locality.STATIC
     name = "avoidance"

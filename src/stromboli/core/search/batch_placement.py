@@ -1,10 +1,10 @@
-"""Placing k copies of a class at once, exactly as one by one would.
+"""Placement of k copies of a class at once, exactly as one by one would.
 
-One by one always takes the best node (the lowest index among equals), which changes that node's score, and so
-on. It never touches a node outside the k best ones. So: take those, compute for each the score of its 1st, 2nd,
-... copy, and merge these sequences. A node once taken stays the best until one of its copies scores below the
-lowest score it was taken at; therefore the order of taking is a stable sort by the running minimum of each
-sequence. Nothing is assumed about how scores change.
+One by one always takes the best node (the lowest index among equals), which changes that node's score, and so on. It
+never touches a node outside the k best ones. So: take those, compute for each the score of its 1st, 2nd, ... copy, and
+merge these sequences. A node once taken stays the best until one of its copies scores below the lowest score it was
+taken at; therefore the order is a stable sort by the running minimum of each sequence. Nothing is assumed about how
+scores change.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from stromboli.core.search.class_view import REFUSED, ClassView
 from stromboli.core.search.lookahead import Ahead
 from stromboli.core.search.ranking import Ranking
 
-#: Up to this many copies the first look is as deep as it can be needed.
+#: Up to this many copies the first evaluation has the full depth.
 _SHALLOW = 12
-#: Up to this many copies inside a domain are placed one by one, by what is known of further copies.
+#: Up to this many copies inside a domain are placed one by one, with the lookahead scores.
 _FEW = 24
 
 
 def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index | None = None) -> list[int]:
-    """Node rows for up to `wanted` copies, in the order of taking; all of them `inside`, where that is given.
+    """Return node rows for up to `wanted` copies, in the order of placement; all of them `inside`, if given.
 
-    The scores are left as they will be once the copies are placed.
+    The scores are updated as if the copies were placed.
     """
     if inside is not None and not len(inside):
         return []
@@ -55,14 +55,14 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
 
 
 def _order_of_taking(table: Vector, wanted: int) -> Index:
-    """The best `wanted` entries of the flattened table, without those that are refused."""
+    """Return the best `wanted` entries of the flattened table, without refused ones."""
     running = np.minimum.accumulate(table, axis=1).ravel()
     order = np.argsort(-running, kind="stable")[:wanted]
     return order if running[order[-1]] > REFUSED else order[running[order] > REFUSED]
 
 
 def _most_that_fit(view: ClassView, rows: Index) -> int:
-    """How many copies the roomiest of the rows could hold by its idle amounts."""
+    """Return the maximum number of copies that one of the rows can hold by its idle amounts."""
     books, request = view.ledger.books, view.task_class.request
     dimension, amount = request[0]
     capacity = books[dimension][rows] // amount
@@ -80,11 +80,11 @@ def _scores_of_copies(view: ClassView, rows: Index, copies: int) -> Vector:
 
 @lru_cache(maxsize=256)
 def _counted(rows: int, copies: int) -> Index:
-    """0, 1, ... copies - 1, again and again for each row."""
+    """Return 0, 1, ... copies - 1, repeated for each row."""
     return np.tile(np.arange(copies, dtype=np.int64), rows)
 
 
 @lru_cache(maxsize=256)
 def _starts(rows: int, copies: int) -> Index:
-    """Where each row begins in the flattened table."""
+    """Return the start of each row in the flattened table."""
     return np.arange(rows, dtype=np.int64) * copies

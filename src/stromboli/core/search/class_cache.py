@@ -1,4 +1,4 @@
-"""What a rule works out once per class and cycle, so that asking it again is cheap."""
+"""Results that a rule computes once per class and cycle."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Kept = TypeVar("Kept")
 
 
 class ClassCache(Generic[Kept]):
-    """Answers by class, true for one ledger.
+    """Results by class, valid for one ledger.
 
-    Rules live as long as the configuration, classes and ledgers do not: with another ledger everything is
-    forgotten, and the ledger itself is not kept alive.
+    Rules live as long as the configuration; classes and ledgers do not: with another ledger the cache is cleared, and
+    the ledger itself is not kept alive.
     """
 
     __slots__ = ("_kept", "_ledger", "_make")

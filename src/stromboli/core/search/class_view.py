@@ -1,8 +1,7 @@
-"""What a cycle knows about one class of tasks: which nodes may take one, and how good each is.
+"""The state of one class of tasks in a cycle: which nodes can take a task, and their scores.
 
-The answer is a vector of scores, minus infinity where a node is refused. It is computed once for all nodes and
-then kept fresh: the ledger logs which rows changed, and only those are asked again. Static answers outlive the
-cycle.
+The result is a vector of scores, minus infinity where a node is refused. It is computed once for all nodes and then
+updated: the ledger logs which rows changed, and only those are evaluated again. Static results outlive the cycle.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from stromboli.core.search.shard_filter import SHARD_FILTER
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import NodeRefusals
 
-#: Scores are brought to this grid (per point), so that equal nodes are equal and rounding noise picks nobody.
+#: Scores are rounded to this grid (per point), so that equal nodes compare as equal despite rounding noise.
 GRID = np.array(1024.0)
 REFUSED = -np.inf
 _REFUSED = np.array(REFUSED)
@@ -36,21 +35,21 @@ Rule = TypeVar("Rule", NodeFilter, NodeScorer)
 
 @dataclass(slots=True)
 class StaticAnswer:
-    """What follows from the facts of nodes alone."""
+    """What depends on nodes alone."""
 
     #: Sum of static scores, minus infinity where a static rule refuses.
     scores: Vector
     admitted: Mask
-    #: Whether some admitted node could take a task of the class if it were empty.
+    #: Whether some accepted node could take a task of the class if it were empty.
     possible: bool
-    #: Which rule refused which nodes; the words are made when somebody asks for them.
+    #: Which rule refused which nodes; messages are built on demand.
     refused_by: Sequence[tuple[NodeFilter, Mask]] = ()
     _groups: list[tuple[Reason, Index]] | None = None
-    #: Why the class is not possible, kept by the search once it has put it into words.
+    #: Why the class is not possible, cached by the search.
     refusal: NodeRefusals | None = None
 
     def groups(self, task_class: TaskClass, ledger: Ledger) -> list[tuple[Reason, Index]]:
-        """Why nodes were refused, each reason with its nodes."""
+        """Return why nodes were refused, each reason with its nodes."""
         if self._groups is None:
             given = (rule.refusals(task_class, ledger, refused) for rule, refused in self.refused_by)
             self._groups = [group for groups in given for group in groups]
@@ -58,7 +57,7 @@ class StaticAnswer:
 
 
 class ClassView:
-    """The fresh answers of one class in one cycle."""
+    """The current results of one class in one cycle."""
 
     __slots__ = (
         "ahead",
@@ -80,11 +79,11 @@ class ClassView:
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
         self.task_class = task_class
         self.ledger = ledger
-        #: The request as arrays without dimensions, which NumPy takes faster than Python numbers.
+        #: The request as 0-d arrays, which NumPy handles faster than Python numbers.
         self.request = tuple((d, np.array(amount, dtype=np.int64)) for d, amount in task_class.request)
         kept: StaticAnswer | None = program.statics_for(ledger.nodes).get(task_class)
         self.static = kept or _static_answer(task_class, program, ledger)
-        # nobody needs to be asked about a class that no node could ever take
+        # rules are not evaluated for a class that no node could ever take
         filters = _applicable(program.filters, self) if self.static.possible else []
         scorers = _applicable(program.scorers, self) if self.static.possible else []
         self.row_filters = [rule for rule in filters if rule.locality is Locality.ROW]
@@ -92,11 +91,11 @@ class ClassView:
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
         self.ranking: Ranking | None = None
-        #: What is known of further copies, once a few were placed inside a domain.
+        #: Scores of further copies, once some were placed inside a domain.
         self.ahead: Ahead | None = None
-        #: How far in the ledger's log the scores are true.
+        #: Position in the ledger's log up to which the scores are valid.
         self.fresh = 0
-        #: Copies that found room when the class was last refused, why not more, and the ledger's `freed` at that time.
+        #: Copies that fit when the class was last refused, why not more, and the ledger's `freed` at that time.
         self.room = 0
         self.capacity_at = -1
         self.refusal: NodeRefusals | None = None
@@ -106,7 +105,7 @@ class ClassView:
         return bool(self.cluster_filters or self.cluster_scorers)
 
     def refresh(self) -> Ranking:
-        """The scores of all nodes as the ledger stands now."""
+        """Return the current scores of all nodes."""
         ledger = self.ledger
         log, ranking = ledger.log, self.ranking
         changed = log.position - self.fresh
@@ -122,11 +121,11 @@ class ClassView:
         return ranking
 
     def settle(self) -> None:
-        """The copies that were just chosen are placed: their rows already have the scores they have now."""
+        """Mark the rows of the copies just placed as up to date: their scores were written already."""
         self.fresh = self.ledger.log.position
 
     def evaluate(self, rows: Rows) -> Vector:
-        """Scores of these rows, minus infinity where the class does not fit or is refused."""
+        """Return scores of these rows, minus infinity where the class does not fit or is refused."""
         task_class, ledger = self.task_class, self.ledger
         fits = self.fits(rows)
         for rule in self.row_filters:
@@ -141,7 +140,7 @@ class ClassView:
         return np.where(fits, np.rint(total, out=total), _REFUSED)
 
     def fits(self, rows: Rows) -> Mask:
-        """Which rows have what the class asks for, idle and not held for somebody who waits for the rest."""
+        """Return which rows have the request of the class idle, and not nominated for waiting tasks."""
         dimension, amount = self.request[0]
         fits = rows.idle(dimension) >= amount
         for dimension, amount in self.request[1:]:
@@ -152,14 +151,14 @@ class ClassView:
         return fits
 
     def fits_later(self, rows: Rows) -> Mask:
-        """Which rows will have it once everything that is being released is gone."""
+        """Return which rows will have it once all releasing pods are gone."""
         fits = self.static.admitted.copy()
         for dimension, amount in self.task_class.request:
             fits &= rows.future_idle(dimension) >= amount
         return fits
 
     def evaluate_later(self) -> Vector:
-        """Scores of all nodes for waiting on them."""
+        """Return the scores of all nodes for pipelining."""
         rows, task_class, ledger = self.ledger.future_rows, self.task_class, self.ledger
         fits = self.fits_later(rows)
         for rule in (*self.row_filters, *self.cluster_filters):
@@ -172,7 +171,7 @@ class ClassView:
         return np.where(fits, np.rint(total * GRID), REFUSED)
 
     def over_cluster(self, scores: Vector) -> Vector:
-        """Scores with the rules added that depend on what stands elsewhere."""
+        """Add the rules that depend on other nodes to the scores."""
         rows, task_class, ledger = self.ledger.all_rows, self.task_class, self.ledger
         admitted = scores > REFUSED
         for rule in self.cluster_filters:
@@ -186,13 +185,13 @@ class ClassView:
 
 
 def _applicable(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
-    """The rules over rows and over the cluster that have something to say about the class."""
+    """Return the ROW and CLUSTER rules that apply to the class."""
     task_class, ledger = view.task_class, view.ledger
     return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.applies_to(task_class, ledger)]
 
 
 def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> StaticAnswer:
-    """Ask the static rules about all nodes, and keep the answer for as long as the nodes stay what they are."""
+    """Evaluate the static rules for all nodes, and keep the result as long as the node table is valid."""
     rows = ledger.all_rows
     admitted = np.ones(len(rows), dtype=np.bool_)
     refused_by = []

@@ -1,8 +1,8 @@
-"""Placing a few copies of a class inside a domain, with the scores of further copies known beforehand.
+"""Lookahead: placement of a few copies of a class inside a domain with precomputed scores of further copies.
 
-Gang after gang of one class goes into the same domain. What a node will be worth with one more copy, with two more, and
-so on depends on that node alone, so it is worked out for all nodes of the domain at once. It stays true until something
-other than copies of the class changes the node.
+Gang after gang of one class goes into the same domain. The score of a node with one more copy, with two more, and so on
+depends on that node alone, so it is computed for all nodes of the domain at once. It stays valid until something other
+than copies of the class changes the node.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from stromboli.core.search.ranking import Ranking
 if TYPE_CHECKING:
     from stromboli.core.search.class_view import ClassView
 
-#: How many further copies are looked at, and for how many nodes at a time.
+#: How many further copies are precomputed, and for how many nodes at a time.
 _DEPTH = 8
 _WIDTH = 128
 
 
 class Ahead:
-    """What is known of nodes beyond their scores of now: those of further copies, the next one last."""
+    """Scores of further copies by node, the next one last."""
 
     __slots__ = ("_next_domain",)
 
@@ -33,13 +33,13 @@ class Ahead:
         self._next_domain: dict[int, list[float]] = {}
 
     def forget(self, rows: Iterable[int]) -> None:
-        """These nodes were changed by somebody else."""
+        """Drop the scores of nodes that other operations changed."""
         for row in rows:
             self._next_domain.pop(row, None)
 
     def place(self, view: ClassView, ranking: Ranking, wanted: int, inside: Index) -> list[int]:
-        """Node rows for up to `wanted` copies, one by one: the best, the lowest index among equals. The scores are left
-        as they will be once the copies are placed.
+        """Return node rows for up to `wanted` copies, one by one: the best, the lowest index among equals. The scores
+        are updated as if the copies were placed.
         """
         scores = ranking.scores[inside]
         taken: list[int] = []
@@ -57,7 +57,7 @@ class Ahead:
         return taken
 
     def _look(self, view: ClassView, inside: Index, scores: Vector, taken: Sequence[int]) -> None:
-        """Look ahead from here for the best of the nodes of which nothing more is known."""
+        """Precompute scores for the best of the nodes that have none left."""
         following = self._next_domain
         chosen = inside[Ranking(scores).best(_WIDTH)].tolist()
         rows = [row for row in chosen if not following.get(row)]

@@ -1,12 +1,12 @@
-"""Rules about nodes: which may take a class of tasks, and which are better.
+"""Rules about nodes: filters and scorers.
 
-A rule says how far its answer reaches, and the framework keeps the answer fresh accordingly:
+A rule declares the scope of its result, and the framework updates the result accordingly:
 
-* STATIC: a function of the facts of nodes (labels, taints). Asked once per class and table of nodes.
-* ROW: a function of a node's own amounts (idle, used, ports). The rule is given rows: all nodes, only those that
+* STATIC: a function of node facts (labels, taints). Evaluated once per class and node table.
+* ROW: a function of a node's own amounts (idle, used, ports). The rule gets rows: all nodes, only those that
   changed, or nodes as they would be after more copies of the class. It must use operations that are exact entry by
   entry (+ - * / sqrt, comparisons), never sums or products over entries, so that all three agree to the last bit.
-* CLUSTER: depends on what stands elsewhere (spreading, affinity between pods). Asked again after each placement.
+* CLUSTER: depends on other nodes (topology spread, inter-pod affinity). Evaluated again after each placement.
 """
 
 from abc import ABC, abstractmethod
@@ -29,31 +29,31 @@ class Locality(Enum):
 
 
 class NodeFilter(ABC):
-    """May tasks of a class run on these nodes?"""
+    """Decides on which nodes tasks of a class may run."""
 
     locality = Locality.ROW
-    #: Named in explanations and metrics; the framework sets it to the plugin's name for rules of plugins.
+    #: Used in explanations and metrics; the framework sets it to the plugin's name for rules of plugins.
     name = ""
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        """Whether the rule has anything to say about the class. Asked once per class and cycle."""
+        """Report whether the rule applies to the class. Called once per class and cycle."""
         return True
 
     @abstractmethod
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        """True for every node that the rule accepts."""
+        """Return True for every node that the rule accepts."""
 
     def refusal(self, task_class: TaskClass) -> Reason:
-        """Why it refuses nodes, when there is one reason for all of them."""
+        """Return why it refuses nodes, if all refusals have the same reason."""
         return Reason(Code.PLUGIN_REFUSED, f"node(s) were refused by {self.name}")
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        """Why it refused these nodes, grouped: each reason with its nodes. Asked when somebody wants to know."""
+        """Return why it refused these nodes: each reason with its nodes. Called on demand."""
         yield self.refusal(task_class), np.flatnonzero(refused)
 
 
 class NodeScorer(ABC):
-    """How good are these nodes for tasks of a class? Higher is better."""
+    """Scores nodes for tasks of a class. Higher is better."""
 
     locality = Locality.ROW
     name = ""
@@ -63,8 +63,8 @@ class NodeScorer(ABC):
 
     @abstractmethod
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        """A number per node.
+        """Return a number per node.
 
-        `candidates` are the nodes left to choose from, for rules that reach over the cluster, and the nodes that no
-        static rule refuses, for static ones; rules of a row get None.
+        `candidates` are the remaining nodes for CLUSTER rules, and the nodes that no static rule refuses for STATIC
+        rules; ROW rules get None.
         """

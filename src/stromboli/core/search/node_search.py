@@ -1,4 +1,4 @@
-"""Finding nodes for tasks: the one place where filters, scores and room come together."""
+"""Node search: combines filters, scores and capacity."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from stromboli.core.search.ranking import Ranking
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import NodeRefusals
 
-#: Score vectors kept for classes that are not being asked about right now. Beyond it the oldest are computed again.
+#: Score vectors kept for classes that are not in use. Beyond it the oldest are computed again.
 _KEPT_BYTES = 256 << 20
 _CAPACITY_NOMINATED = Reason(Code.CAPACITY_NOMINATED, "node(s) had room that is kept for pods that were promised it")
 
 
 class NodeSearch:
-    """Answers "where?" for classes of tasks, over the whole cluster or inside a domain."""
+    """Finds nodes for classes of tasks, in the whole cluster or inside a domain."""
 
     def __init__(self, program: Program, ledger: Ledger, axis: ResourceAxis) -> None:
         self._program = program
@@ -37,7 +37,7 @@ class NodeSearch:
         self._best_node = program.flat["best_node"]
         #: Nodes that come after all others, if there are any.
         self._last = ledger.nodes.last
-        #: The task for which nodes are being chosen, for rules over the cluster that look beyond its class.
+        #: The task for which nodes are being searched, for CLUSTER rules that look beyond its class.
         self.asking: Task | None = None
 
     def view(self, task_class: TaskClass) -> ClassView:
@@ -49,14 +49,14 @@ class NodeSearch:
         return view
 
     def known_capacity(self, view: ClassView) -> int | None:
-        """How many copies found room when the class was last refused, if nothing has been freed since."""
+        """Return how many copies fit when the class was last refused, if nothing has been freed since."""
         if not view.static.possible:
             view.refusal = self._impossible(view)
             return 0
         return view.room if view.capacity_at == self._ledger.freed else None
 
     def _impossible(self, view: ClassView) -> NodeRefusals:
-        """Why no node could take the class even if it were empty."""
+        """Describe why no node could take the class even if it were empty."""
         static, ledger = view.static, self._ledger
         if static.refusal is None:
             groups = list(static.groups(view.task_class, ledger))
@@ -65,23 +65,23 @@ class NodeSearch:
         return static.refusal
 
     def remember_capacity(self, view: ClassView, room: int) -> None:
-        """Only to be called when the books hold nothing that may still be given back."""
+        """Only valid while the ledger has nothing that may still be rolled back."""
         view.room, view.capacity_at = room, self._ledger.freed
 
     # -- choosing -----------------------------------------------------------------------------------------------
 
     def places(self, task: Task, wanted: int, within: Mask | None = None) -> list[int]:
-        """Rows for up to `wanted` tasks like this one, idle right now, best first.
+        """Return rows for up to `wanted` tasks like this one, idle now, best first.
 
-        More than one only where one by one would choose the same; ask again for the rest. The caller places them at
-        once and then calls `settle`.
+        More than one only if placing one by one would choose the same; call again for the rest. The caller places them
+        at once and then calls `settle`.
         """
         if self._last is None:
             return self._places(task, wanted, within)
         return next(filter(None, (self._places(task, wanted, group) for group in self.groups(within))), [])
 
     def groups(self, within: Mask | None) -> tuple[Mask | None, ...]:
-        """The nodes on offer, cut into those of which all come before the next ones."""
+        """Split the candidate nodes into groups; all nodes of a group come before the next group."""
         if self._last is None:
             return (within,)
         groups = (~self._last, self._last) if within is None else (within & ~self._last, within & self._last)
@@ -101,12 +101,12 @@ class NodeSearch:
         return place_copies(view, ranking, wanted)
 
     def settle(self, task_class: TaskClass, rows: list[int]) -> None:
-        """The rows that `places` gave were taken just now."""
+        """Mark the rows that `places` returned as taken."""
         if len(rows) > 1:
             self.view(task_class).settle()
 
     def find_future_node(self, task: Task, within: Mask | None = None) -> int:
-        """The row to wait on: the best that fits once everything that is being released is gone; -1 for none."""
+        """Return the row to wait on: the best that fits once all releasing pods are gone; -1 for none."""
         ledger = self._ledger
         if not ledger.has_releasing:
             return -1
@@ -132,17 +132,17 @@ class NodeSearch:
         return best if chosen is None else self._row_named(chosen, scores, best)
 
     def _named(self, scores: Vector) -> Mapping[str, float]:
-        """Scores by node, in points rather than in steps of the grid."""
+        """Return scores by node name, in points rather than in grid steps."""
         names = self._ledger.nodes.names
         return {names[row]: float(scores[row] / GRID) for row in np.flatnonzero(scores > REFUSED).tolist()}
 
     def _row_named(self, name: str, scores: Vector, best: int) -> int:
-        """The chosen node, unless the plugin named one that was not on offer."""
+        """Return the chosen node, unless the plugin named one that was not a candidate."""
         row = self._ledger.nodes.index.get(name, -1)
         return row if row >= 0 and scores[row] > REFUSED else best
 
     def filter(self, task: Task, row: int) -> bool:
-        """Whether this one node may take the task now or later, for a node that was nominated."""
+        """Report whether this node can take the task now or later, for a nominated node."""
         view, ledger = self.view(task.task_class), self._ledger
         rows = ledger.rows(np.array([row], dtype=np.int64), later=True)
         if not view.static.admitted[row]:
@@ -154,7 +154,7 @@ class NodeSearch:
         return all(rule.filter(task.task_class, ledger.future_rows, ledger)[row] for rule in view.cluster_filters)
 
     def fits_now(self, task_class: TaskClass, row: int) -> bool:
-        """Whether a node that admits the class need not be waited for."""
+        """Report whether a node that accepts the class has the capacity now."""
         view, ledger = self.view(task_class), self._ledger
         rows = ledger.rows(np.array([row], dtype=np.int64))
         if not view.fits(rows)[0] or not all(rule.filter(task_class, rows, ledger)[0] for rule in view.row_filters):
@@ -164,9 +164,9 @@ class NodeSearch:
     # -- explaining ---------------------------------------------------------------------------------------------
 
     def refusals(self, task_class: TaskClass, within: Mask | None = None) -> NodeRefusals:
-        """Why no node takes the class right now: every node under the first rule that refuses it.
+        """Describe why no node takes the class now: every node under the first rule that refuses it.
 
-        Tasks that ask for nothing are not made to wait for a slot: for them only what is idle counts.
+        Best-effort tasks do not wait for a slot: for them only idle capacity counts.
         """
         view, ledger = self.view(task_class), self._ledger
         if not len(ledger.nodes):
@@ -190,7 +190,7 @@ class NodeSearch:
         return NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, within)))
 
     def _kept_from(self, task_class: TaskClass, admitted: Mask) -> Mask:
-        """Which nodes lack nothing but what is kept for tasks that were promised it."""
+        """Return the nodes that lack only the capacity nominated for other tasks."""
         rows, held = self._ledger.all_rows, self._ledger.held
         lacks, would_do = np.zeros(len(rows), dtype=np.bool_), admitted.copy()
         for dimension, amount in task_class.request:
@@ -202,7 +202,7 @@ class NodeSearch:
     def _short_of(
         self, task_class: TaskClass, admitted: Mask, room: Callable[[int], Amount]
     ) -> tuple[list[tuple[Reason, Index]], Mask]:
-        """What the admitted nodes are short of, perhaps of several things each, and which are short of nothing."""
+        """Return which resources the accepted nodes lack, possibly several each, and which nodes lack none."""
         left, groups = admitted.copy(), []
         for dimension, amount in task_class.request:
             short = admitted & (room(dimension) < amount)
@@ -222,7 +222,7 @@ def _inside(scores: Vector, within: Mask | None) -> Vector:
 
 
 def _grouped(groups: list[tuple[Reason, Index]], within: Mask | None) -> Iterator[tuple[Reason, Index]]:
-    """One group per reason, and only the nodes that were on offer."""
+    """Merge groups by reason, restricted to the candidate nodes."""
     merged: dict[Reason, list[Index]] = {}
     for reason, nodes in groups:
         merged.setdefault(reason, []).append(nodes)

@@ -8,34 +8,34 @@ import numpy as np
 
 from stromboli.core.model.nodes.table import Index, Vector
 
-#: From here on a maximum per block pays off.
+#: From this size on, a maximum per block pays off.
 _MANY = 16_384
-#: Up to this many, taking the maximum again and again is faster than one partition.
+#: Up to this many, repeated maximum search is faster than one partition.
 _FEW = 24
 
 
 class Ranking:
-    """Scores of all nodes, asked for the best few."""
+    """Scores of all nodes, optimized for finding the best few."""
 
     __slots__ = ("_argmax", "scores")
 
     def __init__(self, scores: Vector) -> None:
         self.scores = scores
-        #: The row of the highest score; the method itself, as this is asked more often than anything else.
+        #: Row of the highest score; the bound method itself, as this is the most frequent call.
         self._argmax: Callable[[], int] = self._find_best()
 
     def _find_best(self) -> Callable[[], int]:
         return self.scores.argmax  # type: ignore[return-value]
 
     def first(self) -> int:
-        """The best node, -1 when every node is refused."""
+        """Return the best node, -1 if every node is refused."""
         if not len(self.scores):
             return -1
         row = self._argmax()
         return int(row) if self.scores[row] > -np.inf else -1
 
     def best(self, wanted: int) -> Index:
-        """The `wanted` best nodes (fewer when fewer are left), in the order of their index."""
+        """Return the `wanted` best nodes (fewer if fewer are left), in index order."""
         rows = self._by_maximum(wanted) if wanted <= _FEW else self._by_partition(wanted)
         rows.sort()
         return rows
@@ -71,9 +71,7 @@ class Ranking:
 
 
 class BlockedRanking(Ranking):
-    """The same for very many nodes: a maximum per block of nodes is kept, as an upper bound that is corrected
-    when looked at.
-    """
+    """For very many nodes: keeps a maximum per block of nodes, as an upper bound that is corrected when read."""
 
     __slots__ = ("_bounds",)
     BLOCK = 256
@@ -100,7 +98,7 @@ class BlockedRanking(Ranking):
             bounds[block] = inside[row]
 
     def raised(self, rows: Index) -> None:
-        """Scores of these rows were rewritten: no bound may stay below them."""
+        """Raise the bounds of these rows to their rewritten scores."""
         np.maximum.at(self._bounds, rows // self.BLOCK, self.scores[rows])
 
     def replace(self, rows: Index, scores: Vector) -> None:

@@ -1,6 +1,6 @@
-"""Nodes of other shards: no candidates, and whoever stands on them is not asked to leave.
+"""Nodes of other shards: never candidates, and pods on them are not evicted.
 
-Where a scheduler may use them after its own, the search offers its own first; see `NodeSearch.groups`.
+If a scheduler may use them as a last resort, the search tries its own nodes first; see `NodeSearch.groups`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REASON = Reason(Code.OUTSIDE_SHARD, "node(s) didn't belong to this scheduler's 
 
 
 class ShardFilter(NodeFilter):
-    """A node of another shard takes nothing. Holds in every configuration, before all rules of plugins."""
+    """Refuses nodes of other shards. Applies in every configuration, before all rules of plugins."""
 
     locality = Locality.STATIC
     name = "shard"
@@ -44,6 +44,6 @@ SHARD_FILTER = ShardFilter()
 
 
 def is_in_excluded_shard(session: Session, task: Task) -> bool:
-    """Whether a task stands on a node of another shard."""
+    """Report whether a task runs on a node of an excluded shard."""
     excluded_nodes = session.nodes.excluded_nodes
     return excluded_nodes is not None and (row := session.ledger.row_of(task)) >= 0 and bool(excluded_nodes[row])

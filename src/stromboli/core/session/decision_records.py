@@ -1,9 +1,10 @@
-"""Accounts: of evictions, and of searches for a domain.
+"""Records of decisions: evictions and domain searches.
 
-Of evictions: who went for whom and by which right, who could stay and why, and what stopped a claim.
+For evictions: which pod was evicted for which job and why it was allowed, which pods were protected and why, and what
+stopped a preemption.
 
-They are written at the moment of the decision, as rights change with every eviction, and only in sessions that were
-given a place to write them to.
+Records are written at the time of the decision, as justifications change with every eviction, and only in sessions that
+collect them.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from stromboli.core.topology.domain_search_records import DomainSearchRecords
 
 @dataclass(frozen=True, slots=True)
 class PluginApproval:
-    """A plugin that was asked about a victim and let it go."""
+    """A plugin that was asked about a victim and allowed its eviction."""
 
     plugin: str
-    #: By what right, in words; empty where the plugin had nothing against it.
+    #: The justification; empty if the plugin had no objection.
     right: str = ""
-    #: Whether it is the rule that singled the victim out.
+    #: Whether this plugin selected the victim.
     is_decisive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """What keeps some objects from being of use: a plugin by its name, or a rule of claims."""
+    """What makes some objects unusable: a plugin by its name, or a preemption rule."""
 
     rule: str
-    #: In words, as it was said of the first of them.
+    #: The message for the first of them.
     why: str
     objects: tuple[str, ...]
 
@@ -46,7 +47,7 @@ class RejectedNode:
 
 @dataclass(frozen=True, slots=True)
 class EvictionRecord:
-    """Why one pod had to go."""
+    """Why one pod was evicted."""
 
     pod: str
     job: str
@@ -54,18 +55,18 @@ class EvictionRecord:
     action: str
     node: str
     frees: Mapping[str, str]
-    #: The job in whose favour it goes, if any, and its queue; the pod that gets the room, and where.
+    #: The preempting job, if any, and its queue; the pod that gets the capacity, and its node.
     preemptor: str = ""
     preemptor_queue: str = ""
     preemptor_pod: str = ""
     preemptor_node: str = ""
     allowed_by: tuple[PluginApproval, ...] = ()
-    #: Whether its whole gang goes, as it cannot do without this pod.
+    #: Whether its whole gang is evicted because it cannot run without this pod.
     with_gang: bool = False
-    #: Who could stay on the claimant's node.
+    #: Protected pods on the preemptor's node.
     spared: tuple[Objection, ...] = ()
     considered: tuple[RejectedNode, ...] = ()
-    #: What the action itself says about it.
+    #: Description by the action itself.
     note: str = ""
 
     @property
@@ -75,7 +76,7 @@ class EvictionRecord:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionFailure:
-    """Why an action made no room for a job, and the first pod for which it could not."""
+    """Why an action could not preempt for a job, and the first pod for which it could not."""
 
     action: str
     pod: str
@@ -85,13 +86,13 @@ class PreemptionFailure:
 
 @dataclass(slots=True)
 class DecisionRecords:
-    """What a session writes down."""
+    """The records of a session."""
 
-    #: By the uid of the victim.
+    #: By victim uid.
     evictions: dict[str, EvictionRecord] = field(default_factory=dict)
     #: By job.
     refusals: dict[str, list[PreemptionFailure]] = field(default_factory=dict)
-    #: By job, its searches for a domain.
+    #: Domain searches by job.
     searches: dict[str, DomainSearchRecords] = field(default_factory=dict)
 
     def refuse(self, job: str, refusal: PreemptionFailure) -> None:

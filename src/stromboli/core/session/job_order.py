@@ -1,8 +1,8 @@
-"""Whose turn it is: the best queue, and in it the best job, by keys taken when they line up.
+"""Job order: the best queue, and in it the best job, by keys computed when they are queued.
 
-A queue's key changes only when the queue itself gets something, so a heap is enough; a policy that makes queues
-depend on each other says so, and then every turn looks at all of them. Where keys only grow, an old key is never too
-large, and it is enough to look again at the queue that seems to be the best.
+A queue's key changes only when the queue itself is served, so a heap is sufficient; a policy that makes queues depend
+on each other declares it, and then all keys are computed again before each choice. If keys only grow, an old key is
+never too large, and computing the key of the apparently best queue again is sufficient.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Line = list[tuple[tuple[Any, ...], Job]]
 
 
 class JobOrder:
-    """Jobs in line behind their queues."""
+    """Jobs in heaps by queue."""
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self._session = session
@@ -38,13 +38,13 @@ class JobOrder:
         self._queues = self._keyed(self._lines)
 
     def _keyed(self, names: Iterable[str]) -> list[tuple[tuple[Any, ...], str]]:
-        """Queues in line with their keys."""
+        """Return the queues with their keys."""
         keyed = [(key, name) for name in names if (key := self._key_of_queue(name)) is not None]
         heapq.heapify(keyed)
         return keyed
 
     def _key_of_queue(self, name: str) -> tuple[Any, ...] | None:
-        """None for a queue that cannot be given a key: it is not served any more."""
+        """Return None for a queue whose key cannot be computed: it is no longer served."""
         queue = self._session.queues[name]
         try:
             return self._session.queue_order_key(queue)
@@ -53,7 +53,7 @@ class JobOrder:
             return None
 
     def _key_of_job(self, job: Job) -> tuple[Any, ...] | None:
-        """None for a job that cannot be given a key: it has no more turn."""
+        """Return None for a job whose key cannot be computed: it is no longer served."""
         try:
             return self._session.job_order_key(job)
         except Exception as error:
@@ -61,7 +61,7 @@ class JobOrder:
             return None
 
     def next_queue(self) -> Queue | None:
-        """Take the best queue that has jobs in line. It is out of line until `return_queue`."""
+        """Pop the best queue with jobs. It is out of the order until `return_queue`."""
         if self._queues and self._is_outdated():
             self._queues = self._keyed([name for _, name in self._queues])
         while self._queues:
@@ -71,12 +71,12 @@ class JobOrder:
         return None
 
     def _is_outdated(self) -> bool:
-        """Whether keys in line may be too large."""
+        """Report whether keys in the heap may be too large."""
         freed, self._freed = self._freed, self._session.ledger.freed
         return self._live and not (self._grows and freed == self._freed)
 
     def _moves_back(self, name: str) -> bool:
-        """Whether a queue that was taken out of line belongs behind another by now, or nowhere."""
+        """Report whether a popped queue now belongs behind another, or is no longer served."""
         key = self._key_of_queue(name) if self._queues else ()
         if key is not None and self._queues and key > self._queues[0][0]:
             heapq.heappush(self._queues, (key, name))
@@ -84,18 +84,18 @@ class JobOrder:
         return key is None
 
     def return_queue(self, queue: Queue) -> None:
-        """Put a queue back in line. One that is alone needs no key: there is nobody to be compared with."""
+        """Push a queue back. A single queue needs no key."""
         key = self._key_of_queue(queue.name) if self._queues else ()
         if key is not None:
             heapq.heappush(self._queues, (key, queue.name))
 
     def next_job(self, queue: Queue) -> Job | None:
-        """Take the best job of a queue. It is out of line until `return_job`."""
+        """Pop the best job of a queue. It is out of the order until `return_job`."""
         line = self._lines[queue.name]
         return heapq.heappop(line)[1] if line else None
 
     def jobs_in_turn(self) -> Iterator[Job]:
-        """One job for each turn of its queue; queues that have had all they may have are passed over."""
+        """Yield one job per turn of its queue, skipping overused queues."""
         while (queue := self.next_queue()) is not None:
             if not self._session.is_overused(queue):
                 job = self.next_job(queue)

@@ -1,4 +1,4 @@
-"""How long things took, by an injected stopwatch: the core itself owns no clock."""
+"""Durations by an injected stopwatch: the core has no clock."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -8,14 +8,14 @@ Stopwatch = Callable[[], float]
 
 
 class Measurements:
-    """Seconds by what was measured, such as ("action", "allocate") or ("plugin", "drf", "open")."""
+    """Seconds by subject, such as ("action", "allocate") or ("plugin", "drf", "open")."""
 
     def __init__(self, stopwatch: Stopwatch) -> None:
         self.stopwatch = stopwatch
         self.seconds: dict[tuple[str, ...], float] = defaultdict(float)
         #: (seconds since the cycle began, tasks) of every committed statement.
         self.tasks: list[tuple[float, int]] = []
-        #: Domains of the network that were left out by their sums, and those that were tried.
+        #: Network domains that were skipped by their sums, and those that were tried.
         self.domains_passed_over = 0
         self.domains_tried = 0
         self.began = stopwatch()
@@ -29,5 +29,5 @@ class Measurements:
             self.seconds[what] += self.stopwatch() - start
 
     def committed(self, tasks: int) -> None:
-        """So many tasks were decided on just now."""
+        """Record the number of tasks that were just decided."""
         self.tasks.append((self.stopwatch() - self.began, tasks))

@@ -1,9 +1,9 @@
-"""Rooms that were promised in earlier cycles: nobody else gets them before it is the turn of their job.
+"""Nominated capacity: kept for its pods from earlier cycles until their job is served.
 
-A pod is nominated for a node while others are still leaving it. Without this, whoever is served first would take what
-they leave behind, and somebody would have been evicted for nothing. A held room is known to the nodes alone: it counts
-for no job and no queue, so it changes nobody's place in line. It is given up when its pod or its node is gone, when its
-job or its queue may not be served, and when its job had its turn and could not use it.
+A pod is nominated for a node while others are still terminating there. Without this, the first job in the order would
+take the capacity they release, and the eviction would be useless. Nominated capacity counts for nodes only, not for
+jobs and queues, so it does not change the job order. It is released when its pod or node is gone, when its job or queue
+may not be served, and when its job was served and could not use it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Room(NamedTuple):
 
 
 class NominatedCapacity:
-    """The rooms that are held at this moment, by job. False when there are none."""
+    """The capacity nominated at this moment, by job. False if there is none."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._held: dict[str, list[Room]] = {}
-        #: Jobs with those who had to make room for them a while ago.
+        #: Pairs of preemptor and victim jobs from recent cycles.
         self._preempted_by = {(taking.preemptor, taking.victim) for taking in session.snapshot.eviction_history}
         nominated = [room for job in session.waiting for room in self._promised_to(job)]
         if nominated:
@@ -40,7 +40,7 @@ class NominatedCapacity:
         return bool(self._held)
 
     def has_nominations_for(self, job: Job) -> bool:
-        """Whether some of them are the job's own."""
+        """Report whether some of it belongs to the job."""
         return job.key in self._held
 
     def _promised_to(self, job: Job) -> Iterator[Room]:
@@ -54,7 +54,7 @@ class NominatedCapacity:
                     yield Room(task, row)
 
     def _hold_first(self, rooms: Sequence[Room]) -> None:
-        """Hold the rooms of all who may be served, the most important first."""
+        """Nominate the capacity of all jobs that may be served, highest priority first."""
         session = self._session
         jobs = {room.task.job: session.jobs[room.task.job] for room in rooms}
         served = {name: not session.is_overused(session.queues[name]) for name in {job.queue for job in jobs.values()}}
@@ -82,10 +82,10 @@ class NominatedCapacity:
 
     @contextmanager
     def released_to(self, job: Job) -> Iterator[None]:
-        """It is the job's turn: its own rooms are its to take, and so are those of less important jobs of its queue,
-        unless it had to make room for them: it would have been evicted for nothing, and again and again.
+        """Release the job's own nominated capacity while it is served, and that of lower-priority jobs of its queue,
+        unless the job was recently evicted for them: otherwise they would evict it again and again.
 
-        What it leaves is held again for the others, and for itself if it can start.
+        What the job leaves is nominated again for the others, and for itself if it can start.
         """
         session, own = self._session, self._let_go(job.key)
         others = [room for key in self._below(job) for room in self._let_go(key)]

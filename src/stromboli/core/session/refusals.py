@@ -1,4 +1,4 @@
-"""What was refused in a cycle, and why, kept so that it can be told in words everywhere alike."""
+"""Refusals of a cycle with their reasons, formatted in one place."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,9 +10,9 @@ from stromboli.core.model.tasks.task import TaskStatus
 
 
 class NodeRefusals:
-    """Why no node took a class: each reason with the nodes it holds for. A node may lack several resources.
+    """Why no node accepted a class: each reason with its nodes. A node may lack several resources.
 
-    Jobs of one class share the refusal, and it is told for each of them: the words are made once.
+    Jobs of one class share the refusal, so the message is built once.
     """
 
     __slots__ = ("_reason", "_words", "groups", "total")
@@ -25,19 +25,19 @@ class NodeRefusals:
 
     @property
     def reason(self) -> Reason:
-        """The refusal as one reason."""
+        """Return the refusal as one reason."""
         if self._reason is None:
             self._reason = Reason(self.code, str(self))
         return self._reason
 
     @property
     def code(self) -> Code:
-        """The reason that all nodes have in common, if there is one."""
+        """Return the reason that all nodes have in common, if there is one."""
         codes = {reason.code for reason, _ in self.groups}
         return codes.pop() if len(codes) == 1 else Code.GANG_DOES_NOT_FIT if codes else Code.NO_NODES
 
     def __str__(self) -> str:
-        """The words that people search for: `0/5 nodes are available: 3 Insufficient cpu, ...`."""
+        """Format like kube-scheduler: `0/5 nodes are available: 3 Insufficient cpu, ...`."""
         self._words = self._words or self._in_words()
         return self._words
 
@@ -53,13 +53,13 @@ class NodeRefusals:
 
 @dataclass(frozen=True, slots=True)
 class TaskRefusal:
-    """One class of a job that found no node, or was not allowed to look for one."""
+    """A class of a job that found no node, or was not tried."""
 
     task: str
     class_number: int
     reason: Reason
     nodes: NodeRefusals | None = None
-    #: How many tasks of the class had a place in the attempt that failed.
+    #: How many tasks of the class were placed in the failed attempt.
     placed: int = 0
 
 
@@ -75,7 +75,7 @@ class JobRefusal:
             self.reasons.append(reason)
 
     def replace(self, reason: Reason) -> None:
-        """Add a reason; what was said before under its code does not hold any more."""
+        """Add a reason, replacing earlier ones with the same code."""
         self.reasons = [each for each in self.reasons if each.code is not reason.code]
         self.reasons.append(reason)
 
@@ -83,7 +83,7 @@ class JobRefusal:
         self.tasks[refusal.class_number] = refusal
 
     def sentences(self) -> list[str]:
-        """Every reason once, the most telling ones first."""
+        """Return every reason once, the most informative first."""
         seen: dict[str, None] = {}
         for refusal in self.tasks.values():
             seen.setdefault(str(refusal.nodes or refusal.reason))
@@ -94,7 +94,7 @@ class JobRefusal:
 
 @dataclass(frozen=True, slots=True)
 class LastTransaction:
-    """What a task had in the attempt that was given up: it explains what the task is waiting for."""
+    """The placement of a task in the discarded attempt, which explains what the task waits for."""
 
     node: str
     status: TaskStatus
@@ -102,5 +102,5 @@ class LastTransaction:
 
 
 def histogram(counts: Iterable[tuple[int, str]]) -> str:
-    """`3 Pending, 1 Running`, in the order of the words."""
+    """Format counts as `3 Pending, 1 Running`, sorted by name."""
     return ", ".join(f"{count} {word}" for count, word in sorted(counts, key=lambda pair: pair[1]) if count)

@@ -1,7 +1,7 @@
 """A session: one scheduling cycle over one snapshot, with its plugins opened.
 
-Actions ask the session; the session asks the plugins by the rules of the extension points and keeps what was
-decided and what was refused. Nothing here reaches out: the caller reads `decisions` when the session is closed.
+Actions query the session; the session queries the plugins by the rules of the extension points and keeps decisions and
+refusals. It has no side effects: the caller reads `decisions` when the session is closed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 from stromboli.core.config.plugin import Event, PluginFailure
 from stromboli.core.config.plugin_errors import describe_error
-from stromboli.core.model.devices.claims import ClaimOrder
 from stromboli.core.model.jobs.carryover import CycleCarryover
 from stromboli.core.model.jobs.eviction_history import PastEviction
 from stromboli.core.model.jobs.job import Job
@@ -25,9 +24,9 @@ from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import Amounts, Request, add_request
 from stromboli.core.model.snapshot import Snapshot
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.topology.hypernodes import BY_LABELS
-from stromboli.core.model.volumes.volumes import VolumeOrder
 from stromboli.core.search.node_search import NodeSearch
 from stromboli.core.session import questions
 from stromboli.core.session.decision_records import DecisionRecords
@@ -42,39 +41,28 @@ from stromboli.core.topology.previous_domains import previous_domain_warnings, t
 
 
 @dataclass(slots=True)
-class Bind:
-    task: Task
-    node: str
-    #: What plugins want to travel with the binding.
-    annotations: dict[str, str]
-    #: What must be made ready before.
-    volumes: VolumeOrder | None = None
-    claims: ClaimOrder | None = None
-
-
-@dataclass(slots=True)
 class Eviction:
     task: Task
     reason: str
-    #: The job that wants the room, if any.
+    #: The job that needs the capacity, if any.
     preemptor: str = ""
 
 
 @dataclass(slots=True)
 class Decisions:
-    """What a cycle decided. The caller makes it real."""
+    """The decisions of a cycle, for the caller to execute."""
 
     #: One entry per committed statement: its members are bound together.
-    binds: list[list[Bind]] = field(default_factory=list)
+    binds: list[list[Placement]] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
-    #: Pods that hold a room made by an eviction.
+    #: Nominated nodes of pods that wait for evictions.
     nominations: dict[str, str] = field(default_factory=dict)
-    #: By job, room that it will have once others have ended.
+    #: Capacity reserved for a pending job, by job.
     reservations: dict[str, Reservation] = field(default_factory=dict)
 
 
 class Session(questions.Questions):
-    """One cycle. `open` has run when the constructor returns."""
+    """One cycle. The plugins are open when the constructor returns."""
 
     def __init__(
         self,
@@ -99,9 +87,9 @@ class Session(questions.Questions):
         self.search = NodeSearch(program, self.ledger, snapshot.axis)
         self.measurements = Measurements(stopwatch)
         self.decisions = Decisions()
-        #: Where evictions are accounted for, if somebody wants to know.
+        #: Where eviction and domain search records are collected, if requested.
         self.accounts = accounts
-        #: By the uid of an evicted task, what its action says about it beside the account, in words.
+        #: Additional description of an eviction by its action, by task uid.
         self.eviction_notes: dict[str, Callable[[], str]] = {}
         self.kept: list[Statement] = []
         self.refusals: dict[str, JobRefusal] = {}
@@ -116,13 +104,13 @@ class Session(questions.Questions):
         self.total: Amounts = snapshot.books[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
         self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
-        #: By key, what is to be said of gangs that are below their minimum; nothing of those that are so no more.
+        #: Message about gangs below their minimum, by job key; empty for gangs that have recovered.
         self.stale: dict[str, str] = {}
-        #: Jobs whose status is derived at the end although nothing of theirs was waiting.
+        #: Jobs whose status is computed at the end although none of their tasks was waiting.
         self.dirty_jobs: set[str] = set()
-        #: Jobs whose objects make sense: they may be let in, pods or not.
+        #: Jobs with valid objects: they may be admitted, with or without pods.
         self.admissible: list[Job] = []
-        #: Those of them that can be scheduled now.
+        #: Admissible jobs that can be scheduled now.
         self.waiting: list[Job] = []
         self._open()
 
@@ -142,7 +130,7 @@ class Session(questions.Questions):
             self._admit(self.jobs[key])
 
     def _admit(self, job: Job) -> None:
-        """Take a job into the cycle, or say why not."""
+        """Add a job to the cycle, or refuse it with a reason."""
         fault = self._fault_of(job)
         if fault is not None:
             self.refuse(job, fault)
@@ -160,7 +148,7 @@ class Session(questions.Questions):
             self.refuse(job, invalid)
 
     def _warn_of_topology(self, job: Job) -> None:
-        """A wish that nobody in this configuration can fulfil must not be passed over in silence."""
+        """Warn about topology constraints that no configured plugin supports."""
         wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
         if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
             told = f"{topology_label(job)} has no effect: no configured plugin knows domains"
@@ -190,7 +178,7 @@ class Session(questions.Questions):
         self.close()
 
     def close(self) -> None:
-        """Let plugins finish in reverse order, then derive the status of every job that was looked at."""
+        """Close plugins in reverse order, then compute the status of every job that was considered."""
         for name, plugin in reversed(self.program.plugins.items()):
             with self.measurements.measure("plugin", name, "close"), self._attribute_errors(f"plugin {name}"):
                 plugin.close(self)
@@ -211,25 +199,25 @@ class Session(questions.Questions):
 
     @property
     def revocable_nodes(self) -> list[Node]:
-        """Nodes that are lent out for some hours only."""
+        """Nodes in revocable zones."""
         return [node for node in self.nodes.nodes if node.revocable_zone]
 
     @cached_property
     def rooms(self) -> NominatedCapacity:
-        """Rooms that pods were promised in earlier cycles."""
+        """Capacity nominated for pods in earlier cycles."""
         return NominatedCapacity(self)
 
     @cached_property
     def domain_capacity(self) -> DomainCapacity:
-        """What fits into domains of the network."""
+        """How many tasks fit into the domains of the network."""
         return DomainCapacity(self.search, self.ledger)
 
     def serving(self, job: Job) -> AbstractContextManager[None]:
-        """The time in which a job may take the rooms that were promised to it."""
+        """Release the job's nominated capacity to the job while it is being served."""
         return self.rooms.released_to(job) if self.rooms else _NOTHING_TO_OPEN
 
     def pipelined_tasks(self) -> list[Task]:
-        """The tasks for which a room is held until others are gone from it."""
+        """Return the tasks that are pipelined: they wait for releasing pods."""
         if not self.ledger.holds_nominated:
             return []
         codes, pipelined = self.ledger.codes, TaskStatus.PIPELINED.value
@@ -238,11 +226,11 @@ class Session(questions.Questions):
         return [task for task in tasks if codes[task.row] == pipelined]
 
     def carryover(self) -> CycleCarryover:
-        """What the next cycles have to know of this one."""
+        """Return what the next cycles need from this one."""
         return CycleCarryover(self.promises(), self.decisions.reservations, self._eviction_history())
 
     def _eviction_history(self) -> list[PastEviction]:
-        """Which jobs had to make room for which others in this cycle."""
+        """Return which jobs were evicted for which others in this cycle."""
         eviction_history = {
             (each.preemptor, each.task.job): None for each in self.decisions.evictions if each.preemptor
         }
@@ -253,18 +241,18 @@ class Session(questions.Questions):
         return PastEviction(preemptor, victim, queue if queue != self.jobs[preemptor].queue else "", self.now)
 
     def promises(self) -> dict[str, str]:
-        """By uid, the nodes on which rooms are held."""
+        """Return the nominated node by pod uid."""
         return {task.uid: self.ledger.node_name(task) for task in self.pipelined_tasks()}
 
     def queue_of(self, job: Job) -> Queue:
         return self.queues[job.queue]
 
     def cycle_state(self, task: Task) -> dict[str, Any]:
-        """A place for plugins to keep something about a pending task until the end of the cycle."""
+        """Return a dict in which plugins keep state about a pending task until the end of the cycle."""
         return self._cycle_states.setdefault(task.uid, {})
 
     def pending(self, job: Job) -> list[Task]:
-        """The tasks of a job that want a node and ask for something, in their order."""
+        """Return the schedulable pending tasks of a job, without best-effort tasks, in task order."""
         codes = self.ledger.codes
         tasks = [
             task
@@ -275,15 +263,13 @@ class Session(questions.Questions):
         return tasks
 
     def starving(self) -> list[Job]:
-        """The jobs that may take room from others, where there is any room at all."""
+        """Return the jobs that may preempt others, if the cluster has nodes."""
         if not len(self.nodes):
             return []
         return [job for job in self.waiting if job.phase != "Pending" and self.job_starving(job)]
 
     def victims_in_order(self, victims: Sequence[Task], preemptor: Job) -> list[Task]:
-        """Who is evicted first: queues that lose first, then jobs that are served last, then tasks that are
-        served last.
-        """
+        """Sort victims in eviction order: by queue, then by reversed job order, then by reversed task order."""
         ordered = sorted(victims, key=self.task_order_key, reverse=True)
         ordered.sort(key=lambda task: self.job_order_key(self.jobs[task.job]), reverse=True)
         here = self.queues[preemptor.queue]
@@ -296,7 +282,7 @@ class Session(questions.Questions):
         return Statement(self)
 
     def allocate(self, task: Task, row: int) -> bool:
-        """Allocate at once, outside of a gang: committed if the job is then ready, undone if not."""
+        """Allocate a single task: committed if the job is then ready, otherwise undone."""
         with self.statement() as statement:
             statement.allocate([task], [row])
             ready = self.job_ready(self.jobs[task.job])
@@ -305,21 +291,22 @@ class Session(questions.Questions):
         return ready
 
     def pipeline(self, task: Task, row: int) -> None:
-        """Hold a room at once; it stays held until the session ends."""
+        """Pipeline a single task until the end of the session."""
         statement = self.statement()
         statement.pipeline(task, row)
         statement.keep()
 
     def evict(self, task: Task, reason: str, preemptor: str = "") -> None:
-        """Evict at once."""
+        """Evict a single task."""
         with self.statement() as statement:
             statement.evict(task, reason, preemptor)
             statement.commit()
 
     def tell(self, news: Iterable[tuple[Entry, bool]]) -> None:
-        """Tell the handlers of operations, or of their undo; True stands for tasks that were given a place.
+        """Notify the handlers of operations, or of their undo; True means that tasks were placed.
 
-        A plugin with books of its own must miss nothing, so an error is raised when everybody has been told everything.
+        A plugin with its own accounting must not miss an event, so an error is raised only after all handlers were
+        called.
         """
         failure: Exception | None = None
         for entry, allocates in news:
@@ -335,7 +322,7 @@ class Session(questions.Questions):
     def _told(
         self, handlers: Sequence[Callable[[Event], object]], tasks: Sequence[Task], rows: Sequence[int]
     ) -> Exception | None:
-        """Tell all of them; the first error, if there was one."""
+        """Call all handlers; return the first error, if any."""
         event = Event(tasks, [self.nodes.names[row] for row in rows])
         failure: Exception | None = None
         for handler in handlers:
@@ -348,13 +335,16 @@ class Session(questions.Questions):
     # -- what was decided ---------------------------------------------------------------------------------------
 
     def bind(self, entries: Sequence[Entry]) -> None:
-        """Bind what these entries of one statement allocated, all together: plugins are asked before anything is
-        written, so that one that fails leaves no part of a gang behind.
+        """Bind what these entries of one statement allocated, as a unit: plugins are called before anything is written,
+        so that a failing plugin leaves no part of a gang behind.
         """
         names, volumes, claims = self.nodes.names, self.ledger.volumes, self.ledger.claims
         binds = [
-            Bind(
-                task,
+            Placement(
+                task.uid,
+                task.namespace,
+                task.name,
+                task.job,
                 names[row],
                 self._context_of(task) if self._bind_context else _NO_ANNOTATIONS,
                 volumes.order_of(task) if task.claims else None,
@@ -391,7 +381,7 @@ class Session(questions.Questions):
         self.refusal_of(job).add(reason)
 
     def report_error(self, job: Job, error: Exception) -> None:
-        """An error while this job was being handled: the job waits with the error as its reason, others go on."""
+        """Record an error on the job: it waits with the error as its reason, and the others continue."""
         text = self._described(error)
         self.refuse(job, Reason(Code.PLUGIN_FAILED, f"scheduling failed with an error: {text}"))
         self.warnings.append(f"PodGroup {job.key}: scheduling failed with an error: {text}")
@@ -404,7 +394,9 @@ class Session(questions.Questions):
 
     @contextmanager
     def isolate_errors(self, job: Job) -> Iterator[None]:
-        """What fails within is this job's own and nobody else's; books that do not add up are everybody's."""
+        """Isolate an error to this job: report it on the job and continue with the others. An inconsistent ledger still
+        aborts the cycle.
+        """
         try:
             yield
         except LedgerInconsistency:
@@ -413,13 +405,13 @@ class Session(questions.Questions):
             self.report_error(job, error)
 
     def report_queue_error(self, queue: Queue, error: Exception) -> None:
-        """An error while this queue was being judged: it is not served in this cycle, others are."""
+        """Record an error on the queue: it is not served in this cycle, other queues are."""
         text = f"queue {queue.name} could not be judged: {self._described(error)}"
         self.queue_refusals[queue.name] = Reason(Code.PLUGIN_FAILED, text)
         self.warnings.append(text)
 
     def is_overused(self, queue: Queue) -> bool:
-        """Whether the queue is not served any more in this cycle; why not is kept for those who ask."""
+        """Report whether the queue is no longer served in this cycle, and keep the reason."""
         try:
             refusal = self.overused(queue)
         except Exception as error:

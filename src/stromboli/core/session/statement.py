@@ -1,7 +1,7 @@
 """A statement: a transaction over the session.
 
-Operations take effect in the session's books at once; nothing leaves the session before `commit`. `discard` undoes
-them in reverse by putting back what each one saved. Leaving the `with` block without `commit` or `keep` discards.
+Operations take effect in the session's ledger at once; nothing leaves the session before `commit`. `discard` undoes
+them in reverse by restoring what each one saved. Leaving the `with` block without `commit` or `keep` discards.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Kind(Enum):
 class Operation:
     kind: Kind
     entry: Entry
-    #: Why a task is evicted, and the job that wants its room, if any.
+    #: Why a task is evicted, and the preempting job, if any.
     reason: str = ""
     preemptor: str = ""
-    #: Whether a held room was made by an eviction.
+    #: Whether the pipelined task waits for an eviction.
     after_eviction: bool = False
 
 
@@ -50,7 +50,7 @@ class SavedOperation:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Operations detached from any statement, to be replayed with `recover`."""
+    """Operations detached from a statement, to be replayed with `recover`."""
 
     operations: tuple[SavedOperation, ...] = ()
 
@@ -66,35 +66,35 @@ class Statement:
     # -- operations ---------------------------------------------------------------------------------------------
 
     def allocate(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
-        """Give pending tasks of one job and class nodes with idle room."""
+        """Place pending tasks of one job and class on nodes with idle capacity."""
         self._record(Operation(Kind.ALLOCATE, self._ledger.place(tasks, rows, TaskStatus.ALLOCATED)))
 
     def pipeline(self, task: Task, row: int, *, after_eviction: bool = False) -> None:
-        """Hold room for a task on a node where others are being released."""
+        """Place a task on a node where other pods are releasing."""
         entry = self._ledger.place([task], [row], TaskStatus.PIPELINED)
         self._record(Operation(Kind.PIPELINE, entry, after_eviction=after_eviction))
 
     def evict(self, task: Task, reason: str, preemptor: str = "") -> None:
-        """Take a task off its node, in favour of the job `claimant`, if of any."""
+        """Evict a task, in favour of the job `preemptor`, if any."""
         self._record(Operation(Kind.EVICT, self._ledger.evict(task), reason=reason, preemptor=preemptor))
 
     def relocate(self, task: Task, row: int) -> None:
-        """Hold room on another node for the successor of a task that was evicted."""
+        """Nominate capacity on another node for the successor of an evicted task."""
         self._record(Operation(Kind.RELOCATE, self._ledger.relocate(task, row)))
 
     def unpipeline(self, task: Task) -> None:
-        """Give up a held room."""
+        """Release the capacity of a pipelined task."""
         self._record(Operation(Kind.UNPIPELINE, self._ledger.unpipeline(task)))
 
     def place(self, task: Task, row: int) -> None:
-        """Allocate where the task fits now, otherwise hold the room."""
+        """Allocate if the task fits now, otherwise pipeline."""
         if self._session.search.fits_now(task.task_class, row):
             self.allocate([task], [row])
         else:
             self.pipeline(task, row)
 
     def _record(self, operation: Operation) -> None:
-        """Keep the operation and tell the handlers; if one of them fails, it is undone, and all are told that, too."""
+        """Record the operation and notify the handlers; if one of them fails, undo it and notify all of the undo."""
         self.operations.append(operation)
         try:
             self._session.tell(((operation.entry, _allocates(operation.kind)),))
@@ -105,7 +105,7 @@ class Statement:
     # -- endings ------------------------------------------------------------------------------------------------
 
     def commit(self) -> None:
-        """Make the operations real: allocated tasks are to be bound, evicted ones to be removed."""
+        """Finalize the operations: allocated tasks are to be bound, evicted ones removed."""
         allocated = [operation.entry for operation in self.operations if operation.kind is Kind.ALLOCATE]
         if allocated:
             self._session.bind(allocated)
@@ -118,25 +118,25 @@ class Statement:
         self._close()
 
     def keep(self) -> None:
-        """Let the operations stand for the rest of the session without making anything real."""
+        """Keep the operations for the rest of the session without executing them."""
         self._session.kept.append(self)
         self._open = False
 
     def discard(self) -> None:
-        """Undo everything, in reverse."""
+        """Undo all operations in reverse."""
         for operation in reversed(self.operations):
             self._session.remember_last_transaction(operation.entry, operation.after_eviction)
         self.rollback(0)
-        self._ledger.freed = self._freed_before  # the books are what they were: so is all that was known of them
+        self._ledger.freed = self._freed_before  # the ledger is unchanged, so cached results are still valid
         self._close()
 
     def rollback(self, mark: int) -> None:
-        """Undo the operations made since there were `mark` of them."""
+        """Undo the operations after the first `mark`."""
         undone = self.operations[mark:][::-1]
         for operation in undone:
             self._ledger.undo(operation.entry)
         del self.operations[mark:]
-        # Last, as a handler that fails must not keep the books from being put right.
+        # Last, so that a failing handler does not keep the ledger from being restored.
         self._session.tell((operation.entry, not _allocates(operation.kind)) for operation in undone)
 
     def _close(self) -> None:
@@ -146,11 +146,11 @@ class Statement:
     # -- save and recover ---------------------------------------------------------------------------------------
 
     def save(self) -> Plan:
-        """The operations as a plan that survives a discard."""
+        """Return the operations as a saved statement that survives a discard."""
         return self.save_since(0)
 
     def save_since(self, mark: int) -> Plan:
-        """The operations made since there were `mark` of them."""
+        """Return the operations after the first `mark`."""
         return Plan(
             tuple(
                 SavedOperation(
@@ -161,7 +161,7 @@ class Statement:
         )
 
     def recover(self, plan: Plan) -> bool:
-        """Replay a plan. If it no longer holds, nothing of it remains and the answer is False."""
+        """Replay a saved statement. If it is no longer possible, undo it completely and return False."""
         mark = len(self.operations)
         try:
             for saved in plan.operations:

@@ -1,6 +1,6 @@
-"""What is written about a job when a cycle ends: phase, counts, conditions.
+"""Status of a job at the end of a cycle: phase, counts, conditions.
 
-They are part of the contract with tools that read them from PodGroups.
+They are part of the contract with tools that read PodGroups.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Condition:
     status: str
     reason: str
     transition_id: str
-    #: Finds the words of the message, when somebody wants to read it.
+    #: Builds the message when it is read.
     tell: Callable[[], str] | None = None
     _message: str | None = None
 
@@ -50,7 +50,7 @@ class JobStatus:
     succeeded: int = 0
     failed: int = 0
     conditions: Sequence[Condition] = ()
-    #: Finds out why tasks of the job wait, when somebody wants to know.
+    #: Finds out why tasks of the job wait, when it is read.
     ask: Callable[[], tuple[Sequence[Reason], Sequence[str]]] | None = None
     _told: tuple[Sequence[Reason], Sequence[str]] | None = None
 
@@ -69,7 +69,7 @@ class JobStatus:
 
 
 def status_of(session: Session, job: Job) -> JobStatus:
-    """The status of a job as the session leaves it."""
+    """Return the status of a job at the end of the session."""
     leaving = _leaving(session, job)
     condition = _condition(session, job, leaving)
     unschedulable = condition is not None and condition.type == "Unschedulable"
@@ -85,7 +85,7 @@ def status_of(session: Session, job: Job) -> JobStatus:
 
 
 def _leaving(session: Session, job: Job) -> int:
-    """Tasks that are being removed from a node. One that never had a node was never scheduled."""
+    """Count tasks that are being removed from a node. A task without a node was never scheduled."""
     if not job.counts[_RELEASING]:
         return 0
     ledger = session.ledger
@@ -94,10 +94,10 @@ def _leaving(session: Session, job: Job) -> int:
 
 
 def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
-    """The phase that follows from where the tasks are; `leaving` of them are being removed from a node.
+    """Return the phase that follows from the task counts; `leaving` tasks are being removed from a node.
 
-    A group of which something runs while the rest cannot is Unknown; one without any scheduled task keeps its
-    place in the queue.
+    A group with running tasks of which the rest is unschedulable is Unknown; a group without scheduled tasks stays
+    Inqueue.
     """
     counts = job.counts
     if unschedulable and counts[_RUNNING]:
@@ -123,7 +123,7 @@ def _condition(session: Session, job: Job, leaving: int) -> Condition | None:
 
 
 def condition_reason(code: Code) -> str:
-    """The CamelCase reason of the Unschedulable condition."""
+    """Return the CamelCase reason of the Unschedulable condition."""
     shortage = (
         Code.GANG_DOES_NOT_FIT,
         Code.INSUFFICIENT_RESOURCE,
@@ -136,7 +136,7 @@ def condition_reason(code: Code) -> str:
 
 
 def _is_only_ending(job: Job, leaving: int) -> bool:
-    """Members are being removed and nobody waits: that is an end, not a failure."""
+    """Report whether tasks are being removed and none waits: the job is ending, not unschedulable."""
     waiting = job.pending_count + job.pipelined_count
     return bool(leaving) and not waiting and job.scheduled_count + leaving >= job.min_available
 

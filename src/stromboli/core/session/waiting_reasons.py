@@ -1,4 +1,4 @@
-"""Why tasks of a job wait, coded and in the words that people search for."""
+"""Why tasks of a job wait: codes and messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 
-#: A word per place of a job's counters.
+#: A status name per entry of a job's counters.
 _WORDS = [status.word for status in TaskStatus]
 
 
@@ -23,7 +23,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def waiting_reasons(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
-    """Everything that keeps tasks of the job waiting: every code once, and the sentences."""
+    """Return everything that keeps tasks of the job waiting: every code once, and the messages."""
     refusal, queue = session.refusals.get(job.key), session.queue_refusals.get(job.queue)
     reasons = _coded(job, refusal) if refusal else []
     sentences = refusal.sentences() if refusal else []
@@ -69,7 +69,7 @@ def _resting(session: Session, job: Job) -> Reason | None:
 
 
 def discarded_placements(session: Session, job: Job) -> int:
-    """How many pending tasks had a node in the attempt that was given up."""
+    """Count pending tasks that had a node in the discarded attempt."""
     if not session.last_transactions:
         return 0
     return sum(1 for task in job.tasks.values() if _was_placed(session, task))
@@ -81,7 +81,7 @@ def _was_placed(session: Session, task: Task) -> bool:
 
 
 def fit_error(session: Session, job: Job) -> str:
-    """Why a job is not ready: its tasks by status, then what each pending task could have, then the root of it."""
+    """Describe why a job is not ready: its tasks by status, what each pending task could get, and the root cause."""
     ready = "pod group is ready" if job.is_ready else "pod group is not ready"
     by_status = [(number, word) for number, word in zip(job.counts, _WORDS, strict=False) if number]
     text = f"{ready}, {histogram([*by_status, (job.min_available, 'minAvailable')])}"
@@ -102,7 +102,7 @@ def fit_error(session: Session, job: Job) -> str:
 
 
 def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
-    """Reason and message of `PodScheduled=False` for a task that waits; None for one that does not."""
+    """Return reason and message of `PodScheduled=False` for a waiting task; None for other tasks."""
     status, name = session.ledger.status_of(task), task.key
     if task.held_back or status not in (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
         return None

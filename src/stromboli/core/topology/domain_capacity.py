@@ -1,7 +1,7 @@
-"""How many copies of a class every domain can hold at most: from the columns, for all domains at once.
+"""Upper bounds of how many copies of a class every domain can hold, for all domains at once.
 
-Bounds from above: right now, or now or once everything that is being released is gone. Rules about other pods are not
-asked, so a domain that has the room may still fail; one that lacks it need not be tried.
+Either now, or now or once all releasing pods are gone. Inter-pod rules are not evaluated, so a domain with enough
+capacity may still fail; one without it need not be tried.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stromboli.core.topology.domain_sums import DomainSums
 
 
 def numbers_of(tasks: Iterable[Task]) -> Mapping[TaskClass, int]:
-    """How many of the tasks are of each class."""
+    """Count tasks by class."""
     numbers: dict[TaskClass, int] = {}
     for task in tasks:
         numbers[task.task_class] = numbers.get(task.task_class, 0) + 1
@@ -36,11 +36,11 @@ class DomainCapacity:
         self._rooms: dict[tuple[HyperNodeTree, int, bool, bool], DomainSums] = {}
 
     def tasks_that_fit(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
-        """For each domain of a tree how many of the tasks it holds at most, were each class alone."""
+        """Return how many of the tasks each domain of a tree can hold at most, each class by itself."""
         return self._fitting(tree, tasks, at_best=True)
 
     def tasks_that_fit_in_shard(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
-        """The same right now, and on the nodes of our shard alone."""
+        """Return how many of the tasks each domain can hold now, on the nodes of this shard only."""
         return self._fitting(tree, tasks, at_best=False, only_ours=True)
 
     def _fitting(self, tree: HyperNodeTree, tasks: Sequence[Task], *, at_best: bool, only_ours: bool = False) -> Amount:
@@ -51,7 +51,7 @@ class DomainCapacity:
         return np.zeros(len(tree.hyper_nodes), dtype=np.int64) if total is None else total
 
     def idle(self, tree: HyperNodeTree, task_class: TaskClass) -> Amount:
-        """For each domain of a tree how many copies it holds right now, beside what is held for others."""
+        """Return how many copies each domain of a tree can hold now, beside nominated capacity."""
         return self._room(tree, task_class, at_best=False)
 
     def _room(self, tree: HyperNodeTree, task_class: TaskClass, *, at_best: bool, only_ours: bool = False) -> Amount:
@@ -68,10 +68,10 @@ class DomainCapacity:
 
 
 class _Copies:
-    """How many copies of a class nodes hold: none where a rule about the node itself refuses it."""
+    """How many copies of a class nodes can hold: none where a STATIC rule refuses the class."""
 
     def __init__(self, ledger: Ledger, task_class: TaskClass, admitted: Mask, at_best: bool) -> None:
-        """By the larger of what is idle and what will be, at best; else by the smaller of them."""
+        """With `at_best`, use the larger of idle and future idle amounts; otherwise the smaller."""
         books, layout = ledger.books, ledger.layout
         self._admitted = admitted
         self._at_best = at_best

@@ -1,7 +1,7 @@
 """Domains of one tier of a tree, and scores of domains, as columns.
 
-A gang asks about all racks at once, and thousands of gangs do: what each rack has is looked up by its place, and its
-name only where somebody wants to know it.
+A gang evaluates all racks at once, and thousands of gangs do: amounts are looked up by domain index, names only on
+demand.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from stromboli.core.model.nodes.table import Index, Mask, Vector
 
 
 class DomainGroup(tuple[Domain, ...]):
-    """Domains that all have a place in the same tree."""
+    """Domains that all belong to the same tree."""
 
-    #: Their places.
+    #: Their indices.
     places: Index
-    #: Which of them were asked for last: gang after gang asks for the same ones.
+    #: The last selection: gang after gang requests the same one.
     _chosen: Sequence[bool] = ()
     _part: DomainGroup
 
     def where(self, marked: Mask) -> DomainGroup:
-        """Those whose places are marked."""
+        """Return the domains whose indices are marked."""
         chosen = marked[self.places].tolist()
         if False not in chosen:
             return self
@@ -48,7 +48,7 @@ def _grouped(domains: Iterable[Domain], places: Index) -> DomainGroup:
 
 
 def marked_in(domains: Sequence[Domain], marked: Mask) -> Sequence[Domain]:
-    """The domains whose places are marked, and those that have none."""
+    """Return the domains whose indices are marked, and those without an index."""
     if isinstance(domains, DomainGroup):
         return domains.where(marked)
     return [domain for domain in domains if domain.place is None or marked[domain.place]]
@@ -59,15 +59,15 @@ def _room_in(domain: Domain, room: Amount | None) -> int:
 
 
 class DomainScores(Mapping[str, float]):
-    """The score of each of some domains: the higher, the better."""
+    """Scores of domains: higher is better."""
 
     def __init__(self, domains: Sequence[Domain], points: Vector) -> None:
         self._domains = domains
         self._points = points
 
     def best(self, room: Amount | None = None) -> tuple[Domain, float]:
-        """The best domain with its score; among equals the one that has room for most, by its place, and then the first
-        by name.
+        """Return the best domain with its score; among equals the one with the most capacity, and then the first by
+        name.
         """
         points: list[float] = self._points.tolist()
         highest = max(points)

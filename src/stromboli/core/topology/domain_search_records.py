@@ -1,7 +1,7 @@
-"""Accounts of searches for a domain: which domains were looked at, what became of each, and which one was taken.
+"""Records of domain searches: which domains were considered, the outcome of each, and the chosen one.
 
-A search needs to know most of this anyway, so it costs nothing to speak of. It is put into words, and kept beyond the
-search, only where somebody wants to know.
+A search needs most of this anyway, so recording is nearly free. Messages are built, and records kept beyond the search,
+only on demand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WHOLE_CLUSTER = "the whole cluster"
 
 
 class Verdict(StrEnum):
-    """What became of a domain."""
+    """The outcome for a domain."""
 
     TAKEN = "Taken"
     WORSE = "WorseScore"
@@ -33,18 +33,18 @@ class Verdict(StrEnum):
 
 @dataclass(slots=True)
 class Look:
-    """A look at a group of domains of one tier."""
+    """The evaluation of a group of domains of one tier."""
 
     domains: Sequence[Domain]
-    #: How many of the tasks each domain of the tree holds at most, by place; None where it is no part of one.
+    #: Maximum number of the tasks in each domain of the tree, by index; None outside a tree.
     room: Amount | None
-    #: Those that may hold as many as are needed.
+    #: Domains that may hold as many as are needed.
     roomy: Sequence[Domain]
-    #: Whether more tasks wait than are needed, so that it matters how many of them a domain holds.
+    #: Whether more tasks wait than are needed, so that the number of tasks in a domain matters.
     is_elastic: bool = False
-    #: By name, of those that were compared last.
+    #: Scores by name, of the last comparison.
     scores: Mapping[str, float] = field(default_factory=dict)
-    #: By name, what went wrong where it was tried: a task that found no node, or a part of the job no domain.
+    #: Failures by name of the tried domain: a task that found no node, or a sub-job that found no domain.
     failed: dict[str, TaskRefusal | DomainSearchRecord | None] = field(default_factory=dict)
 
     def holds(self, place: int | None) -> int | None:
@@ -59,26 +59,26 @@ class DomainSearchRecord:
     #: The sub-job; empty for the job itself.
     sub_job: str
     topology: NetworkTopology | None
-    #: How many tasks must find a place, and whether mates of theirs have one already.
+    #: How many tasks must be placed, and whether other tasks of the sub-job are placed already.
     needed: int
     has_sub_jobs: bool
     #: The domain to search in.
     root: Domain
-    #: Whether domains that have less in sum than the job says it needs were left out.
+    #: Whether domains with less capacity than the job's minResources were skipped.
     has_minimum: bool = False
     looks: list[Look] = field(default_factory=list)
     taken: Domain | None = None
     score: float = 0.0
-    #: How many tasks were given a place.
+    #: How many tasks were placed.
     placed: int = 0
-    #: By name, the domains that come after those of their tier in which the nodes of our shard are enough.
+    #: Domains, by name, that come after those of their tier in which the nodes of this shard are sufficient.
     deprioritized: set[str] = field(default_factory=set)
-    #: The searches of its sub-jobs, in the domain that was taken.
+    #: Searches of its sub-jobs, in the chosen domain.
     parts: list[DomainSearchRecord] = field(default_factory=list)
 
     @property
     def supports_domains(self) -> bool:
-        """Whether it was about domains of a tree at all."""
+        """Whether the search was about domains of a tree."""
         return not any(domain.place is None for look in self.looks for domain in look.domains)
 
     def take(self, domain: Domain, score: float, parts: Iterable[DomainSearchRecord] = ()) -> None:
@@ -86,9 +86,9 @@ class DomainSearchRecord:
 
 
 class DomainSearchRecords:
-    """The searches of a job, or of its parts.
+    """The searches of a job, or of its sub-jobs.
 
-    Tasks that join others in their domain one by one are counted; of searches in vain only the last one matters.
+    Searches of single tasks that join others in their domain are counted; of failed searches only the last one is kept.
     """
 
     def __init__(self) -> None:
@@ -108,19 +108,19 @@ class DomainSearchRecords:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one domain, and why, in words."""
+    """The outcome for one domain, with its explanation."""
 
     domain: str
     tier: int
     verdict: Verdict
     why: str
-    #: How many of the tasks it holds at most, where that was looked at.
+    #: Maximum number of the tasks in it, if evaluated.
     holds: int | None = None
     score: float | None = None
 
 
 def highest_allowed(account: DomainSearchRecord) -> int | None:
-    """The highest tier that a hard wish allows; None when it does not say."""
+    """Return the highest tier that a hard constraint allows; None if unspecified."""
     topology, tree = account.topology, account.tree
     if topology is None or not topology.hard:
         return None
@@ -128,7 +128,7 @@ def highest_allowed(account: DomainSearchRecord) -> int | None:
 
 
 def outcomes(account: DomainSearchRecord) -> Iterator[Outcome]:
-    """What became of all domains inside the one that was searched, low tiers first."""
+    """Yield the outcomes of all domains inside the searched one, low tiers first."""
     tree, looks = account.tree, {domain.name: look for look in account.looks for domain in look.domains}
     root = tree.top if account.root.place is None else account.root.place
     for place in tree.within(root):
@@ -142,7 +142,7 @@ def outcomes(account: DomainSearchRecord) -> Iterator[Outcome]:
 
 
 def _asks_for_domains(account: DomainSearchRecord) -> bool:
-    """A hard wish that names no tier asks for nothing."""
+    """A hard constraint without a tier restricts nothing."""
     return account.topology is not None and (not account.topology.hard or highest_allowed(account) is not None)
 
 
@@ -206,7 +206,7 @@ def _failure(failure: TaskRefusal | DomainSearchRecord | None) -> str:
 
 
 def failure_description(account: DomainSearchRecord) -> str:
-    """Why no domain would do, with counts."""
+    """Describe why no domain fits, with counts."""
     tree, whose = account.tree, _whose(account)
     parts = [words for look in account.looks for words in _look_in_words(look, tree)]
     allowed = highest_allowed(account)
@@ -242,7 +242,7 @@ def _look_in_words(look: Look, tree: HyperNodeTree) -> Iterator[str]:
 
 
 def where(account: DomainSearchRecord) -> str:
-    """Where a search ended, and how far it had to give way."""
+    """Describe where a search ended, and how far it had to widen."""
     if account.taken is None:
         return failure_description(account)
     tree = account.tree
@@ -266,7 +266,7 @@ def _whose(account: DomainSearchRecord) -> str:
 
 
 def _kind(tier: int, tree: HyperNodeTree) -> str:
-    """`rack`, where the tier has a name, else `domain of tier 1`."""
+    """Return the tier name such as `rack`, or `domain of tier 1` without a name."""
     return next((name for name, number in tree.tier_names.items() if number == tier), f"domain of tier {tier}")
 
 

@@ -1,7 +1,7 @@
-"""What the nodes of each domain have together, of amounts that change during a cycle.
+"""Sums over the nodes of each domain, of amounts that change during a cycle.
 
-Summed up once, and then kept fresh by the log of the ledger: what a node has more or less than before is added to the
-domains that it is in. A gang changes a few nodes, and for these plain numbers are faster than columns.
+Computed once, and then updated from the ledger's log: the change of a node is added to its domains. A gang changes few
+nodes, and for these plain numbers are faster than columns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stromboli.core.model.topology.hypernodes import HyperNodeTree
 
 
 class Amounts(Protocol):
-    """An amount for every node, as the books stand now."""
+    """The current amount of every node."""
 
     def of_all(self) -> Amount: ...
 
@@ -25,7 +25,7 @@ class Amounts(Protocol):
 
 
 class IdleAmounts:
-    """What nodes have left of a resource: now, or once everything that is being released is gone."""
+    """Idle amounts of a resource: now, or once all releasing pods are gone."""
 
     def __init__(self, ledger: Ledger, dimension: int, *, later: bool = False) -> None:
         books, layout = ledger.books, ledger.layout
@@ -52,13 +52,13 @@ class DomainSums:
         self._tree = tree
         self._log = ledger.log
         self._amounts = amounts
-        #: Up to so many nodes are looked at one by one; where more have changed, all are.
+        #: Up to this many nodes are updated one by one; beyond it, all are.
         self._few = 4 + tree.nodes // 16
         self._fresh = 0
         self._sums = self._sum_up()
 
     def now(self) -> Amount:
-        """The sums as the ledger stands now, by the places of domains. Not to be written to, nor kept."""
+        """Return the current sums by domain index. Read-only, and valid until the next change."""
         log = self._log
         if log.position != self._fresh:
             changed = log.since(self._fresh)
@@ -79,7 +79,7 @@ class DomainSums:
         return sums
 
     def _add_changes(self, rows: Sequence[int]) -> None:
-        """Nodes that stand side by side in the log are often in the same domains: what they have more is added once."""
+        """Consecutive nodes in the log are often in the same domains: their changes are added together."""
         of_nodes, domains_of = self._of_nodes, self._tree.domains_of
         domains: Sequence[int] = ()
         together = 0

@@ -1,7 +1,7 @@
-"""Where jobs are at the end of a cycle, for the record that their groups keep and for people.
+"""The domains of jobs at the end of a cycle, for PodGroup records and messages.
 
-While tasks have nodes, these nodes say where home is. When none has, the last home is kept, and the job is tried there
-before anywhere else.
+While tasks have nodes, their nodes define the domain. Without nodes, the previous domain is kept, and the job is tried
+there first.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 _PLACED = frozenset(status.value for status in ALLOCATED_STATUSES)
-#: So many sub-jobs are named where people are told about homes.
+#: Maximum number of sub-jobs named in a message.
 _MAX_NAMES = 8
 
 
 def enclosing_domain(tree: HyperNodeTree, ledger: Ledger, tasks: Iterable[Task]) -> int | None:
-    """The smallest domain around what tasks have already; None when they have nothing."""
+    """Return the smallest domain that encloses the placed tasks; None without placed tasks."""
     rows = {ledger.row_of(task) for task in tasks if ledger.codes[task.row] in _PLACED}
     rows.discard(-1)
     return tree.around_nodes(rows) if rows else None
 
 
 def current_domains(session: Session, job: Job) -> Mapping[str, str]:
-    """The homes of a job and its sub-jobs as the cycle leaves them, by their keys. The whole cluster is nobody's home.
+    """Return the domains of a job and its sub-jobs at the end of the cycle, by key. The whole cluster is not recorded.
 
-    A sub-job without any task keeps its home, too, as long as the job has sub-jobs.
+    A sub-job without tasks keeps its domain as long as the job has sub-jobs.
     """
     last = job.spec.homes
     if not _supports_domains(session) or not (last or job.ready_count):
@@ -51,7 +51,7 @@ def _supports_domains(session: Session) -> bool:
 
 
 def _next_domain(session: Session, tree: HyperNodeTree, wish: Wish, last: str) -> str:
-    """A home does not shrink when tasks leave; it is another one when they are not inside of it."""
+    """A domain does not shrink when tasks leave; it changes when tasks are outside it."""
     is_lost = not last or bool(why_lost(tree, wish.topology, last))
     home = enclosing_domain(tree, session.ledger, wish.tasks)
     if home is None:
@@ -62,7 +62,7 @@ def _next_domain(session: Session, tree: HyperNodeTree, wish: Wish, last: str) -
 
 
 def previous_domain_warnings(session: Session, job: Job) -> list[str]:
-    """What is to be said about homes that a job has lost."""
+    """Return warnings about previous domains that are no longer valid."""
     if not job.spec.homes or not _supports_domains(session):
         return []
     lost = lost_domains(session.snapshot.network_of(job), job)
@@ -70,7 +70,7 @@ def previous_domain_warnings(session: Session, job: Job) -> list[str]:
 
 
 def describe_placement(session: Session, job: Job) -> str:
-    """Where those tasks of a job are that have nodes, and how far apart, in words; or that nobody cared."""
+    """Describe the domains of a job's placed tasks, or that the constraint has no effect."""
     if not _supports_domains(session):
         return f"{topology_label(job)} has no effect: no configured plugin knows domains"
     tree = session.snapshot.network_of(job)
@@ -81,7 +81,7 @@ def describe_placement(session: Session, job: Job) -> str:
 
 
 def topology_label(job: Job) -> str:
-    """What a wish for a domain is called, after where it was made."""
+    """Return the name of a topology constraint, after its source."""
     return f"Topology {job.spec.network!r}" if job.spec.network else "networkTopology"
 
 

@@ -1,4 +1,4 @@
-"""In which order the sub-jobs of a job are served, and how much each of them needs."""
+"""The order in which the sub-jobs of a job are served, and how many tasks each of them needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def sub_jobs_by_need(session: Session, job: Job, has_enough: Callable[[Job, SubJob], bool]) -> list[SubJob]:
-    """Sub-jobs that are needed for the minimum of their group first, then the others."""
+    """Return the sub-jobs needed for the minimum of their group first, then the others."""
     done = {key for key, sub_job in job.sub_jobs.items() if has_enough(job, sub_job)}
     ordered = sorted(job.sub_jobs.values(), key=session.sub_job_order_key)
     missing = {
@@ -31,7 +31,7 @@ def sub_jobs_by_need(session: Session, job: Job, has_enough: Callable[[Job, SubJ
 
 
 def needed_by(session: Session, sub_job: SubJob) -> int:
-    """How many of its tasks must find a place: one, unless somebody sees to it that parts hold together."""
+    """Return how many of its tasks must be placed: one, unless a plugin enforces sub-job minimums."""
     flat = session.program.flat
     if not (flat["sub_job_ready"] and flat["sub_job_pipelined"]):
         return 1

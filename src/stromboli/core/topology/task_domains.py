@@ -1,4 +1,4 @@
-"""Where one task of a job may be, for actions that place tasks one by one."""
+"""Domains for a single task of a job, for actions that place tasks one by one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def has_topology_constraints(job: Job) -> bool:
 
 
 def domains_of(session: Session, job: Job, task: Task) -> Iterator[Mask | None]:
-    """The nodes of the domains that the job and the sub-job of the task may be in, the best first; None for all nodes.
+    """Yield the nodes of the domains allowed for the task's job and sub-job, best first; None for all nodes.
 
-    Tasks that were placed before say where the others may be, so it is asked anew for each.
+    Placed tasks restrict the others, so this is computed again for each task.
     """
     if not has_topology_constraints(job):
         yield None

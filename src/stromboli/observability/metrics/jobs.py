@@ -54,8 +54,8 @@ class JobMetrics:
         for statement in session.decisions.binds:
             if not statement:
                 continue
-            job = session.jobs[statement[0].task.job]
-            for created, tasks in Counter(bind.task.created for bind in statement).items():
+            job = session.jobs[statement[0].job]
+            for created, tasks in Counter(job.tasks[each.uid].created for each in statement).items():
                 self.task_latency.observe("Assumed", _milliseconds(session.now - created), tasks)
             self._job_latency.observe(job.queue, _milliseconds(session.now - job.spec.created))
             self._decided.pop(job.key, None)

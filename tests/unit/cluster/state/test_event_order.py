@@ -185,7 +185,7 @@ def test_snapshot_keeps_its_sub_jobs() -> None:
         assert list(job_in(snapshot).sub_jobs) == [key]
     session = Session(before, default_program())
     session.run()
-    assert [bind.task.name for binds in session.decisions.binds for bind in binds] == ["one"]
+    assert [bind.name for binds in session.decisions.binds for bind in binds] == ["one"]
 
 
 def test_pod_joins_a_new_group_once() -> None:

@@ -34,7 +34,7 @@ def decided(cluster: Cluster) -> Session:
 
 
 def places(session: Session) -> dict[str, str]:
-    return {bind.task.uid: bind.node for statement in session.decisions.binds for bind in statement}
+    return {bind.uid: bind.node for statement in session.decisions.binds for bind in statement}
 
 
 AVOIDED: dict[str, tuple[str, set[str]]] = {

@@ -1,8 +1,8 @@
-"""The books of one cycle about claimed devices: what was given out to whom.
+"""Allocation of claimed devices in one cycle.
 
-There are two accounts: today's, and that of the time when everybody who is leaving is gone. Who is placed now takes
-from both; who waits for others to leave takes from the later one. Whoever gives a place up gives back exactly what was
-taken for it.
+There are two accounts: the current one, and that of the time when all releasing pods are gone. A task that is placed
+now takes from both; a pipelined task takes from the later one. Releasing a placement gives back exactly what was taken
+for it.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from stromboli.core.model.volumes.volume_table import reachable
 
 @dataclass(slots=True)
 class ClaimState:
-    """What a snapshot says about claimed devices."""
+    """The claimed devices of a snapshot."""
 
     table: DeviceTable = field(default_factory=DeviceTable)
-    #: By claim, what it has got.
+    #: Allocated devices by claim.
     held: Mapping[str, HeldClaim] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the claims of a task got, in their order; later ones are not taken today."""
+    """Devices allocated to the claims of a task, in claim order; `later` ones are not taken yet."""
 
     grants: tuple[tuple[Grant, ...], ...]
     later: bool
@@ -51,18 +51,18 @@ class Given:
 
 @dataclass(slots=True)
 class _Shared:
-    """What the pods share that use one claim."""
+    """State shared by the pods that use one claim."""
 
     grants: tuple[Grant, ...]
     reach: Mask
-    #: How many use it today, and how many in all.
+    #: Number of current users, and of all users.
     now: int = 0
     pods: int = 0
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What was found out about nodes, and at which state of theirs."""
+    """Cached search results per node, with the versions they are valid for."""
 
     fits: Mask
     at: Count
@@ -74,7 +74,7 @@ class ClaimAllocator:
         self.nodes = nodes
         self.table = state.table
         self._held = state.held
-        #: Whether devices are given out in this cycle.
+        #: Whether this cycle allocates devices.
         self.allocates = False
         self._of_task: dict[str, Given] = {}
         self._shared: dict[str, _Shared] = {}
@@ -84,7 +84,7 @@ class ClaimAllocator:
         self._version: Count = np.zeros(0, dtype=np.int64)
 
     def _open(self) -> tuple[DeviceUse, DeviceUse]:
-        """Today's account and the later one, written when somebody first asks."""
+        """Return the current account and the later one, built on first use."""
         if self._accounts is None:
             today = DeviceUse(self.table)
             for held in self._held.values():
@@ -105,14 +105,14 @@ class ClaimAllocator:
     # -- where a pod may go -------------------------------------------------------------------------------------
 
     def usable(self, needs: ClaimNeeds) -> Mask:
-        """The nodes from which the claims that have their devices can be used."""
+        """Return the nodes from which the allocated claims can be used."""
         mask = np.ones(len(self.nodes), dtype=np.bool_)
         for terms in needs.bound:
             mask &= reachable(self.nodes, terms)
         return mask
 
     def satisfiable(self, needs: ClaimNeeds, *, later: bool = False) -> Mask:
-        """The nodes where every waiting claim gets its devices; today, or once those that are leaving are gone."""
+        """Return the nodes where every unallocated claim gets its devices, now or once releasing pods are gone."""
         mask = self._perhaps(needs, later=later)
         doubtful = mask & ~self._surely(needs, later=later)
         if not doubtful.any():
@@ -121,7 +121,7 @@ class ClaimAllocator:
         return mask & (~doubtful | answer.fits)
 
     def _perhaps(self, needs: ClaimNeeds, *, later: bool) -> Mask:
-        """Where there are devices enough for every request by itself."""
+        """Return the nodes that have enough devices for every request by itself."""
         mask = np.ones(len(self.nodes), dtype=np.bool_)
         for demand in needs.waiting:
             shared = self._shared.get(demand.shared)
@@ -136,19 +136,19 @@ class ClaimAllocator:
         return mask
 
     def _is_free_today(self, shared: _Shared, *, later: bool) -> bool:
-        """What a claim was promised for a later time cannot be used today, unless the devices are free."""
+        """Report whether a claim that was allocated for later can be used now: only if its devices are free."""
         if later or shared.now:
             return True
         today = self._open()[0]
         return not any(today.users[grant.device] for grant in shared.grants if not grant.is_admin)
 
     def least(self, wish: Wish) -> int:
-        """How many devices there must be at least; one may be enough for many where several may have it."""
+        """Return the minimum number of devices; one may serve several requests if it can be shared."""
         is_elastic = wish.takes_all or bool((self.table.suited[wish.suit].mask & self.table.is_shared).any())
         return 1 if is_elastic else wish.count
 
     def present(self, wish: Wish) -> Count:
-        """How many devices that would do are on each node, whoever has them."""
+        """Count matching devices per node, allocated or not."""
         return self.table.ground(self.nodes).per_node(self._suited(wish))
 
     def _suited(self, wish: Wish) -> Mask:
@@ -158,7 +158,7 @@ class ClaimAllocator:
         return mask
 
     def free(self, wish: Wish, *, later: bool = False) -> Count:
-        """How many devices that would do are free on each node."""
+        """Count free matching devices per node."""
         mask = self._suited(wish)
         if not wish.is_admin:
             for account in self._views(later=later):
@@ -166,7 +166,7 @@ class ClaimAllocator:
         return self.table.ground(self.nodes).per_node(mask)
 
     def _surely(self, needs: ClaimNeeds, *, later: bool) -> Mask:
-        """Where every request is satisfied even if all others are served before it, and nothing else matters."""
+        """Return the nodes where every request is satisfied even if all others are served first, without a search."""
         waiting = [demand for demand in needs.waiting if demand.shared not in self._shared]
         first = [wishes[0] for demand in waiting for wishes in demand.requests]
         is_long = any(sum(wishes[0].count for wishes in demand.requests) > MAX_DEVICES for demand in waiting)
@@ -178,13 +178,13 @@ class ClaimAllocator:
         return mask
 
     def _is_simple(self, wish: Wish) -> bool:
-        """Whether it is enough to count devices."""
+        """Report whether counting devices is sufficient."""
         suited = self.table.suited[wish.suit]
         limited = bool((suited.mask & self.table.is_limited).any())
         return not (wish.takes_all or wish.capacity or suited.faults or limited)
 
     def _answer(self, needs: ClaimNeeds, rows: Mask, *, later: bool) -> _Answer:
-        """Search on these nodes, unless it was done before and nothing has changed there since."""
+        """Search on these nodes, unless a cached result is still valid."""
         self._open()
         key = needs, later
         answer = self._answers.get(key)
@@ -202,13 +202,13 @@ class ClaimAllocator:
         return answer
 
     def problem(self, needs: ClaimNeeds, row: int) -> str:
-        """What kept the search at a node from coming to an end, if anything did."""
+        """Describe what kept the search on a node from completing, if anything."""
         rows = np.zeros(len(self.nodes), dtype=np.bool_)
         rows[row] = True
         return self._answer(needs, rows, later=False).problems.get(row, "")
 
     def _find(self, needs: ClaimNeeds, row: int, *, later: bool) -> tuple[tuple[Grant, ...], ...] | None:
-        """What every waiting claim of a pod gets on a node, or None; nothing is given out yet."""
+        """Find devices for every unallocated claim of a pod on a node, without allocating them; None if impossible."""
         fresh: list[ClaimDemand] = []
         for demand in needs.waiting:
             shared = self._shared.get(demand.shared)
@@ -227,7 +227,7 @@ class ClaimAllocator:
     # -- giving out ---------------------------------------------------------------------------------------------
 
     def take(self, task: Task, row: int, *, later: bool = False) -> bool:
-        """Give the claims of a task their devices on a node, or, and that is False, nothing."""
+        """Allocate devices to the claims of a task on a node; on failure allocate nothing and return False."""
         needs = task.task_class.claims or NO_CLAIMS
         if not self.allocates or not needs.waiting:
             return True
@@ -241,11 +241,11 @@ class ClaimAllocator:
         return True
 
     def kept(self, task: Task) -> Given | None:
-        """What a task has got, to be handed to `restore`."""
+        """Return the devices of a task, for `restore`."""
         return self._of_task.get(task.uid)
 
     def restore(self, task: Task, row: int, given: Given | None) -> None:
-        """A task has its place again, and exactly what it had there."""
+        """Restore a placement with exactly the devices it had."""
         if given is None:
             return
         self._of_task[task.uid] = given
@@ -253,7 +253,7 @@ class ClaimAllocator:
             self._enter(demand, grants, row, 1, later=given.later)
 
     def give_back(self, task: Task, row: int) -> None:
-        """A task has no place any more."""
+        """Release the devices of a task."""
         given = self._of_task.pop(task.uid, None)
         if given is None:
             return
@@ -265,7 +265,7 @@ class ClaimAllocator:
         return (task.task_class.claims or NO_CLAIMS).waiting
 
     def _enter(self, demand: ClaimDemand, grants: tuple[Grant, ...], row: int, sign: int, *, later: bool) -> None:
-        """Pods that share a claim take its devices once, and the last of them gives them back."""
+        """Pods that share a claim take its devices once; the last of them gives them back."""
         today, to_be = self._open()
         takes_today, takes_later = not later, True
         if demand.shared:
@@ -293,12 +293,12 @@ class ClaimAllocator:
         return self.table.ground(self.nodes).reach([grant.device for grant in grants])
 
     def _is_local(self, grants: Sequence[Grant]) -> bool:
-        """Whether the devices can be used from one node alone."""
+        """Report whether the devices can be used from one node only."""
         return any(self.table.devices[grant.device].node or self.table.devices[grant.device].binds_to_node
                    for grant in grants)  # fmt: skip
 
     def _note(self, grants: Sequence[Grant], *, wide: bool) -> None:
-        """What was found out about the nodes that reach these devices is old."""
+        """Invalidate cached results of the nodes that reach these devices."""
         ground = self.table.ground(self.nodes)
         if wide or any(ground.is_wide[grant.device] for grant in grants):
             self._version += 1
@@ -309,7 +309,7 @@ class ClaimAllocator:
     # -- those who leave ----------------------------------------------------------------------------------------
 
     def leave(self, task: Task, sign: int = 1) -> None:
-        """A task is to go, or, with -1, stays after all: with the last user of a claim its devices become free."""
+        """Mark a task as releasing, or, with -1, undo that: the last user of a claim frees its devices."""
         for key in task.resource_claims:
             held = self._held.get(key)
             if held is None:
@@ -325,7 +325,7 @@ class ClaimAllocator:
     # -- what comes of it ---------------------------------------------------------------------------------------
 
     def order_of(self, task: Task) -> ClaimOrder | None:
-        """What must be written before the task is bound."""
+        """Return what must be written before the task is bound."""
         if not self.allocates:
             return None
         given, keys = self._of_task.get(task.uid), task.resource_claims
@@ -360,7 +360,7 @@ class ClaimAllocator:
     # -- proofs -------------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> bytes:
-        """Everything that changes, for the proof that an undo restored it."""
+        """Return all mutable state, to prove that an undo restored it."""
         today, later = self._open()
         given = sorted((uid, repr(given)) for uid, given in self._of_task.items())
         shared = sorted((key, one.now, one.pods) for key, one in self._shared.items())
@@ -369,7 +369,7 @@ class ClaimAllocator:
 
 
 def _merged(terms: Sequence[NodeTerm]) -> NodeTerm:
-    """A term that holds where all of them hold."""
+    """Return a term that matches where all of these match."""
     labels = dict.fromkeys(requirement for term in terms for requirement in term.labels)
     fields = dict.fromkeys(requirement for term in terms for requirement in term.fields)
     return NodeTerm(tuple(labels), tuple(fields))

@@ -1,8 +1,8 @@
-"""Devices that are claimed rather than counted, as far as they say where a pod may run.
+"""Devices requested by ResourceClaims, as far as they restrict the nodes of a pod.
 
-A claim asks for devices, and gets them together with its first pod; from then on it ties its pods to the nodes that
-reach them. Claims that no rule can tell apart are equal here, whatever they are called: pods that differ in nothing
-else are of one class.
+A claim requests devices and gets them together with its first pod; from then on it ties its pods to the nodes that
+reach them. Claims that no rule distinguishes are equal here, regardless of their names: pods that differ in nothing
+else share a class.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from stromboli.core.model.volumes.volumes import Terms
 MAX_DEVICES = 32
 """How many devices one claim may get, as the API says."""
 
-#: By name, amounts in thousandths.
+#: Amounts in thousandths, by name.
 Costs = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceToleration:
-    """Taints of devices that do not bother the claimant."""
+    """Device taints that a request tolerates."""
 
     key: str = ""
     operator: str = "Equal"
@@ -30,7 +30,7 @@ class DeviceToleration:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCriteria:
-    """Which devices will do, whoever has them now."""
+    """Which devices match, in use or not."""
 
     selectors: tuple[str, ...] = ()
     tolerations: tuple[DeviceToleration, ...] = ()
@@ -38,25 +38,25 @@ class DeviceCriteria:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One way to satisfy a request: so many devices, or all there are."""
+    """One alternative of a request: a number of devices, or all of them."""
 
-    #: The request, and behind a slash which of its ways this is, if there are several.
+    #: The request, and after a slash the alternative, if there are several.
     name: str
     device_class: str
     suit: DeviceCriteria
     count: int = 1
     takes_all: bool = False
-    #: Administrators look without taking.
+    #: Admin access: devices are used without being allocated.
     is_admin: bool = False
-    #: By name, how much of each device, in thousandths.
+    #: Required capacity of each device, in thousandths, by name.
     capacity: tuple[tuple[str, int], ...] = ()
-    #: How many of the selectors, at the end, are not those of the class.
+    #: How many of the selectors, at the end, are not those of the device class.
     own_selectors: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Devices of these requests (of all, if none is named) have the same value of an attribute, or all another."""
+    """Devices of these requests (of all, if none is named) have equal, or all distinct, values of an attribute."""
 
     attribute: str
     requests: tuple[str, ...] = ()
@@ -70,19 +70,19 @@ class Constraint:
 class ClaimDemand:
     """A claim that gets its devices together with its first pod."""
 
-    #: What the pod calls it, and which of the pod's claims it is.
+    #: The pod's name for the claim, and its index among the pod's claims.
     name: str
     number: int
-    #: By request, the ways to satisfy it, the best first.
+    #: Alternatives of each request, best first.
     requests: tuple[tuple[Wish, ...], ...]
     constraints: tuple[Constraint, ...] = ()
-    #: The claim itself, if several pods use it: they share what the first of them gets.
+    #: The claim, if several pods use it: they share the devices that the first of them gets.
     shared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimCost:
-    """What a claim counts for in the books of queues. Several pods may share the one that is named."""
+    """What a claim counts for in queue accounting. Several pods may share the named one."""
 
     costs: Costs
     shared: str = ""
@@ -90,11 +90,11 @@ class ClaimCost:
 
 @dataclass(frozen=True, slots=True)
 class ClaimNeeds:
-    """What the claims of a pod demand of its node."""
+    """What the claims of a pod require of its node."""
 
-    #: Why the pod can be placed nowhere, if that is so.
+    #: Why the pod cannot be placed anywhere, if so.
     fault: Reason | None = None
-    #: The nodes from which the claims that have their devices can be used: one of each must hold.
+    #: Nodes from which the allocated claims can be used: one term of each must match.
     bound: tuple[Terms, ...] = ()
     waiting: tuple[ClaimDemand, ...] = ()
     costs: tuple[ClaimCost, ...] = ()
@@ -115,7 +115,7 @@ class DeviceName:
 
 @dataclass(frozen=True, slots=True)
 class CapacityPolicy:
-    """In which portions a capacity is given out, in thousandths."""
+    """Portions in which a capacity is allocated, in thousandths."""
 
     default: int | None = None
     values: tuple[int, ...] = ()
@@ -124,7 +124,7 @@ class CapacityPolicy:
     step: int | None = None
 
     def portion(self, asked: int) -> int | None:
-        """What is given to whoever asks for so much; None when nobody gets that."""
+        """Return the portion allocated for a requested amount; None if it cannot be allocated."""
         if self.values:
             return next((value for value in self.values if value >= asked), None)
         if self.least is None:
@@ -137,38 +137,38 @@ class CapacityPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How much a device holds of something, in thousandths."""
+    """A capacity of a device, in thousandths."""
 
     value: int
     policy: CapacityPolicy | None = None
-    #: What the driver calls it: with or without its domain.
+    #: The driver's name for it: with or without its domain.
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Device:
-    """One device of a complete pool."""
+    """A device of a complete pool."""
 
     name: DeviceName
-    #: The machine it is in; without one, `terms` says from where it can be used.
+    #: The node it is local to; if empty, `terms` selects the nodes that reach it.
     node: str = ""
     terms: Terms = None
-    #: By qualified name, values that can be compared.
+    #: Comparable values by qualified name.
     attributes: Mapping[str, object] = field(default_factory=dict)
     capacity: Mapping[str, Capacity] = field(default_factory=dict)
-    #: What it takes from counters that it shares with others of its pool.
+    #: What it consumes of counters that it shares with other devices of its pool.
     counters: tuple[tuple[str, int], ...] = ()
     #: Whether several claims may have it at once.
     is_shared: bool = False
-    #: Whether it can be used only from the node for which it was given out, although others reach it.
+    #: Whether it can be used only from the node for which it was allocated, although others reach it.
     binds_to_node: bool = False
 
     def qualified(self, name: str) -> str:
-        """Names without a domain are the driver's own."""
+        """Qualify a name: names without a domain belong to the driver."""
         return name if "/" in name else f"{self.name.driver}/{name}"
 
     def portions(self, wish: Wish) -> tuple[tuple[str, int], ...] | None:
-        """By capacity, what the wish would take of the device; None when the device cannot serve it."""
+        """Return what the request would take of each capacity of the device; None if the device cannot serve it."""
         asked = {self.qualified(name): amount for name, amount in wish.capacity}
         if any(name not in self.capacity for name in asked):
             return None
@@ -184,7 +184,7 @@ class Device:
 
 
 def _portion(capacity: Capacity, asked: int | None) -> int | None:
-    """Whoever does not say how much gets what the policy says, or everything."""
+    """Without a requested amount, allocate the policy's default, or everything."""
     policy = capacity.policy
     if asked is None:
         return capacity.value if policy is None or policy.default is None else policy.default
@@ -193,41 +193,41 @@ def _portion(capacity: Capacity, asked: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class AssignedDevice:
-    """A device that a claim has got, by name."""
+    """A device allocated to a claim, by name."""
 
     request: str
     name: DeviceName
     is_admin: bool = False
-    #: By capacity as the driver calls it, how much of a device that several may have, in thousandths; None for all.
+    #: Amount of each capacity of a shareable device, by the driver's name, in thousandths; None for all.
     portions: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
-    """What a claim has got, and who uses it."""
+    """The devices of an allocated claim, and its users."""
 
     devices: tuple[AssignedDevice, ...]
-    #: How many use it, and how many of them stay.
+    #: Number of users, and how many of them are not releasing.
     users: int = 0
     staying: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimChoice:
-    """What was chosen for a claim, and the nodes from which it can be used: None for all."""
+    """The devices chosen for a claim, and the nodes from which they can be used: None for all."""
 
-    #: What the pod calls the claim.
+    #: The pod's name for the claim.
     name: str
     devices: tuple[AssignedDevice, ...]
-    #: Whether the claim is tied to the node of its first pod, or to the nodes that these terms name.
+    #: Whether the claim is tied to the node of its first pod, or to the nodes that these terms select.
     is_local: bool = True
     terms: Terms = None
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimOrder:
-    """The claims of a pod that is being bound: all of them are for it, and these get their devices with it."""
+    """The claims of a pod that is being bound: all are reserved for it, and these are allocated with it."""
 
-    #: By the pod's own names, all claims that it uses.
+    #: All claims that the pod uses, by its own names for them.
     claims: tuple[tuple[str, str], ...] = ()
     choices: tuple[ClaimChoice, ...] = ()

@@ -1,8 +1,8 @@
-"""Which devices go to which request: an exact search on one node.
+"""Exact search for devices on one node.
 
-Requests are served in order, each with the first way that can be had, devices in the order of their pools; what turns
-out to be wrong is taken back and the next is tried. If there is a way to satisfy all claims of a pod it is found,
-unless the search takes more steps than anybody gets.
+Requests are served in order, each with its first feasible alternative, devices in the order of their pools; on failure
+the search backtracks. If all claims of a pod can be satisfied together, a solution is found, unless the search exceeds
+its limit of steps.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ MAX_STEPS = 20_000
 
 
 class NoSolution(Exception):
-    """The search cannot go on at this node; carries why."""
+    """The search cannot be completed on this node; the message says why."""
 
 
 class SearchLimitExceeded(NoSolution):
-    """The search took too long."""
+    """The search exceeded its limit of steps."""
 
 
 class _ConstraintState:
-    """What one constraint has seen so far."""
+    """Values that one constraint has seen so far."""
 
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
@@ -41,12 +41,12 @@ class _ConstraintState:
 
 
 class Search:
-    """The search for one pod at one node, over devices as they are used by others."""
+    """Search for one pod on one node, given the devices in use by others."""
 
     def __init__(
         self, table: DeviceTable, nodes: NodeTable, row: int, accounts: Sequence[DeviceUse], most: int = MAX_STEPS
     ) -> None:
-        """A device is free if it is so by all accounts: today's, and those of a later time."""
+        """A device is free if it is free in all accounts: the current one and the later one."""
         self._table = table
         self._ground = table.ground(nodes)
         self._row = row
@@ -55,13 +55,13 @@ class Search:
         self._demands: Sequence[ClaimDemand] = ()
         self._bonds: list[list[_ConstraintState]] = []
         self._found: list[list[Grant]] = []
-        #: What this pod takes itself: how often each device, and how much of what is limited.
+        #: What this pod takes itself: how often each device, and how much of limited amounts.
         self._own: dict[int, int] = {}
         self._spent: list[dict[int, int]] = [{} for _ in accounts]
         self._candidates: dict[Wish, list[int]] = {}
 
     def find(self, demands: Sequence[ClaimDemand]) -> tuple[tuple[Grant, ...], ...] | None:
-        """By claim, the devices it gets; None when there is no way. Raises Stuck."""
+        """Return the devices of each claim; None if there is no solution. Raises NoSolution."""
         self._demands = demands
         self._bonds = [[_ConstraintState(constraint) for constraint in demand.constraints] for demand in demands]
         self._found = [[] for _ in demands]
@@ -95,7 +95,7 @@ class Search:
         return known
 
     def _fulfil_all(self, claim: int, request: int, wish: Wish, candidates: Sequence[int]) -> bool:
-        """All devices there are, every one of them free; of a pool of which not all is known nobody can say that."""
+        """Grant all existing devices, every one of them free; impossible for an incomplete pool."""
         if pool := self._ground.unknown_at(self._row):
             raise NoSolution(f"not all slices of pool {pool} are there")
         if not candidates or len(self._found[claim]) + len(candidates) > MAX_DEVICES:
@@ -130,7 +130,7 @@ class Search:
         return False
 
     def _are_enough(self, claim: int, wish: Wish, candidates: Sequence[int], wanted: int) -> bool:
-        """Whether so many more could be found among these at all; one that several may have may be enough for all."""
+        """Report whether enough devices can remain among these; one shareable device may serve all."""
         for device in candidates:
             if device in self._table.suited[wish.suit].faults or self._grant(claim, wish, device) is not None:
                 wanted -= 1
@@ -141,7 +141,7 @@ class Search:
     # -- one device ---------------------------------------------------------------------------------------------
 
     def _grant(self, claim: int, wish: Wish, device: int) -> Grant | None:
-        """The device for the request, if it can be had as things stand."""
+        """Return the device for the request, if it is available."""
         self._steps -= 1
         if self._steps < 0:
             raise SearchLimitExceeded("the search for devices took too many steps")

@@ -1,7 +1,7 @@
-"""The devices that a cycle may give out, as columns.
+"""Devices available to a cycle, as columns.
 
-Most devices sit in one machine; the others are reached from many nodes. What is limited (counters that devices of a
-pool draw from, and capacities of devices that several may have) has a number each, so that what is left is one column.
+Most devices are local to one node; the others are reached from many nodes. Limited amounts (shared counters of a pool,
+and capacities of shareable devices) are numbered, so that what is left of them is one column.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Count = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MatchingDevices:
-    """The devices that suit, and those for which an expression had no answer, with what went wrong."""
+    """The matching devices, and those for which an expression failed, with the error."""
 
     mask: Mask
     faults: Mapping[int, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class MatchingDevices:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A device by number that goes to a request; what it takes of limited things, by their numbers."""
+    """A device, by number, that is granted to a request, and what it takes of limited amounts, by their numbers."""
 
     device: int
     request: str
@@ -40,21 +40,21 @@ class Grant:
 
 @dataclass(slots=True, eq=False)
 class DeviceTable:
-    """What there is. It never changes; what a cycle takes of it is in its books."""
+    """The devices of a cluster. Immutable; allocations of a cycle are kept by the allocator."""
 
     devices: tuple[Device, ...] = ()
-    #: By name, how much there is of each counter.
+    #: Size of each counter, by name.
     counters: Mapping[str, int] = field(default_factory=dict)
     suited: Mapping[DeviceCriteria, MatchingDevices] = field(default_factory=dict)
-    #: Pools of which not all is known, with the nodes that they are reached from.
+    #: Incomplete pools, with the nodes that reach them.
     unknown: tuple[tuple[str, Terms], ...] = ()
     number: dict[DeviceName, int] = field(init=False)
-    #: How much there is of each limited thing, and the numbers of these.
+    #: Size of each limited amount, and the numbers of counters and capacities.
     limits: Count = field(init=False)
     counter_number: dict[str, int] = field(init=False)
     capacity_number: dict[tuple[int, str], int] = field(init=False)
     is_shared: Mask = field(init=False)
-    #: Devices for which it is not enough to be free: they also take from something limited.
+    #: Devices for which being free is not sufficient: they also take from a limited amount.
     is_limited: Mask = field(init=False)
     _ground: _NodeDevices | None = None
     _portions: dict[tuple[Wish, int], tuple[tuple[str, int], ...] | None] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class DeviceTable:
         self.is_limited = np.array(limited, dtype=np.bool_)
 
     def portions(self, wish: Wish, device: int) -> tuple[tuple[str, int], ...] | None:
-        """What a wish takes of the capacities of a device; None when the device is too small for it."""
+        """Return what a request takes of the capacities of a device; None if the device is too small."""
         if not wish.capacity and not self.is_shared[device]:
             return ()
         key = wish, device
@@ -83,14 +83,14 @@ class DeviceTable:
         return self._portions[key]
 
     def counters_of(self, device: int) -> Iterable[tuple[int, int]]:
-        """The counters that a device draws from, as far as there are such counters, and how much of each."""
+        """Return the existing counters that a device consumes, and how much of each."""
         return ((self.counter_number[name], amount) for name, amount in self.devices[device].counters)
 
     def capacities_of(self, grant: Grant) -> Iterable[tuple[int, int]]:
         return ((self.capacity_number[grant.device, name], amount) for name, amount in grant.portions)
 
     def grants_of(self, held: HeldClaim) -> tuple[Grant, ...]:
-        """What a claim has, as far as the devices are still there."""
+        """Return the devices of a claim, as far as they still exist."""
         return tuple(grant for given in held.devices if (grant := self._grant_of(given)) is not None)
 
     def _grant_of(self, given: AssignedDevice) -> Grant | None:
@@ -115,12 +115,12 @@ class DeviceTable:
 
 
 class _NodeDevices:
-    """Devices and nodes: who reaches what."""
+    """Which nodes reach which devices."""
 
     def __init__(self, table: DeviceTable, nodes: NodeTable) -> None:
         self.nodes = nodes
         devices, index = table.devices, nodes.index
-        #: The node of each device; -1 where there is none, or several.
+        #: Node of each device; -1 if it has none or several.
         rows = [index.get(device.node, -1) if device.node else -1 for device in devices]
         self.row_of: Index = np.array(rows, dtype=np.int64)
         wide: dict[Terms, list[int]] = {}
@@ -135,7 +135,7 @@ class _NodeDevices:
         self.is_wide = self._find_wide(table)
 
     def _find_wide(self, table: DeviceTable) -> Mask:
-        """Devices that matter to more than one node: reached from many, or drawing from what others draw from, too."""
+        """Return devices that matter to more than one node: reached from many, or consuming shared counters."""
         drawn: dict[str, set[int]] = {}
         for device, row in zip(table.devices, self.row_of.tolist(), strict=True):
             for name, _ in device.counters:
@@ -145,7 +145,7 @@ class _NodeDevices:
         return (self.row_of < 0) | np.array(wide, dtype=np.bool_)
 
     def at(self, row: int) -> Index:
-        """The devices that a node reaches, in order."""
+        """Return the devices that a node reaches, in order."""
         known = self._at.get(row)
         if known is None:
             local = self._local[self._starts[row] : self._starts[row + 1]]
@@ -154,7 +154,7 @@ class _NodeDevices:
         return known
 
     def per_node(self, devices: Mask) -> Count:
-        """How many of these devices each node reaches."""
+        """Count how many of these devices each node reaches."""
         rows = self.row_of[devices]
         count = np.bincount(rows[rows >= 0], minlength=len(self.nodes)).astype(np.int64)
         for members, mask in self._wide:
@@ -164,7 +164,7 @@ class _NodeDevices:
         return count
 
     def reach(self, devices: Sequence[int]) -> Mask:
-        """The nodes that reach all of these devices."""
+        """Return the nodes that reach all of these devices."""
         mask = np.ones(len(self.nodes), dtype=np.bool_)
         for device in devices:
             row = int(self.row_of[device])
@@ -178,7 +178,7 @@ class _NodeDevices:
         return mask
 
     def unknown_at(self, row: int) -> str:
-        """A pool that the node reaches and of which not all is known."""
+        """Return an incomplete pool that the node reaches."""
         return next((name for name, mask in self._unknown if mask[row]), "")
 
     @property

@@ -1,4 +1,4 @@
-"""Who has which devices: how many have each, and what is left of what is limited."""
+"""Devices in use: the number of users of each, and what is left of limited amounts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stromboli.core.model.devices.device_table import Count, DeviceTable, Grant
 class DeviceUse:
     def __init__(self, table: DeviceTable) -> None:
         self._table = table
-        #: How many have each device; more than one only where it may be shared.
+        #: Number of users of each device; above one only for shareable devices.
         self.users: Count = np.zeros(len(table.devices), dtype=np.int64)
         self.left: Count = table.limits.copy()
 
@@ -22,7 +22,7 @@ class DeviceUse:
         return twin
 
     def add(self, grants: Iterable[Grant], sign: int) -> None:
-        """Devices go to somebody, or, with -1, come back. Counters are drawn from once, however many share a device."""
+        """Allocate devices, or, with -1, release them. Counters are consumed once per device, not per user."""
         for grant in grants:
             if grant.is_admin:
                 continue

@@ -1,9 +1,8 @@
-"""GPUs that pods share by annotation: how much of how many devices a pod wants, and what it was given.
+"""Fractional GPUs by annotation: how much of how many devices a pod requests, and what it was assigned.
 
-A device that is shared belongs to no pod: it is a *group*, named after the pod that came first, and a reservation pod
-holds the whole GPU of the node for all members. Amounts of nodes and queues count portions, in thousandths of a GPU;
-which device has room for whom is counted exactly, in thousandths of a MiB where the node says how much memory its GPUs
-have.
+A shared device belongs to no pod: it is a *group*, named after its first pod, and a reservation pod holds the whole GPU
+of the node for all members. Node and queue amounts count fractions in thousandths of a GPU; the capacity of each device
+is counted exactly, in thousandths of a MiB if the node reports the memory of its GPUs.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-#: The resource of which a device is one.
+#: The resource that counts whole devices.
 GPU = "nvidia.com/gpu"
-#: The label of nodes that says how much memory each of their GPUs has, in MiB.
+#: Node label with the memory of each GPU, in MiB.
 MEMORY_LABEL = "nvidia.com/gpu.memory"
 WHOLE = 1000
 
-#: What a pod says it wants.
+#: Annotations with the request of a pod.
 FRACTION = "gpu-fraction"
 MEMORY = "gpu-memory"
 NUMBER = "gpu-fraction-num-devices"
@@ -25,13 +24,13 @@ CONTAINER = "gpu-fraction-container-name"
 MPS = "mps"
 DEMANDS = (FRACTION, MEMORY, NUMBER, CONTAINER)
 
-#: What travels with a binding: the groups a pod is a member of, and its portion of each in thousandths.
+#: Annotations of a binding: the groups of a pod, and its fraction of each in thousandths.
 GROUPS = "stromboli.dev/gpu-groups"
 PORTION = "stromboli.dev/gpu-portion-milli"
 RECEIVED = "scheduling.stromboli.dev/received-resource-type"
 REGULAR_RECEIVED, FRACTION_RECEIVED = "Regular", "Fraction"
 
-#: Stands among the annotations that plugins read, followed by the namespace of reservation pods.
+#: Prefix of a pseudo-annotation that plugins read, followed by the namespace of reservation pods.
 RESERVATIONS_IN = "stromboli.dev/gpu-reservations-in-"
 DEFAULT_NAMESPACE = "stromboli-reservations"
 
@@ -42,10 +41,10 @@ _LONGEST = 16
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a pod was given of the GPUs of its node."""
+    """What a pod was assigned of the GPUs of its node."""
 
     groups: tuple[str, ...]
-    #: Of each, in thousandths.
+    #: Fraction of each, in thousandths.
     portion: int
 
     def annotations(self) -> dict[str, str]:
@@ -53,13 +52,13 @@ class Received:
 
 
 def groups_in(annotations: Mapping[str, str] | None) -> tuple[str, ...]:
-    """The groups that a pod is a member of."""
+    """Return the groups of a pod."""
     text = (annotations or {}).get(GROUPS, "")
     return tuple(dict.fromkeys(word for word in text.split(",") if word))
 
 
 def received_in(annotations: Mapping[str, str]) -> Received | None:
-    """What travels with a binding says what the pod was given; None for no share of a GPU."""
+    """Return what the annotations of a binding assign to the pod; None if it has no fractional GPU."""
     groups, portion = groups_in(annotations), annotations.get(PORTION, "")
     if not groups:
         return None
@@ -67,7 +66,7 @@ def received_in(annotations: Mapping[str, str]) -> Received | None:
 
 
 def new_groups(uid: str, number: int, taken: Container[str]) -> list[str]:
-    """Names for so many devices that nobody shares yet: of the first pod that will, and a number."""
+    """Return unused group names for a number of devices: the uid of the first pod, and an index."""
     names: list[str] = []
     place = 0
     while len(names) < number:
@@ -79,10 +78,10 @@ def new_groups(uid: str, number: int, taken: Container[str]) -> list[str]:
 
 
 def device_memory(labels: Mapping[str, str]) -> int | None:
-    """The memory of each GPU of a node, in MiB; None where the node does not say. What nobody may count on, the part
-    below a hundred, is left out.
+    """Return the memory of each GPU of a node, in MiB; None without the label. The remainder below a hundred is not
+    usable and is left out.
 
-    Raises ValueError for a label that is no amount.
+    Raises ValueError for a label that is not an amount.
     """
     text = labels.get(MEMORY_LABEL)
     if text is None:
@@ -96,7 +95,7 @@ def device_memory(labels: Mapping[str, str]) -> int | None:
 
 
 def known_memory(labels: Mapping[str, str]) -> int:
-    """The same with 0 for what is not known."""
+    """Return the memory of each GPU of a node, in MiB; 0 if unknown."""
     try:
         return device_memory(labels) or 0
     except ValueError:
@@ -104,13 +103,14 @@ def known_memory(labels: Mapping[str, str]) -> int:
 
 
 def portion_of(memory: int, device: int) -> int:
-    """What so much memory is of a device, in thousandths, rounded up to hundredths."""
+    """Return an amount of memory as a fraction of a device, in thousandths, rounded up to hundredths."""
     return min(-(-memory * 100 // device) * 10, WHOLE) if device else WHOLE
 
 
 def charge_of(portion: int, memory: int, number: int, largest: int) -> int:
-    """What shares of so many devices count as on a node and in a queue, in thousandths of GPUs. A share by memory
-    counts as part of the `largest` GPU anywhere, so never as more than it is of its own.
+    """Return what fractions of a number of devices count for on a node and in a queue, in thousandths of GPUs. A
+    fraction by memory counts as part of the `largest` GPU of the cluster, so never as more than its fraction of its
+    own GPU.
     """
     if portion:
         return portion * number

@@ -1,8 +1,8 @@
-"""Devices that pods share: what pods ask for, container by container, and what they say they were given.
+"""Shared devices: what pods request, container by container, and what they were assigned.
 
-Amounts of nodes and queues know how many devices there are and no more. Which device a pod gets, and how much of its
-memory and cores, is kept by a back-end: the part of a device plugin's world that a scheduler has to know. Some of the
-resources that pods name mean something per device and no sum, so nobody else counts them where a back-end does.
+Node and queue amounts only count devices. Which device a pod gets, and how much of its memory and cores, is tracked by
+a backend: the scheduler's part of a device plugin. Some resources have a meaning per device and no sum; where a backend
+counts them, no other code does.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ from stromboli.core.model.devices.gpu_fractions import GROUPS
 
 
 class Backend(StrEnum):
-    """Who keeps the books of a kind of devices."""
+    """The component that accounts for a kind of device."""
 
     GPU_SHARING = "gpu-sharing"
     GPU_NUMBER = "gpu-number"
@@ -23,10 +23,10 @@ class Backend(StrEnum):
     GPU_FRACTIONS = "gpu-fractions"
 
 
-#: Stands among the annotations that a plugin reads, followed by a back-end: pods are told apart by what their
-#: containers ask of it, and what is its own to count is left to it.
+#: Prefix of a pseudo-annotation that a plugin reads, followed by a backend: classes are then split by what containers
+#: request of it, and resources that the backend counts are left to it.
 DEVICES = "stromboli.dev/devices-of-"
-#: On a pod: the annotation by which its node is locked until the device plugin has handed out the devices.
+#: Pod annotation: the annotation that locks its node until the device plugin has allocated the devices.
 NODE_LOCK = "stromboli.dev/node-lock"
 
 GPU_MEMORY = "volcano.sh/gpu-memory"
@@ -39,69 +39,69 @@ VGPU_CORES = "volcano.sh/vgpu-cores"
 VGPU_IDS = "volcano.sh/vgpu-ids-new"
 NPU_CORE = "huawei.com/npu-core"
 
-#: The chips that HAMi shares, by the word that their resources and annotations have in common.
+#: Chips that HAMi shares, by the term that their resources and annotations have in common.
 ASCEND_CHIPS = (
     "Ascend910A", "Ascend910B2", "Ascend910B3", "Ascend910B4", "Ascend910B4-1", "Ascend910C", "Ascend310P",
 )  # fmt: skip
 _ASCEND = "huawei.com/"
 
-#: The annotations that say what a pod was given.
+#: Annotations that name the devices assigned to a pod.
 ASSIGNMENTS = (GROUPS, GPU_INDEX, VGPU_IDS, NPU_CORE, *(f"hami.io/{chip}-devices-allocated" for chip in ASCEND_CHIPS))
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDeviceRequest:
-    """What one container asks of one kind of devices: so many, and so much of each. 0 stands for what is not said."""
+    """What one container requests of one kind of device: a number, and an amount of each. 0 means unspecified."""
 
     backend: Backend
     number: int
     memory: int = 0
-    #: Of the memory of the device, instead of an amount.
+    #: Percentage of the device's memory, instead of an amount.
     percentage: int = 0
     cores: int = 0
-    #: Which of several kinds a back-end knows.
+    #: Which of several kinds of chips.
     chip: str = ""
-    #: Of the device, in thousandths, instead of an amount of its memory.
+    #: Fraction of the device in thousandths, instead of an amount of its memory.
     portion: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDeviceRequests:
-    """What a pod asks for; an entry per container, also for those that ask for nothing."""
+    """What a pod requests; one entry per container, including containers that request nothing."""
 
     containers: tuple[tuple[SharedDeviceRequest, ...], ...]
-    #: The job of a pod that keeps off devices of others of its job; empty for all others.
+    #: The job, for a pod that avoids devices used by its own job; otherwise empty.
     apart_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaim:
-    """A pod on a node that says it was given devices."""
+    """A pod on a node with assigned devices."""
 
     uid: str
     key: str
     job: str
-    #: Only those annotations that say so.
+    #: Only the annotations that name assigned devices.
     annotations: Mapping[str, str]
     labels: Mapping[str, str] = field(default_factory=dict)
     wishes: SharedDeviceRequests | None = None
-    #: Whether it is on its way out.
+    #: Whether the pod is terminating.
     leaving: bool = False
 
 
-#: By node and uid. Replaced and never edited.
+#: By node and uid. Replaced, never edited.
 DeviceClaims = Mapping[str, Mapping[str, DeviceClaim]]
 
 
 def is_counted_by(name: str, backends: Collection[Backend]) -> bool:
-    """Whether a resource means something per device, and one of these back-ends counts it."""
+    """Report whether a resource has a meaning per device and one of these backends counts it."""
     if Backend.VGPU in backends and name in (VGPU_MEMORY, VGPU_PERCENTAGE, VGPU_CORES):
         return True
     return Backend.ASCEND_HAMI in backends and name.endswith(("-memory", "-core")) and ascend_chip(name) != ""
 
 
 def ascend_chip(name: str) -> str:
-    """The chip that a resource of HAMi's is about; empty for other resources."""
+    """Return the chip of a HAMi resource; empty for other resources."""
     if not name.startswith(_ASCEND):
         return ""
     word = name[len(_ASCEND) :].removesuffix("-memory").removesuffix("-core")
@@ -109,5 +109,5 @@ def ascend_chip(name: str) -> str:
 
 
 def ascend_resources(chip: str) -> tuple[str, str, str]:
-    """How the number, the memory and the cores of a chip are called."""
+    """Return the names of a chip's number, memory and core resources."""
     return f"{_ASCEND}{chip}", f"{_ASCEND}{chip}-memory", f"{_ASCEND}{chip}-core"

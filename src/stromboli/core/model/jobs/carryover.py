@@ -1,4 +1,4 @@
-"""What a cycle leaves to those that follow, besides what becomes true of pods: promises, and who paid for them."""
+"""What a cycle hands to the following ones besides its placements: nominated nodes, reservations and past evictions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from stromboli.core.model.jobs.reservation import Reservation
 
 @dataclass(frozen=True, slots=True)
 class CycleCarryover:
-    #: By the uid of a pod, the node on which a room is held for it.
+    #: Nominated node by pod uid.
     promises: Mapping[str, str]
-    #: By the key of a job that waits, the room that it will have later.
+    #: Capacity reserved for a pending job, by job key.
     reservations: Mapping[str, Reservation]
-    #: Who had to make room for whom.
+    #: Which jobs were evicted for which others.
     eviction_history: Sequence[PastEviction]

@@ -1,18 +1,18 @@
-"""Who had to make room for whom, and when."""
+"""History of evictions in favour of other jobs."""
 
 from dataclasses import dataclass
 
-#: Nobody asks about what was longer ago, in seconds.
+#: Older evictions are dropped, in seconds.
 MAX_HISTORY_AGE = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class PastEviction:
-    """A job got room that another one had."""
+    """An eviction of one job in favour of another."""
 
     preemptor: str
     victim: str
-    #: The queue that lost something to another one; empty where both are of the same queue.
+    #: The queue that lost resources to another queue; empty within one queue.
     queue: str
     #: Seconds since the epoch.
     at: float

@@ -1,8 +1,8 @@
-"""Jobs: a PodGroup with its pods, and the mathematics of when it is ready.
+"""Jobs: a PodGroup with its pods, and the rules of when it is ready.
 
-A job's facts (`JobSpec`) are shared between cycles. Its counters are copied into each cycle that may change
-them, and only the ledger writes them. Counters are plain lists indexed by task status, with one more place for
-pending tasks that ask for nothing: those never hold a job back.
+The facts of a job (`JobSpec`) are shared between cycles. Its counters are copied into each cycle that may change them,
+and only the ledger writes them. Counters are plain lists indexed by task status, with one more entry for pending
+best-effort tasks, which never keep a job from being ready.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,29 +25,29 @@ def empty_counts() -> Counts:
 
 
 def ready_in(counts: Counts) -> int:
-    """Tasks that have a place, or are done."""
+    """Count tasks that are placed or succeeded."""
     return counts[_ALLOCATED] + counts[_BINDING] + counts[_BOUND] + counts[_RUNNING] + counts[_SUCCEEDED]
 
 
 def valid_in(counts: Counts) -> int:
-    """Tasks that have a place, are done, or may still get one."""
+    """Count tasks that are placed, succeeded, or can still be placed."""
     return ready_in(counts) + counts[_PIPELINED] + counts[_PENDING]
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkTopology:
-    """How close together tasks must (hard) or should (soft) sit."""
+    """How close together tasks must (hard) or should (soft) be placed."""
 
     hard: bool
     highest_tier: int | None = None
     highest_tier_name: str = ""
-    #: The tier to begin with, where it does not help to be closer; empty for the closest.
+    #: The tier to start with, if lower tiers bring no benefit; empty for the lowest.
     first_tier_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SubGroupPolicy:
-    """How a job's tasks fall into sub-jobs: those that match, by the values of the named labels."""
+    """Splits a job's tasks into sub-jobs: matching tasks, grouped by the values of the named labels."""
 
     name: str
     match_label_keys: tuple[str, ...]
@@ -59,7 +59,7 @@ class SubGroupPolicy:
 
 @dataclass(slots=True, eq=False)
 class JobSpec:
-    """What the PodGroup says. Nothing here changes during a cycle."""
+    """The facts of a PodGroup. Constant during a cycle."""
 
     key: str
     uid: str
@@ -69,7 +69,7 @@ class JobSpec:
     min_available: int = 1
     min_task_member: Mapping[str, int] = field(default_factory=dict)
     min_resources: Request | None = None
-    #: What of `minResources` is no resource of a node, such as `limits.cpu`, by the names that quotas have for it.
+    #: Entries of `minResources` that are not node resources, such as `limits.cpu`, by their names in quotas.
     min_quotas: Mapping[str, int] = field(default_factory=dict)
     priority: int = 0
     created: float = 0.0
@@ -78,25 +78,25 @@ class JobSpec:
     preemptable: bool = False
     policies: tuple[SubGroupPolicy, ...] = ()
     topology: NetworkTopology | None = None
-    #: The Topology whose levels the wishes of the job and its sub-jobs name; empty for HyperNodes.
+    #: The Topology that the constraints of the job and its sub-jobs refer to; empty for HyperNodes.
     network: str = ""
-    #: By the key of a sub-job, and by the job's own: the domain it was in when something of it last had a node.
+    #: Previous domain by sub-job key, and by the job's own key.
     homes: Mapping[str, str] = field(default_factory=dict)
-    #: Since when it has had fewer members than must run together, as its condition says; 0 when it does not say so.
+    #: When the gang fell below its minimum, according to its condition; 0 if it has no such condition.
     stale_since: float = 0.0
-    #: What is wrong with the objects of this job, in words; a job with a fault waits and says so.
+    #: What is invalid in the objects of this job; such a job waits with this message.
     fault: str = ""
 
 
 class SubJob:
-    """Part of a job with a minimum of its own."""
+    """A part of a job with a minimum of its own."""
 
     __slots__ = ("counts", "job", "key", "match_index", "min_available", "policy", "priority", "tasks")
 
     def __init__(self, key: str, job: str, policy: SubGroupPolicy | None, match_index: int) -> None:
         self.key = key
         self.job = job
-        #: None for the tasks that no policy claims.
+        #: None for tasks that match no policy.
         self.policy = policy
         self.match_index = match_index
         self.min_available = policy.size if policy else 1
@@ -124,7 +124,7 @@ class SubJob:
 
 
 class Job:
-    """A job as a cycle sees it: shared facts, own counters."""
+    """A job within a cycle: shared facts, own counters."""
 
     __slots__ = (
         "allocated", "counts", "phase", "requested", "role_counts", "spec", "sub_jobs", "tasks",
@@ -137,12 +137,12 @@ class Job:
         self.counts = empty_counts()
         self.role_counts: dict[str, Counts] = {}
         self.sub_jobs: dict[str, SubJob] = {}
-        #: What its allocated tasks hold, and what all its unfinished tasks ask for.
+        #: Resources of its allocated tasks, and requests of all its unfinished tasks.
         self.allocated: Amounts = [0] * size
         self.requested: Amounts = [0] * size
 
     def copy(self) -> "Job":
-        """The same job with counters of its own; facts and tasks stay shared."""
+        """Copy the counters; facts and tasks stay shared."""
         twin = Job.__new__(Job)
         twin.spec, twin.phase, twin.tasks = self.spec, self.phase, self.tasks
         twin.counts, twin.allocated, twin.requested = self.counts[:], self.allocated[:], self.requested
@@ -197,23 +197,23 @@ class Job:
 
     @property
     def is_ready(self) -> bool:
-        """Enough tasks have a place, counting those that need none."""
+        """Whether enough tasks are placed, counting best-effort tasks."""
         return ready_in(self.counts) + self.counts[PENDING_BEST_EFFORT] >= self.spec.min_available
 
     def has_minimum(self, count: Callable[[Counts], int]) -> bool:
-        """Whether so many tasks are counted as must start together: in all, of every role, and of sub-jobs."""
+        """Report whether the minimum is reached: of the job, of every role, and of sub-jobs."""
         if count(self.counts) < self.spec.min_available or self.roles_short(count):
             return False
         return not self.groups_short(lambda sub_job: count(sub_job.counts) >= sub_job.min_available)
 
     @property
     def tasks_missing(self) -> int:
-        """How many more tasks need a place before the job has its minimum."""
+        """Number of tasks still to be placed to reach the minimum."""
         return self.spec.min_available - ready_in(self.counts) - self.counts[PENDING_BEST_EFFORT]
 
     @property
     def is_pipelined(self) -> bool:
-        """Enough tasks have a place now or once what is being released is gone."""
+        """Whether enough tasks are placed or pipelined."""
         waiting = self.counts[_PIPELINED] + self.counts[PENDING_BEST_EFFORT]
         return ready_in(self.counts) + waiting >= self.spec.min_available
 
@@ -222,7 +222,7 @@ class Job:
         return ready_in(self.counts) + self.counts[_PIPELINED] < self.spec.min_available
 
     def missing_minimum(self) -> Request:
-        """What the job needs of its minimum and does not hold yet; not what pods will ask for that are held back."""
+        """Return the part of the minimum that the job does not hold yet, without what its gated pods will request."""
         missing = [(d, max(amount - self.allocated[d], 0)) for d, amount in self.spec.min_resources or ()]
         held_back = [task for task in self.tasks.values() if task.held_back]
         return _less_held_back(missing, held_back) if held_back else tuple(missing)
@@ -231,12 +231,12 @@ class Job:
 
     @property
     def role_minimums_apply(self) -> bool:
-        """Role minimums bind only while the job's own minimum leaves room for all of them."""
+        """Whether role minimums apply: only while the job's own minimum covers all of them."""
         minimums = self.spec.min_task_member
         return bool(minimums) and self.spec.min_available >= sum(minimums.values())
 
     def roles_short(self, count: Callable[[Counts], int]) -> list[str]:
-        """Roles whose count is below their minimum."""
+        """Return roles whose count is below their minimum."""
         if not self.role_minimums_apply:
             return []
         zero = empty_counts()
@@ -247,7 +247,7 @@ class Job:
         ]
 
     def groups_short(self, test: Callable[[SubJob], bool]) -> list[str]:
-        """Policies with fewer sub-jobs that pass the test than the policy's minimum."""
+        """Return policies with fewer passing sub-jobs than the policy's minimum."""
         return [
             policy.name
             for policy in self.spec.policies
@@ -258,7 +258,7 @@ class Job:
         return (sub_job for sub_job in self.sub_jobs.values() if sub_job.policy == policy)
 
     def can_go_on_without(self, failed_roles: Sequence[str], sub_job: SubJob | None = None) -> bool:
-        """Whether the job may still reach its minimum after tasks of these roles found no node."""
+        """Report whether the job can still reach its minimum after tasks of these roles found no node."""
         if self.spec.min_available >= len(self.tasks):
             return False
         if sub_job is not None:
@@ -286,7 +286,7 @@ def role_ready(counts: Counts) -> int:
 
 
 def surely_ready(counts: Counts) -> int:
-    """Tasks that are on their nodes or done, and those that need no place; not those that are on their way."""
+    """Count tasks that are bound or succeeded, and best-effort tasks; not those that are being bound."""
     return counts[_BOUND] + counts[_RUNNING] + counts[_SUCCEEDED] + counts[PENDING_BEST_EFFORT]
 
 

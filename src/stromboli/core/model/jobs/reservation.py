@@ -1,4 +1,4 @@
-"""A reservation: room that a waiting job will have once others have ended, kept free from then on."""
+"""Reservation: capacity that a pending job will have once other jobs end, kept free from then on."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Reservation:
     job: str
-    #: When the job is to start, in seconds since the epoch, and when it will have ended.
+    #: Expected start and end of the job, in seconds since the epoch.
     start: float
     end: float
-    #: By the uid of a task, the node on which it will have room.
+    #: Reserved node by task uid.
     places: tuple[tuple[str, str], ...]

@@ -1,4 +1,4 @@
-"""The log of changed rows: who remembers how far it has read knows what to look at again."""
+"""Log of changed node rows: a reader that keeps its position finds out which rows to evaluate again."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,13 @@ from stromboli.core.model.nodes.table import Index
 
 
 class ChangeLog:
-    """Node rows in the order in which they changed. Positions only grow; a row may stand in it many times."""
+    """Node rows in the order in which they changed. Positions only grow; a row may occur many times."""
 
     __slots__ = ("_entries", "position")
 
     def __init__(self) -> None:
         self._entries: Index = np.zeros(4096, dtype=np.int64)
-        #: How many changes there were so far.
+        #: Number of changes so far.
         self.position = 0
 
     def add(self, rows: Sequence[int]) -> None:
@@ -25,5 +25,5 @@ class ChangeLog:
         self.position = end
 
     def since(self, position: int) -> Index:
-        """The rows that changed after `position`. A view: read it before the next change."""
+        """Return the rows that changed after `position`. A view: read it before the next change."""
         return self._entries[position : self.position]

@@ -1,6 +1,6 @@
-"""The books of a later time, for as long as somebody wonders what would fit then.
+"""Projection of the ledger to a later time.
 
-The ledger's own books are overwritten and put back exactly, so that every rule is asked as it always is.
+The ledger's own amounts are overwritten and restored exactly, so that every rule is evaluated as usual.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,8 +21,8 @@ from stromboli.core.model.tasks.task_class import TaskClass
 def projected(
     ledger: Ledger, idle: Block, absent: Iterable[tuple[TaskClass, Index]], released: Mapping[str, Amounts]
 ) -> Iterator[None]:
-    """So much is idle, so many tasks of each class are gone from each node, and queues have given back so much. What is
-    done within must be undone within.
+    """Set idle amounts, remove tasks of each class from nodes, and give amounts back to queues. Changes made inside the
+    block must be undone inside it.
     """
     layout, freed = ledger.layout, ledger.freed
     changing = ledger.books[: layout.changing]

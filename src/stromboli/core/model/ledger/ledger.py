@@ -1,8 +1,8 @@
-"""The ledger: the only books that change during a cycle, and their only writer.
+"""The ledger: the only state that changes during a cycle, and its only writer.
 
-Idle, used, releasing and pipelined amounts of nodes; status and node of tasks; counters of jobs, sub-jobs and
-roles; sums of queues with their ancestors; tallies of pods per term; volumes and devices that are given out. Each
-operation saves exactly what it overwrites in an `Entry`, and undo puts that back: an old state is never recomputed.
+Idle, used, releasing and pipelined amounts of nodes; status and node of tasks; counters of jobs, sub-jobs and roles;
+sums of queues with their ancestors; tallies of pods per term; allocated volumes and devices. Each operation saves
+exactly what it overwrites in a `LedgerEntry`, and undo restores it: a previous state is never recomputed.
 """
 
 from collections import Counter
@@ -29,13 +29,13 @@ from stromboli.core.model.volumes.allocator import Taken, VolumeAllocator
 from stromboli.core.model.volumes.volumes import VolumeNeeds
 
 _STATUSES = tuple(TaskStatus)
-#: Up to so many rows are looked at one by one.
+#: Up to this many rows are handled one by one.
 _FEW = 16
 _ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
 
 
 class LedgerInconsistency(AssertionError):
-    """An operation would leave books that cannot be true. This is our mistake, never the user's."""
+    """An operation would make the ledger inconsistent. An internal error, never the user's."""
 
 
 @dataclass(slots=True)
@@ -53,12 +53,11 @@ class Entry:
     columns: Index | int
     saved_columns: NDArray[np.int64]
     saved_tallies: list[tuple[NDArray[np.int32], int, int]] = field(default_factory=list)
-    #: Where it is about room for those who come in the place of the tasks: stand-ins for them. The tasks themselves
-    #: stay what and where they are.
+    #: For a relocation: copies of the tasks that stand for their successors. The tasks themselves do not change.
     successors: Sequence[Task] = ()
-    #: The volumes that a task had in the room it gave up.
+    #: The volumes of a pipelined task that was unpipelined.
     saved_volumes: tuple[Taken, ...] = ()
-    #: The devices that its claims had there.
+    #: The devices of its claims.
     saved_claims: Given | None = None
 
 
@@ -86,27 +85,27 @@ class Ledger:
         self._effects: dict[tuple[int, int], Effect] = {}
         self._eviction_effects: dict[int, Effect] = {}
         self._dimensions: dict[int, Index] = {}
-        #: All nodes; and all nodes for a question in which only those with enough room matter.
+        #: All nodes; and all nodes for queries in which only those with enough capacity matter.
         self.all_rows = Rows(self.books, self.layout, self.nodes)
         self.candidate_rows = Rows(self.books, self.layout, self.nodes, certain=True)
-        #: All nodes, for the question who could wait for them.
+        #: All nodes, for queries about waiting for them.
         self.future_rows = Rows(self.books, self.layout, self.nodes, later=True)
-        #: What an allocation changes.
+        #: The rows that an allocation changes.
         self._front = self.books[: self.layout.releasing]
         self.log = ChangeLog()
-        #: Whether what scorers count as used is what is used, on every node: then one answer serves both.
+        #: Whether the amounts that scorers count equal the used amounts on every node: then one result serves both.
         used, scored = self.layout.used, self.layout.scored
         self.is_scored_as_used = bool((self.books[scored : scored + 2] == self.books[used : used + 2]).all())
-        #: Whether a room was held for anybody in this cycle.
+        #: Whether capacity was nominated for any task in this cycle.
         self.holds_nominated = False
-        #: Raised whenever room may have grown: what did not fit before may fit now.
+        #: Incremented whenever capacity may have grown: tasks that did not fit may fit now.
         self.freed = 0
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     @cached_property
     def held(self) -> Block:
-        """What is kept of each resource on each node for tasks that were promised it in earlier cycles."""
+        """Nominated amount of each resource on each node, for tasks nominated in earlier cycles."""
         return np.zeros((self.layout.resources, len(self.nodes)), dtype=np.int64)
 
     def status_of(self, task: Task) -> TaskStatus:
@@ -116,7 +115,7 @@ class Ledger:
         return bool(self.codes[task.row] == 0)
 
     def row_of(self, task: Task) -> int:
-        """The node row of a task, -1 when it has none."""
+        """Return the node row of a task, -1 if it has none."""
         return int(self._node_of[task.row])
 
     def node_name(self, task: Task) -> str:
@@ -124,12 +123,12 @@ class Ledger:
         return self.nodes.names[row] if row >= 0 else ""
 
     def rows(self, index: Index, *, certain: bool = False, later: bool = False) -> Rows:
-        """The books of some nodes."""
+        """Return the amounts of some nodes."""
         block = self._front.take(index, axis=1)
         return Rows(self.books, self.layout, self.nodes, index, block, self.all_rows, certain=certain, later=later)
 
     def hypothetical(self, index: Index, copies: Index, task_class: TaskClass, *, certain: bool = False) -> Rows:
-        """Nodes `index` as they would be after `copies` more tasks of the class, entry by entry."""
+        """Return nodes `index` as they would be after `copies` more tasks of the class, entry by entry."""
         block = self._front.take(index, axis=1)
         effect = self.effect(task_class, TaskStatus.ALLOCATED)
         block += effect[: self.layout.releasing, None] * copies
@@ -150,20 +149,18 @@ class Ledger:
 
     @property
     def has_releasing(self) -> bool:
-        """Whether anything is being released anywhere: otherwise waiting for room is in vain."""
+        """Whether any node is releasing resources: otherwise waiting for one is useless."""
         layout = self.layout
         return bool(self.books[layout.releasing : layout.allocatable].any())
 
     def tally(self, number: int) -> NDArray[np.int32] | None:
-        """Pods counted per node for a term; None when there are none anywhere."""
+        """Return the pods counted per node for a term; None if there are none."""
         return self._tallies.get(number)
 
     # -- operations ---------------------------------------------------------------------------------------------
 
     def place(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> Entry:
-        """Give pending tasks of one job and class their nodes: allocated, or pipelined behind what is being
-        released.
-        """
+        """Place pending tasks of one job and class: allocated, or pipelined until releasing pods are gone."""
         task_class, codes = tasks[0].task_class, self.codes
         for task in tasks:
             if codes[task.row]:
@@ -217,7 +214,7 @@ class Ledger:
         return entry
 
     def unpipeline(self, task: Task) -> Entry:
-        """Give up a held room; the task is pending again."""
+        """Release the capacity of a pipelined task; the task is pending again."""
         if self.status_of(task) is not TaskStatus.PIPELINED:
             raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and holds no room to give up")
         job = self.own(task.job)
@@ -237,8 +234,8 @@ class Ledger:
         return entry
 
     def relocate(self, task: Task, row: int) -> Entry:
-        """Hold room on another node for the successor of a task that is being released. Its job and its queue have as
-        much as before it had to go.
+        """Nominate capacity on another node for the successor of a releasing task. Its job and its queue hold as much
+        as before the eviction.
         """
         if self.status_of(task) is not TaskStatus.RELEASING:
             raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word}: it needs no room elsewhere")
@@ -262,7 +259,7 @@ class Ledger:
 
     @contextmanager
     def successors_visible(self, entry: Entry, allocates: bool) -> Iterator[None]:
-        """While plugins are told of room for successors, these are seen to wait for it, or not to have it any more."""
+        """Show successors to plugins as pipelined, or as pending once their capacity is released."""
         status = TaskStatus.PIPELINED if allocates else TaskStatus.PENDING
         rows = [task.row for task in entry.successors]
         saved = [self.codes[row] for row in rows]
@@ -275,12 +272,12 @@ class Ledger:
                 self.codes[row] = code
 
     def hold(self, task: Task, row: int) -> None:
-        """Keep room on a node for a pending task that was promised it: nodes know of it, jobs and queues do not."""
+        """Nominate capacity on a node for a pending task: it counts for the node, but not for job and queue."""
         self.holds_nominated, self.is_scored_as_used = True, False
         self._keep_free(task, row, 1)
 
     def let_go(self, task: Task, row: int) -> None:
-        """Give up what `hold` keeps."""
+        """Release nominated capacity."""
         self._keep_free(task, row, -1)
         self.freed += 1
 
@@ -298,8 +295,8 @@ class Ledger:
             self.own_tally(number)[row] += sign
 
     def reserve_capacity(self, room: Block, sign: int = 1) -> None:
-        """Keep room free on many nodes at once, by resource and node, for jobs that will start later; or, with -1, give
-        it up again.
+        """Reserve capacity on many nodes at once, by resource and node, for jobs that start later; or, with -1, release
+        it.
         """
         start = self.layout.pipelined
         self.books[start : start + len(room)] += sign * room
@@ -309,12 +306,12 @@ class Ledger:
         self.freed += sign < 0
 
     def start_over(self) -> None:
-        """Whatever was known of any node may be wrong now."""
+        """Invalidate everything that was derived from the amounts of any node."""
         self.log.add(range(len(self.nodes)))
         self.freed += 1
 
     def bind(self, tasks: Sequence[Task]) -> None:
-        """Allocated tasks of one job and class become binding. Final: what is committed is not undone here."""
+        """Mark allocated tasks of one job and class as binding. Final: committed placements are not undone here."""
         job = self.own(tasks[0].job)
         for counts in self._counts_of(job, tasks[0]):
             counts[_ALLOCATED] -= len(tasks)
@@ -324,14 +321,14 @@ class Ledger:
             codes[task.row] = _BINDING
 
     def enqueue(self, job: Job, room: Request) -> None:
-        """Admit a job: its queue and every ancestor promise it this much room."""
+        """Admit a job: add its minimum to the inqueue amounts of its queue and every ancestor."""
         job.phase = "Inqueue"
         books = self.queues.get(job.queue)
         for queue in books.chain if books else ():
             add_request(queue.inqueue, room)
 
     def undo(self, entry: Entry) -> None:
-        """Put back everything the operation overwrote."""
+        """Restore everything the operation overwrote."""
         layout, columns = self.layout, entry.columns
         self.books[: layout.changing, columns] = entry.saved_columns
         self.log.add(entry.rows)
@@ -356,8 +353,8 @@ class Ledger:
             self._node_of[task.row] = row if had_node else -1
 
     def own(self, key: str) -> Job:
-        """The job with counters that belong to this cycle. Waiting jobs have them from the start; others get
-        theirs here.
+        """Return the job with counters owned by this cycle. Waiting jobs have them from the start; others are copied
+        here.
         """
         if key not in self._own_jobs:
             self._own_jobs.add(key)
@@ -385,9 +382,7 @@ class Ledger:
         return columns, saved
 
     def _is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
-        """Whether a row that was just written has less than nothing left, now or later, of what the class asks
-        for.
-        """
+        """Report whether a row that was just written is negative, now or in the future, in a requested dimension."""
         books = self.books
         if isinstance(columns, int):
             return self._are_few_overcommitted(task_class, (columns,), status)
@@ -401,7 +396,7 @@ class Ledger:
         return bool(left.min() < 0)
 
     def _are_few_overcommitted(self, task_class: TaskClass, rows: Sequence[int], status: TaskStatus) -> bool:
-        """The same for a few rows: asked for every task or small gang, so it is done with plain numbers."""
+        """Check a few rows: called for every task or small gang, so it uses plain numbers."""
         item, layout, later = self.books.item, self.layout, status is TaskStatus.PIPELINED
         for row in rows:
             for dimension, _ in task_class.request:
@@ -413,7 +408,7 @@ class Ledger:
         return False
 
     def _asked_by(self, task_class: TaskClass) -> Index:
-        """The dimensions of a class's request, one below the other."""
+        """Return the dimensions of a class's request as a column."""
         known = self._dimensions.get(task_class.number)
         if known is None:
             known = np.array([[dimension] for dimension, _ in task_class.request], dtype=np.int64)
@@ -430,7 +425,7 @@ class Ledger:
         columns: Index | int,
         saved_columns: NDArray[np.int64],
     ) -> Entry:
-        """Move tasks from one status to another in every counter that knows them."""
+        """Move tasks from one status to another in every counter."""
         number, first = len(tasks), tasks[0]
         saved_counts = []
         leaving, code, best_effort = before.value, after.value, first.task_class.best_effort
@@ -456,7 +451,9 @@ class Ledger:
         return every
 
     def _add_to_sums(self, entry: Entry, task_class: TaskClass, copies: int) -> None:
-        """What tasks hold, for their job and for their queue with its ancestors. Held rooms count as allocated."""
+        """Add the requests of tasks to their job and to their queue with its ancestors. Pipelined tasks count as
+        allocated.
+        """
         books = self.queues.get(entry.job.spec.queue)
         sums = [entry.job.allocated]
         if books is not None:
@@ -476,7 +473,7 @@ class Ledger:
                 column[row] = count + step
 
     def _take_volumes(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> bool:
-        """Give every task what its claims need, or none of them anything."""
+        """Allocate the volumes of every task, or of none."""
         for number, (task, row) in enumerate(zip(tasks, rows, strict=True)):
             if not self.volumes.take(task, row, later=status is TaskStatus.PIPELINED):
                 self._return_volumes(tasks[:number], rows[:number])
@@ -489,7 +486,7 @@ class Ledger:
                 self.volumes.give_back(task, row)
 
     def _take_devices(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> bool:
-        """Give the claims of every task their devices, or none of them anything."""
+        """Allocate the devices of every task, or of none."""
         for number, (task, row) in enumerate(zip(tasks, rows, strict=True)):
             if not self.claims.take(task, row, later=status is TaskStatus.PIPELINED):
                 for before in reversed(range(number)):
@@ -509,7 +506,7 @@ class Ledger:
                 self.claims.restore(task, row, entry.saved_claims)
 
     def _keep_volumes(self, task: Task, row: int, needs: VolumeNeeds, sign: int) -> None:
-        """What a task will need where it was promised a room is kept for it, as far as it is to be had."""
+        """Keep what a nominated task will need on its node, as far as it is available."""
         if sign < 0:
             self.volumes.give_back(task, row)
         elif not self.volumes.take(task, row, later=True):
@@ -523,7 +520,7 @@ class Ledger:
                 self.volumes.restore(task, row, entry.saved_volumes)
 
     def own_tally(self, number: int) -> NDArray[np.int32]:
-        """Pods counted per node for a term, to be written to."""
+        """Return the pods counted per node for a term, writable."""
         if number not in self._own_tallies:
             known = self._tallies.get(number)
             column = np.zeros(len(self.nodes), dtype=np.int32) if known is None else known.copy()
@@ -534,7 +531,7 @@ class Ledger:
     # -- proofs -------------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> bytes:
-        """Every mutable byte of the books, for the proof that an undo restored them."""
+        """Return every mutable byte of the ledger, to prove that an undo restored it."""
         parts: list[bytes] = [self.books.tobytes(), self.status.tobytes(), self.node_of.tobytes()]
         for key in sorted(self.jobs):
             job = self.jobs[key]
@@ -553,11 +550,11 @@ class Ledger:
 
 
 def _successor(task: Task) -> Task:
-    """A stand-in for the task that will come in the place of this one: whoever keeps books by uid tells them apart."""
+    """Copy a task as its own successor, with a uid that keeps accounting by uid apart."""
     return replace(task, uid=f"{task.uid}/successor")
 
 
 def _distinct(rows: Sequence[int]) -> tuple[Index, Index]:
-    """Each row once, with how often it occurs."""
+    """Return each row once, with its number of occurrences."""
     times = Counter(rows)
     return np.fromiter(times.keys(), np.int64, len(times)), np.fromiter(times.values(), np.int64, len(times))

@@ -1,11 +1,11 @@
-"""The node books: every amount of every node in one block of integers.
+"""Node amounts: every amount of every node in one block of integers.
 
-One row per fact (idle cpu, used memory, host port 80 taken, ...), one column per node. A resource is a
-contiguous row, so a question about all nodes runs at the speed of memory; and one `take` of some columns saves
-everything an operation is about to overwrite.
+One row per fact (idle cpu, used memory, users of host port 80, ...), one column per node. A resource is a contiguous
+row, so a query over all nodes runs at memory speed; and one `take` of some columns saves everything an operation is
+about to overwrite.
 
-Rules read the block through `Rows`, which may show all nodes, some of them, or nodes as they *would* be after more
-copies of a class: the same code answers all three.
+Rules read the block through `Rows`, which covers all nodes, some of them, or nodes as they *would* be after more copies
+of a class: the same code serves all three.
 """
 
 import numpy as np
@@ -24,9 +24,9 @@ _ONE: Vector = np.array(1.0)
 
 
 class AmountLayout:
-    """Which row of the block holds which fact, for `resources` resources and these host ports.
+    """Maps facts to rows of the block, for `resources` resources and these host ports.
 
-    Facts that operations change come first, so that one slice saves them all; what no operation changes is last.
+    Facts that operations change come first, so that one slice saves them all; constant facts come last.
     """
 
     __slots__ = (
@@ -50,7 +50,7 @@ class AmountLayout:
         return np.zeros((self.height, nodes), dtype=np.int64)
 
     def effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
-        """What one task of this class in this status adds to the changing facts of its node."""
+        """Return what one task of this class in this status adds to the changing facts of its node."""
         delta = np.zeros(self.changing, dtype=np.int64)
         if status is TaskStatus.PIPELINED:
             self._add_request(delta, task_class, self.pipelined, 1)
@@ -63,7 +63,7 @@ class AmountLayout:
         return delta
 
     def effect_of_eviction(self, task_class: TaskClass) -> Effect:
-        """What evicting a placed task adds: its room is being released, and rules no longer count its presence."""
+        """Return what evicting a placed task adds: its resources are releasing, and rules ignore its presence."""
         delta = np.zeros(self.changing, dtype=np.int64)
         self._add_request(delta, task_class, self.releasing, 1)
         self._add_presence(delta, task_class, -1)
@@ -82,9 +82,9 @@ class AmountLayout:
 
 
 class Rows:
-    """Some nodes, as a rule sees them: amounts by dimension, one entry per node.
+    """Some nodes as a rule sees them: amounts by dimension, one entry per node.
 
-    What an allocation changes is held in a block of its own, which may be imaginary; the rest is looked up.
+    Amounts that an allocation changes are held in a separate block, which may be hypothetical; the rest is looked up.
     """
 
     __slots__ = (
@@ -106,16 +106,16 @@ class Rows:
         self._books = books
         self._block = books if block is None else block
         self._layout = layout
-        #: All nodes, where these are some of them.
+        #: The rows of all nodes, if these are a subset.
         self._whole = whole
         self._capacities: dict[int, Vector] = {}
         self._fractions: dict[int, Vector] = {}
-        #: The facts of all nodes; entry i of a row belongs to node `index[i]`, or to node i when index is None.
+        #: The table of all nodes; entry i of a row belongs to node `index[i]`, or to node i if index is None.
         self.nodes = nodes
         self.index = index
-        #: Whether only rows that have room for the class in question matter; what is said of others is not used.
+        #: Whether only rows with enough capacity for the class matter; results for other rows are ignored.
         self.certain = certain
-        #: Whether the question is about waiting for a node: what is being released there will be gone.
+        #: Whether the query is about waiting for a node: releasing pods count as gone.
         self.later = later
 
     def __len__(self) -> int:
@@ -123,7 +123,7 @@ class Rows:
 
     @property
     def resources(self) -> int:
-        """How many dimensions there are."""
+        """Number of resource dimensions."""
         return self._layout.resources
 
     def idle(self, dimension: int) -> Amount:
@@ -133,11 +133,11 @@ class Rows:
         return self._block[self._layout.used + dimension]
 
     def scored_use(self, dimension: int) -> Amount:
-        """cpu or memory in use as scorers count it: pods without a request still cost something."""
+        """cpu or memory in use as scorers count it: pods without a request count with a default."""
         return self._block[self._layout.scored + dimension]
 
     def port_users(self, port: HostPort) -> Amount | None:
-        """How many pods hold exactly this port; None when no pod of the cluster does or may."""
+        """Number of pods that hold exactly this port; None if no pod of the cluster requests it."""
         ports = self._layout.ports
         return self._block[self._layout.port + ports.index(port)] if port in ports else None
 
@@ -157,15 +157,15 @@ class Rows:
         return self._look_up(self._layout.pipelined + dimension)
 
     def future_idle(self, dimension: int) -> Amount:
-        """What will be free once everything that is being released is gone and every held room is taken."""
+        """Idle amount once all releasing pods are gone and all pipelined tasks are placed."""
         return self.idle(dimension) + self.releasing(dimension) - self.pipelined(dimension)
 
     # -- parts of a whole, shared by the scorers that look at the same rows -------------------------------------
 
     def capacity(self, dimension: int) -> Vector:
-        """The allocatable amounts to divide by: floats, with 1 in the place of 0, so that a share of nothing is 0.
+        """Allocatable amounts as divisors: floats, with 1 in place of 0, so that a share of nothing is 0.
 
-        No operation changes what is allocatable, so the answer is made once for all nodes.
+        No operation changes allocatable amounts, so the result is computed once for all nodes.
         """
         known = self._capacities.get(dimension)
         if known is None:
@@ -178,9 +178,9 @@ class Rows:
         return self._whole.capacity(dimension)[self.index]
 
     def fraction_with(self, dimension: int, amount: Amount) -> Vector:
-        """The part in use with `amount` more of it, at most 1. Not to be written to: others may read it, too.
+        """Fraction in use with `amount` more, at most 1. Read-only: the array is shared.
 
-        Some rows are made for a question about one class, so `amount` must be what that class asks for.
+        A subset of rows is made for one class, so `amount` must be the request of that class.
         """
         try:
             return self._fractions[dimension]
@@ -189,6 +189,6 @@ class Rows:
             if not (self.certain and amount):
                 np.minimum(needed, self.allocatable(dimension), out=needed)
             fraction: Vector = needed / self.capacity(dimension)
-        if self.index is not None:  # the books behind all rows change, those of some rows were copied
+        if self.index is not None:  # the amounts behind all rows change, those of a subset were copied
             self._fractions[dimension] = fraction
         return fraction

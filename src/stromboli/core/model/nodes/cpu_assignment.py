@@ -1,7 +1,7 @@
-"""Which processors a container gets, as the kubelet would choose them.
+"""Assignment of processors to containers, as the kubelet would choose them.
 
-Two questions. From how many cells must the processors come, and from which? And which ones of these? The answers follow
-the kubelet's managers for topology and processors, so that what is decided here is what happens on the node.
+Two steps: how many NUMA nodes are needed and which, and then which processors of these. Both follow the kubelet's
+topology and CPU managers, so that the decision here is what happens on the node.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from itertools import chain
 
 from stromboli.core.model.nodes.numa import BEST_EFFORT, SINGLE, CpuSet, Processors, numbers_of, set_of
 
-#: A container, and how many processors it wants for itself.
+#: A container, and how many exclusive processors it requests.
 Demand = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CpuAllocation:
-    """The processors that containers get on a node; none where the kubelet has to see for itself."""
+    """The processors that containers get on a node; empty if the kubelet assigns them without alignment."""
 
     containers: tuple[tuple[str, CpuSet], ...]
 
@@ -31,7 +31,7 @@ class CpuAllocation:
 
 
 def assign_cpus(processors: Processors, free: CpuSet, demand: Demand) -> CpuAllocation | str:
-    """Processors for all containers, or the name of the container for which the node's policy leaves none."""
+    """Assign processors to all containers, or return the name of the container that the node's policy rejects."""
     given = []
     for container, number in demand:
         cells = numa_nodes_for(processors, free, number)
@@ -44,8 +44,8 @@ def assign_cpus(processors: Processors, free: CpuSet, demand: Demand) -> CpuAllo
 
 
 def count_numa_nodes(processors: Processors, free: CpuSet, demand: Demand) -> int:
-    """In how many cells such an allotment would lie; 0 where there would be none. Where a container is let in that
-    would get nothing, it is more than there are.
+    """Count the NUMA nodes of such an assignment; 0 if there is none. If a container is admitted without an assignment,
+    the count exceeds the number of NUMA nodes.
     """
     before = assign_cpus(processors, free, demand[:-1])
     if isinstance(before, str):
@@ -75,13 +75,13 @@ def _union(processors: Processors, cells: Sequence[int]) -> CpuSet:
 
 
 def fewest_numa_nodes(processors: Processors, number: int) -> int:
-    """From how many cells so many processors come if nobody else has any; 0 if the node has not so many."""
+    """Return how many NUMA nodes are needed for a number of processors on an empty node; 0 if the node is too small."""
     sizes = sorted((cell.bit_count() for cell in processors.cells.values()), reverse=True)
     return _how_many(sizes, number)
 
 
 def _how_many(sizes: Sequence[int], number: int) -> int:
-    """How many of these sizes, largest first, make up the number; 0 if all of them do not."""
+    """Return how many of these sizes, largest first, reach the number; 0 if all of them do not."""
     total = 0
     for place, size in enumerate(sizes, start=1):
         total += size
@@ -91,8 +91,8 @@ def _how_many(sizes: Sequence[int], number: int) -> int:
 
 
 def numa_nodes_for(processors: Processors, free: CpuSet, number: int) -> list[int]:
-    """The fewest cells with so many free processors, and of several such choices the one with the lowest numbers:
-    whether a cell can be done without is asked from the highest number down. Empty if all cells have too few.
+    """Return the fewest NUMA nodes with enough free processors, with the lowest numbers among equals: NUMA nodes are
+    dropped from the highest number down. Empty if all of them have too few.
     """
     sizes = {cell: (cpus & free).bit_count() for cell, cpus in processors.cells.items()}
     wanted = _how_many(sorted(sizes.values(), reverse=True), number)
@@ -108,8 +108,8 @@ def numa_nodes_for(processors: Processors, free: CpuSet, number: int) -> list[in
 
 
 def take(processors: Processors, free: CpuSet, number: int) -> CpuSet:
-    """So many of the free processors: whole sockets first, then whole cores, then single ones. What is broken into
-    already is used up first. There must be enough.
+    """Take a number of free processors: whole sockets first, then whole cores, then single ones. Partially used units
+    are filled first. There must be enough.
     """
     taken = 0
     for whole in chain(_whole(processors.sockets, free), _whole(_by_need(processors, free), free)):
@@ -120,18 +120,18 @@ def take(processors: Processors, free: CpuSet, number: int) -> CpuSet:
 
 
 def _whole(units: Sequence[CpuSet], free: CpuSet) -> list[CpuSet]:
-    """Those of the units that are free as a whole."""
+    """Return the units that are completely free."""
     return [unit for unit in units if unit & free == unit]
 
 
 def _by_need(processors: Processors, free: CpuSet) -> list[CpuSet]:
-    """Cores, those first that lie in sockets with few free processors."""
+    """Return cores, those first whose sockets have few free processors."""
     room = {socket: (socket & free).bit_count() for socket in processors.sockets}
     return sorted(processors.cores, key=lambda core: room[processors.socket_of[core.bit_length() - 1]])
 
 
 def _singles(processors: Processors, free: CpuSet) -> list[int]:
-    """Free processors one by one, those first in whose socket, and then in whose core, few are free."""
+    """Return free processors, those first in whose socket, and then in whose core, few are free."""
 
     def place(number: int) -> tuple[int, int]:
         socket, core = processors.socket_of[number], processors.core_of[number]

@@ -1,7 +1,7 @@
-"""Which nodes a pod asks for by name and label: its node selector and its required node affinity.
+"""Nodes that a pod selects by name and label: its node selector and its required node affinity.
 
-The same question is asked by the rule that refuses other nodes and by spreading, which counts only nodes that could
-be chosen. Answers are kept with the table by the *content* of the constraint: few are different.
+Used by the rule that rejects other nodes and by topology spread, which counts only eligible nodes. Results are cached
+with the table by the *content* of the constraint: few are different.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Selector = tuple[tuple[str, str], ...]
 
 
 def selected_nodes(nodes: NodeTable, selector: Selector) -> Mask:
-    """Nodes that have every label of a node selector."""
+    """Return nodes that have every label of a node selector."""
     mask = np.ones(len(nodes), dtype=np.bool_)
     for key, value in selector:
         mask &= nodes.holding(Requirement(key, "In", (value,)))
@@ -24,7 +24,7 @@ def selected_nodes(nodes: NodeTable, selector: Selector) -> Mask:
 
 
 def required_nodes(nodes: NodeTable, terms: tuple[NodeTerm, ...]) -> Mask:
-    """Nodes that satisfy at least one term; no term at all satisfies nobody."""
+    """Return nodes that satisfy at least one term; no node satisfies an empty list."""
     mask = np.zeros(len(nodes), dtype=np.bool_)
     for term in terms:
         mask |= nodes.matching(term)
@@ -32,7 +32,7 @@ def required_nodes(nodes: NodeTable, terms: tuple[NodeTerm, ...]) -> Mask:
 
 
 def chosen_nodes(nodes: NodeTable, task_class: TaskClass) -> Mask:
-    """Nodes that satisfy both. Kept with the table, and read-only."""
+    """Return nodes that satisfy both. Cached with the table, and read-only."""
     selector, terms = task_class.node_selector, task_class.required_node_terms
     known: Mask = nodes.remember(("chosen nodes", selector, terms), lambda table: _chosen(table, selector, terms))
     return known

@@ -1,7 +1,7 @@
-"""The processors of a node: where they lie, and who may have which.
+"""The processors of a node: their layout and their assignment.
 
-A node consists of *cells* (NUMA nodes): processors with memory of their own, to which others have a longer way. A set
-of processors is a whole number with a bit for each of them, so that sets are intersected and counted in one step.
+A node consists of NUMA nodes: processors with local memory. A set of processors is an integer with a bit for each of
+them, so that sets are intersected and counted in one step.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-#: Bit n stands for processor n.
+#: Bit n is processor n.
 CpuSet = int
 
-#: More processors, and more cells, than any node has.
+#: More processors, and more NUMA nodes, than any node has.
 MAX_PROCESSORS, MAX_NUMA_NODES = 4096, 64
 
-#: The policy that a pod asks for.
+#: The policy that a pod requests.
 POLICY = "volcano.sh/numa-topology-policy"
-#: How many processors of each cell a pod was given, as Volcano writes it.
+#: How many processors of each NUMA node a pod was assigned, in Volcano's format.
 DECISION = "volcano.sh/topology-decision"
-#: Which processors each container of a pod was given: for all that nobody else can know yet.
+#: Which processors each container of a pod was assigned: for readers that cannot see the kubelet's decision yet.
 PROCESSORS = "stromboli.dev/processors"
 
-#: Stands among the annotations that a plugin may read for the processors that containers of a guaranteed pod want for
-#: themselves, such as `main=4,side=1`; it is there, and perhaps empty, for every guaranteed pod and for no other.
+#: Pseudo-annotation that a plugin may read: the exclusive processors that containers of a guaranteed pod request, such
+#: as `main=4,side=1`; present, possibly empty, for every guaranteed pod and for no other.
 WANTED = "stromboli.dev/wanted-processors"
 
 NONE, BEST_EFFORT, RESTRICTED, SINGLE = "none", "best-effort", "restricted", "single-numa-node"
@@ -38,7 +38,7 @@ _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 class Processor(NamedTuple):
-    """One processor: its number, and the cell, socket and core that it is part of."""
+    """One processor: its number, and its NUMA node, socket and core."""
 
     number: int
     cell: int
@@ -48,25 +48,25 @@ class Processor(NamedTuple):
 
 @dataclass(frozen=True)
 class Processors:
-    """How the processors of a node lie, and how its kubelet hands them out."""
+    """The layout of a node's processors, and the policies of its kubelet."""
 
-    #: The kubelet's policies for processors and for cells.
+    #: The kubelet's CPU manager and topology manager policies.
     manager: str
     policy: str
     places: tuple[Processor, ...]
-    #: Kept for the system.
+    #: Reserved for the system.
     reserved: CpuSet = 0
-    #: Whether the node says which processors it has to give.
+    #: Whether the node reports its allocatable processors.
     gives: bool = True
 
     @property
     def aligns(self) -> bool:
-        """Whether the kubelet looks at cells when it gives containers processors of their own."""
+        """Whether the kubelet aligns exclusive processors to NUMA nodes."""
         return self.manager == "static" and self.policy in (BEST_EFFORT, RESTRICTED, SINGLE) and self.gives
 
     @cached_property
     def cells(self) -> Mapping[int, CpuSet]:
-        """The processors of every cell, by its number."""
+        """The processors of every NUMA node, by its number."""
         return _grouped((place.cell, place.number) for place in self.places)
 
     @cached_property
@@ -79,12 +79,12 @@ class Processors:
 
     @cached_property
     def socket_of(self) -> Mapping[int, CpuSet]:
-        """By the number of a processor, all that share its socket."""
+        """All processors that share a socket with a processor, by its number."""
         return {number: socket for socket in self.sockets for number in numbers_of(socket)}
 
     @cached_property
     def core_of(self) -> Mapping[int, CpuSet]:
-        """By the number of a processor, all that share its core."""
+        """All processors that share a core with a processor, by its number."""
         return {number: core for core in self.cores for number in numbers_of(core)}
 
     @cached_property
@@ -92,19 +92,19 @@ class Processors:
         return set_of(place.number for place in self.places)
 
     def numa_nodes_of(self, cpus: CpuSet) -> list[int]:
-        """The cells in which these processors lie."""
+        """Return the NUMA nodes of these processors."""
         return [number for number, cell in self.cells.items() if cell & cpus]
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """Who has which processors of a node at the start of a cycle."""
+    """The assignment of a node's processors at the start of a cycle."""
 
-    #: Those that nobody has.
+    #: Unassigned processors.
     free: CpuSet
-    #: Those of pods that are leaving or gone, as long as the node has not said that they are free.
+    #: Processors of pods that are terminating or gone, until the node reports them as free.
     leaving: CpuSet
-    #: By the uid of a pod, those that it has.
+    #: Assigned processors, by pod uid.
     held: Mapping[str, CpuSet]
 
 
@@ -126,7 +126,7 @@ def set_of(numbers: Iterable[int]) -> CpuSet:
 
 
 def numbers_of(cpus: CpuSet) -> Iterator[int]:
-    """The processors of a set, in order."""
+    """Return the processors of a set, in order."""
     while cpus:
         lowest = cpus & -cpus
         yield lowest.bit_length() - 1
@@ -134,7 +134,7 @@ def numbers_of(cpus: CpuSet) -> Iterator[int]:
 
 
 def parse_cpus(text: str) -> CpuSet:
-    """The set that a list such as `0-3,8` names. Raises ValueError for any other text."""
+    """Parse a list such as `0-3,8`. Raises ValueError for any other text."""
     cpus = 0
     for part in text.split(",") if text.strip() else ():
         found = _RANGE.fullmatch(part.strip())
@@ -146,7 +146,7 @@ def parse_cpus(text: str) -> CpuSet:
 
 
 def format_cpus(cpus: CpuSet) -> str:
-    """A set as such a list."""
+    """Format a set as a list such as `0-3,8`."""
     ranges: list[list[int]] = []
     for number in numbers_of(cpus):
         if ranges and ranges[-1][1] == number - 1:

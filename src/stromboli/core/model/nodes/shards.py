@@ -1,4 +1,4 @@
-"""Which nodes are a scheduler's own, where several schedulers share a cluster."""
+"""Shards: the nodes of a scheduler, where several schedulers share a cluster."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from stromboli.core.model.tasks.selectors import LabelSelector
 
 
 class ShardMode(StrEnum):
-    """What a scheduler does with the nodes outside of its shard."""
+    """How a scheduler treats nodes outside its shard."""
 
-    #: It leaves them alone.
+    #: It does not use them.
     HARD = "hard"
-    #: It uses them when its own will not do.
+    #: It uses them as a last resort.
     SOFT = "soft"
 
 
 class Belonging(IntEnum):
-    """How a node stands to our shard."""
+    """The relation of a node to the shard of this scheduler."""
 
-    #: Ours, as every node is where there are no shards.
+    #: In the shard, as every node is without shards.
     OURS = 0
-    #: Another's, to be used when ours will not do.
+    #: In another shard; used as a last resort.
     LAST = 1
-    #: Another's, and no candidate for anything.
+    #: In another shard; never a candidate.
     EXCLUDED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ShardChoice:
-    """The shard that a scheduler was told to serve: a NodeShard by its name, nodes by their labels, or both, where the
-    labels say which nodes, and the NodeShard who uses them.
+    """The configured shard of a scheduler: a NodeShard by name, nodes by label, or both: then labels select the nodes,
+    and the NodeShard records their user.
     """
 
     mode: ShardMode
     name: str = ""
-    #: None where the NodeShard says which nodes.
+    #: None if the NodeShard lists the nodes.
     selector: LabelSelector | None = field(default=None)
 
     @property
     def outside(self) -> Belonging:
-        """What the nodes are that are not ours."""
+        """The relation of nodes outside the shard."""
         return Belonging.EXCLUDED if self.mode is ShardMode.HARD else Belonging.LAST

@@ -1,8 +1,8 @@
-"""Nodes as a table: what the rules ask about nodes is answered for all of them at once.
+"""Nodes as a table: rules are evaluated for all nodes at once.
 
-`NodeTable` holds what stays the same during a cycle (names, labels, taints, images). The amounts that change
-(idle, used, ...) are rows of the books, see `books.py`. Nodes stand in the order of their names, or shuffled by
-a seed, so that an index is also a tie-breaker that does not depend on the order in which the nodes were seen.
+`NodeTable` holds what is constant during a cycle (names, labels, taints, images). The amounts that change (idle, used,
+...) are in `amounts.py`. Nodes are sorted by name, or shuffled by a seed, so that an index is also a tie-breaker that
+does not depend on the order in which the nodes were observed.
 """
 
 import zlib
@@ -45,30 +45,30 @@ class Node:
     ready: bool = True
     #: Image name -> size in bytes.
     images: Mapping[str, int] = field(default_factory=dict)
-    #: How its processors lie, if anybody says so.
+    #: Layout of its processors, if reported.
     processors: Processors | None = None
     #: Whether it is in the shard of this scheduler.
     belonging: Belonging = Belonging.OURS
 
     @property
     def revocable_zone(self) -> str:
-        """The zone of a node that is lent out for some hours only; empty for all others."""
+        """The zone of a revocable node; empty for other nodes."""
         return self.labels.get("volcano.sh/revocable-zone", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One label over all nodes: a code per node, -1 where the label is absent."""
+    """One label over all nodes: a code per node, -1 without the label."""
 
     codes: NDArray[np.int64]
     values: tuple[str, ...]
 
 
 class NodeTable:
-    """All nodes of a cluster, with columns made when they are first asked for.
+    """All nodes of a cluster, with columns computed on first use.
 
-    A table never changes: when a node's facts change, the cache makes a new table. Answers kept for a table
-    stay true as long as the table is in use.
+    A table is immutable: when a node changes, the cache builds a new table. Results cached with a table stay valid as
+    long as the table is in use.
     """
 
     def __init__(self, nodes: Iterable[Node], seed: int = 0) -> None:
@@ -76,28 +76,28 @@ class NodeTable:
         self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
         self.index: dict[str, int] = {name: row for row, name in enumerate(self.names)}
         self._columns: dict[str, Column] = {}
-        #: Answers that plugins derive from the facts alone, by a key of their own.
+        #: Results that plugins derive from the table alone, by keys of their own.
         self.answers: dict[Any, Any] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
 
     def column(self, label: str) -> Column:
-        """The codes of a label, such as the zone of every node."""
+        """Return the codes of a label, such as the zone of every node."""
         known = self._columns.get(label)
         if known is None:
             known = self._columns[label] = _encode([node.labels.get(label) for node in self.nodes])
         return known
 
     def holding(self, requirement: Requirement) -> Mask:
-        """Which nodes satisfy one requirement about a label."""
+        """Return the nodes that satisfy one label requirement."""
         column = self.column(requirement.key)
         verdicts = [requirement.holds(value) for value in column.values]
         verdicts.append(requirement.holds(None))  # code -1 reads the last entry
         return np.array(verdicts, dtype=np.bool_)[column.codes]
 
     def matching(self, term: NodeTerm) -> Mask:
-        """Which nodes satisfy a term of a node affinity; an empty term matches none."""
+        """Return the nodes that satisfy a term of a node affinity; an empty term matches none."""
         if term.is_empty:
             return np.zeros(len(self), dtype=np.bool_)
         mask = np.ones(len(self), dtype=np.bool_)
@@ -113,17 +113,17 @@ class NodeTable:
         return self.where(lambda node: requirement.holds(node.name))
 
     def where(self, test: Callable[[Node], bool]) -> Mask:
-        """Which nodes pass a test of their facts, asked one by one."""
+        """Return the nodes that pass a test, evaluated one by one."""
         return np.fromiter((test(node) for node in self.nodes), dtype=np.bool_, count=len(self))
 
     @cached_property
     def excluded_nodes(self) -> Mask | None:
-        """The nodes of other shards that nobody here may touch; None where there are none."""
+        """The nodes of other shards that this scheduler may not use; None if there are none."""
         return self._where_any(Belonging.EXCLUDED)
 
     @cached_property
     def last(self) -> Mask | None:
-        """The nodes of other shards that are used when ours will not do; None where there are none."""
+        """The nodes of other shards that are used as a last resort; None if there are none."""
         return self._where_any(Belonging.LAST)
 
     def _where_any(self, belonging: Belonging) -> Mask | None:
@@ -132,14 +132,16 @@ class NodeTable:
         return self.where(lambda node: node.belonging is belonging)
 
     def remember(self, key: Any, make: Callable[["NodeTable"], Any]) -> Any:
-        """What `make` answers for this table, made once. The key must name the question and its parameters."""
+        """Return the result of `make` for this table, computed once. The key must identify the computation and its
+        parameters.
+        """
         if key not in self.answers:
             self.answers[key] = make(self)
         return self.answers[key]
 
 
 def _place(name: str, seed: int) -> tuple[int, str]:
-    """Where a node stands: by its name, or shuffled by a seed, the same on every machine."""
+    """Return the sort key of a node: its name, or shuffled by a seed, the same on every machine."""
     return zlib.crc32(f"{seed}/{name}".encode()) if seed else 0, name
 
 

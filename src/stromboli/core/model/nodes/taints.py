@@ -1,7 +1,6 @@
-"""Taints and who tolerates them.
+"""Taints and tolerations.
 
-Clusters have thousands of nodes and a handful of different taint lists, so verdicts are made once per distinct
-list and then read by every node.
+Clusters have thousands of nodes and few distinct taint lists, so each distinct list is evaluated once.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Taint
 from stromboli.core.model.tasks.selectors import as_integer
 from stromboli.core.model.tasks.task_class import Toleration
 
-#: Effects that keep a pod away, and the one that merely makes a node less welcome.
+#: Effects that keep a pod away, and the one that only lowers the score of a node.
 REPELLING_EFFECTS = ("NoSchedule", "NoExecute")
 DISCOURAGING_EFFECT = "PreferNoSchedule"
 
@@ -27,7 +26,7 @@ def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
 
 
 def _covers(toleration: Toleration, taint: Taint) -> bool:
-    """An empty effect stands for every effect, an empty key for every key."""
+    """An empty effect matches every effect, an empty key every key."""
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
     match toleration.operator:
@@ -40,7 +39,7 @@ def _covers(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
-    """Gt tolerates taints whose number is greater than the toleration's, Lt those whose number is less."""
+    """Gt tolerates taints with a greater number than the toleration's, Lt those with a smaller one."""
     here, bound = as_integer(taint.value), as_integer(toleration.value)
     if here is None or bound is None:
         return False
@@ -49,13 +48,13 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaintLists:
-    """The distinct taint lists of a table, and which of them each node has."""
+    """The distinct taint lists of a table, and the list of each node."""
 
     codes: Index
     lists: tuple[tuple[Taint, ...], ...]
 
     def has_effect(self, *effects: str) -> bool:
-        """Whether some node has a taint with one of these effects."""
+        """Report whether some node has a taint with one of these effects."""
         return any(taint.effect in effects for taints in self.lists for taint in taints)
 
 
@@ -71,13 +70,13 @@ def _intern(nodes: NodeTable) -> TaintLists:
 
 
 def first_untolerated(tolerations: Tolerations, taints: Iterable[Taint]) -> Taint | None:
-    """The taint that keeps a pod with these tolerations away, if there is one."""
+    """Return the first taint that keeps a pod with these tolerations away, if there is one."""
     repelling = (taint for taint in taints if taint.effect in REPELLING_EFFECTS)
     return next((taint for taint in repelling if not tolerates(tolerations, taint)), None)
 
 
 def tolerated_nodes(nodes: NodeTable, tolerations: Tolerations) -> Mask:
-    """Nodes without a taint that keeps such a pod away. Kept with the table, and read-only."""
+    """Return nodes without a taint that keeps such a pod away. Cached with the table, and read-only."""
     known: Mask = nodes.remember(("tolerated nodes", tolerations), lambda table: _tolerated(table, tolerations))
     return known
 

@@ -1,6 +1,6 @@
-"""What nodes really use of their cpu and memory, as somebody measured it, with the time of the measurement.
+"""Measured cpu and memory usage of nodes, with the time of the measurement.
 
-What pods ask for is exact and known; what they use is neither. So a figure has an age, and a node may have none.
+Requests are exact and always available; usage is neither: a measurement has an age, and a node may have none.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from stromboli.core.model.nodes.table import Mask, Vector
 
-#: A figure that is older than this, in seconds, says nothing about now.
+#: Older measurements are ignored, in seconds.
 MAX_AGE = 300.0
 
 
@@ -21,19 +21,19 @@ class Usage:
     memory: float
     #: Seconds since the epoch.
     at: float
-    #: Whether they are parts of what the node has; otherwise they are milli-cpu and bytes.
+    #: Whether the values are fractions of the node's capacity; otherwise milli-cpu and bytes.
     in_parts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class UsageTable:
-    """The measurements of all nodes: parts of what each has, not-a-number where nothing is known."""
+    """The measurements of all nodes: fractions of each node's capacity, not-a-number if unknown."""
 
     cpu: Vector
     memory: Vector
     at: Vector
 
     def known(self, now: float) -> Mask:
-        """The nodes whose figures are young enough to be believed."""
+        """Return the nodes with recent measurements."""
         young: Mask = self.at >= now - MAX_AGE
         return young

@@ -1,17 +1,17 @@
-"""Queues: who may use how much, and the sums of what each one uses."""
+"""Queues: their limits and shares, and the sums of what each one uses."""
 
 from dataclasses import dataclass, field
 
 from stromboli.core.model.resources.resources import Amounts, Request
 
 ROOT = "root"
-#: Annotations: where a queue stands for hierarchical shares (`root/science/physics`), and what each level weighs.
+#: Annotations: path of a queue for hierarchical shares (`root/science/physics`), and the weight of each level.
 HIERARCHY, HIERARCHY_WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeGroups:
-    """The groups of nodes that a queue uses and avoids, by name; a group it must use comes before one it would like."""
+    """Node groups that a queue uses and avoids, by name; required groups take precedence over preferred ones."""
 
     required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ NO_NODE_GROUPS = NodeGroups()
 
 @dataclass(slots=True, eq=False)
 class Queue:
-    """What the owner of the cluster promised a queue. Amounts are sparse: a resource not named is not limited."""
+    """The configuration of a queue. Amounts are sparse: a resource that is not named is not limited."""
 
     name: str
     uid: str
@@ -50,20 +50,20 @@ class Queue:
 
 @dataclass(slots=True, eq=False)
 class QueueUsage:
-    """The sums of one queue, its descendants included. Only the ledger writes them."""
+    """The sums of one queue, including its descendants. Only the ledger writes them."""
 
     name: str
-    #: What tasks hold on nodes, pipelined ones included.
+    #: Resources of placed tasks, including pipelined ones.
     allocated: Amounts
-    #: What they hold plus what pending tasks ask for.
+    #: Allocated resources plus requests of pending tasks.
     request: Amounts
-    #: Room promised to admitted jobs that they do not hold yet.
+    #: Minimum resources of admitted jobs that are not allocated yet.
     inqueue: Amounts
-    #: What jobs hold above their minimum.
+    #: Resources that jobs hold above their minimum.
     elastic: Amounts
     #: This queue and its ancestors, nearest first.
     chain: tuple["QueueUsage", ...] = ()
-    #: Jobs that name this very queue.
+    #: Jobs in this queue itself.
     jobs: int = 0
 
     @classmethod
@@ -71,7 +71,7 @@ class QueueUsage:
         return cls(name, [0] * size, [0] * size, [0] * size, [0] * size)
 
     def copy(self) -> "QueueUsage":
-        """A copy without its chain, which only makes sense among the copies."""
+        """Copy without the chain, which is rebuilt among the copies."""
         return QueueUsage(
             self.name, self.allocated[:], self.request[:], self.inqueue[:], self.elastic[:], (), self.jobs
         )

@@ -1,7 +1,7 @@
-"""Quotas: what the pods of a namespace may ask for together, as the API server counts it.
+"""Quotas: what the pods of a namespace may request together, as the API server counts it.
 
-Names in a quota are not those of resources alone: `requests.cpu` means the same as `cpu`, `count/pods` much the same as
-`pods`, and `limits.cpu` is something of its own. Here everything has one name.
+A quota has several names for one resource: `requests.cpu` is `cpu`, `count/pods` is nearly `pods`, and `limits.cpu` is
+separate. Here every resource has one name.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,13 +15,13 @@ LIMITS = "limits."
 _REQUESTS = "requests."
 _COUNTED_PODS = "count/pods"
 
-#: By name, how much.
+#: Amount by name.
 QuotaAmounts = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The most of each thing, and what is in use."""
+    """The hard limits, and what is in use."""
 
     name: str
     hard: QuotaAmounts
@@ -29,14 +29,14 @@ class Quota:
 
 
 def quota_name(name: str) -> str:
-    """The one name of what a quota limits."""
+    """Return the canonical name of a limited resource."""
     return "pods" if name == _COUNTED_PODS else name.removeprefix(_REQUESTS)
 
 
 def quota_amounts(
     resources: Mapping[str, str | int | float] | None, of_two: Callable[[int, int], int] = max
 ) -> dict[str, int]:
-    """Amounts by name; `of_two` decides where a thing is named twice. Raises ValueError with the name in front."""
+    """Parse amounts by name; `of_two` combines duplicates. Raises ValueError that starts with the name."""
     amounts: dict[str, int] = {}
     for given, text in (resources or {}).items():
         name = quota_name(given)
@@ -49,7 +49,7 @@ def quota_amounts(
 
 
 def in_words(amounts: QuotaAmounts) -> str:
-    """As the API server tells it: `cpu=2,memory=4Gi`."""
+    """Format amounts as the API server does: `cpu=2,memory=4Gi`."""
     return ",".join(f"{name}={_formatted(name, amount)}" for name, amount in sorted(amounts.items()))
 
 

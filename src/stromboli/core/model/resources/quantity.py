@@ -1,12 +1,11 @@
 """Kubernetes quantities ("500m", "4Gi", "1e3") as exact integers.
 
-Books that are kept in floats drift, so every amount becomes an integer on its way in: milli-units for what is
-shared in fractions (cpu, devices), plain units for what is counted (bytes, pods). What does not come out even
-is rounded up, as the API's own MilliValue() and Value() do: whoever asks for a little gets a little, never
-nothing.
+Floats would drift, so every amount is converted to an integer on input: milli-units for what is shared in fractions
+(cpu, devices), plain units for what is counted (bytes, pods). Fractions are rounded up, as the API's own MilliValue()
+and Value() do: a small request never becomes zero.
 
-The text comes from users and may be hostile. Length and exponent are bounded before any number is built, so
-that "1e200000" costs no more than "1".
+The text is untrusted input. Length and exponent are bounded before any number is built, so that "1e200000" costs no
+more than "1".
 """
 
 import math
@@ -31,11 +30,11 @@ _CERTAINLY_BELOW_ONE = -128
 
 
 class QuantityError(ValueError):
-    """The text is not an amount that a cluster could hold; the message says why and what to write."""
+    """The text is not a valid amount; the message says why and what to write."""
 
 
 def parse_quantity(text: str | int | float, *, milli: bool) -> int:
-    """The amount in milli-units or in units, rounded up; numbers from YAML and JSON are welcome too."""
+    """Parse an amount into milli-units or units, rounded up; numbers from YAML and JSON are accepted too."""
     if type(text) is str:
         if len(text) > LONGEST:
             raise QuantityError(f"a quantity has at most {LONGEST} characters, not {len(text)}")
@@ -44,9 +43,9 @@ def parse_quantity(text: str | int | float, *, milli: bool) -> int:
 
 
 def format_quantity(value: int, *, milli: bool, binary: bool = False) -> str:
-    """The canonical text: no fraction, the largest suffix that loses nothing ("1500m", "2", "4Gi", "16k").
+    """Format an amount canonically: no fraction, the largest suffix without loss ("1500m", "2", "4Gi", "16k").
 
-    `binary` asks for Ki, Mi, Gi…; amounts below 1024 or with a fraction stay decimal, as the API prints them.
+    `binary` selects Ki, Mi, Gi…; amounts below 1024 or with a fraction stay decimal, as the API prints them.
     """
     if value < 0:
         return "-" + format_quantity(-value, milli=milli, binary=binary)
@@ -67,7 +66,7 @@ def _with_suffix(whole: int, base: int, suffixes: tuple[str, ...]) -> str:
 
 
 def _parse_number(number: object, milli: bool) -> int:
-    """Integers are exact; a float stands for the shortest decimal that reads back as the same float."""
+    """Convert a number: integers are exact; a float means its shortest decimal representation."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         kind = "boolean" if isinstance(number, bool) else type(number).__name__
         raise QuantityError(f"a quantity is text or a number, not a {kind}; write for example 500m, 2 or 4Gi")
@@ -80,7 +79,7 @@ def _parse_number(number: object, milli: bool) -> int:
 
 @lru_cache(maxsize=16384)
 def _parse_text(text: str, milli: bool) -> int:
-    """A cluster uses few different quantities again and again; remembering them makes parsing nearly free."""
+    """Parse a text. A cluster uses few distinct quantities, so the cache makes parsing nearly free."""
     shown = f'"{text}"' if text.isprintable() else ascii(text)
     match = _GRAMMAR.fullmatch(text)
     digits = (match[2] + (match[3] or "")) if match else ""
@@ -92,7 +91,7 @@ def _parse_text(text: str, milli: bool) -> int:
 
 
 def _scale(exponent: str | None, suffix: str, shown: str) -> tuple[int, int]:
-    """The powers of ten and of two that an exponent or a suffix stands for."""
+    """Return the powers of ten and of two of an exponent or a suffix."""
     if exponent is not None:
         return int(exponent), 0
     if suffix in _POWERS_OF_TEN:
@@ -103,7 +102,7 @@ def _scale(exponent: str | None, suffix: str, shown: str) -> tuple[int, int]:
 
 
 def _bounded(mantissa: int, power: int, shift: int, shown: str) -> int:
-    """mantissa * 10**power * 2**shift, rounded up; no number much larger than the answer is ever built."""
+    """Return mantissa * 10**power * 2**shift, rounded up, without building a number much larger than the result."""
     if mantissa < 0:
         raise QuantityError(f"{shown} is negative; a quantity is zero or more")
     if mantissa == 0:

@@ -1,8 +1,8 @@
 """Resources as exact integers over one growing axis.
 
-A resource's place on the axis is its index in every column and every sum of the scheduler. Amounts are whole
-numbers: milli-cpu, bytes of memory, a count of pods, and thousandths of every other resource. There is no
-epsilon and no rounding anywhere: a request fits or it does not.
+The index of a resource on the axis is its index in every column and every sum of the scheduler. Amounts are integers:
+milli-cpu, bytes of memory, a count of pods, and thousandths of every other resource. There is no epsilon and no
+rounding: a request fits or it does not.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ from stromboli.core.model.resources.quantity import format_quantity, parse_quant
 CPU, MEMORY, PODS = 0, 1, 2
 BASE_RESOURCES = ("cpu", "memory", "pods")
 
-#: No limit at all. Far above every amount that `parse_quantity` accepts, far below what overflows an int64 sum.
+#: No limit. Far above every amount that `parse_quantity` accepts, far below what overflows an int64 sum.
 UNLIMITED = 1 << 62
 
 #: More than any node has of anything, and so little that thousands of such amounts still add up in 64 bits.
 MAX_PER_NODE = 1 << 50
 
-#: What a task or a class asks for: (dimension, amount) pairs with amounts above zero, dimensions ascending.
+#: Request of a task or a class: (dimension, amount) pairs with amounts above zero, dimensions ascending.
 Request = tuple[tuple[int, int], ...]
 #: A dense amount for every dimension of the axis.
 Amounts = list[int]
@@ -27,7 +27,7 @@ _BYTE_RESOURCES = ("memory", "ephemeral-storage")
 
 
 def counts_in_milli(name: str) -> bool:
-    """Whether `name` is kept in thousandths: cpu and every scalar that is not bytes or pods."""
+    """Report whether `name` is kept in thousandths: cpu and every scalar that is not bytes or pods."""
     return name != "pods" and not is_bytes(name)
 
 
@@ -36,9 +36,9 @@ def is_bytes(name: str) -> bool:
 
 
 def is_schedulable_name(name: str) -> bool:
-    """Whether a name in a resource list is something a node can run out of.
+    """Report whether a name in a resource list is a resource of nodes.
 
-    Quota names (`count/pods`, `requests.cpu`) and unknown bare words are not; domain-qualified names are.
+    Quota names (`count/pods`, `requests.cpu`) and unknown unqualified names are not; domain-qualified names are.
     """
     if name in BASE_RESOURCES or is_bytes(name) or name.startswith("attachable-volumes-"):
         return True
@@ -47,7 +47,7 @@ def is_schedulable_name(name: str) -> bool:
 
 
 class ResourceAxis:
-    """The names of all resources seen so far. It only grows, so an index once given stays true."""
+    """The names of all resources seen so far. It only grows, so an index stays valid."""
 
     __slots__ = ("_index", "_is_left_out", "names")
 
@@ -55,7 +55,7 @@ class ResourceAxis:
         self, names: Iterable[str] = BASE_RESOURCES, is_left_out: Callable[[str], bool] = lambda name: False
     ) -> None:
         self.names: list[str] = list(names)
-        #: Names that mean no amount of a node: somebody else counts them.
+        #: Names that are not node amounts: other components count them.
         self._is_left_out = is_left_out
         self._index = {name: dimension for dimension, name in enumerate(self.names)}
 
@@ -63,7 +63,7 @@ class ResourceAxis:
         return len(self.names)
 
     def dimension(self, name: str) -> int:
-        """The index of `name`, which joins the axis if it is new."""
+        """Return the index of `name`, adding it to the axis if it is new."""
         known = self._index.get(name)
         if known is None:
             known = self._index[name] = len(self.names)
@@ -74,7 +74,7 @@ class ResourceAxis:
         return self._index.get(name)
 
     def parse(self, resources: Mapping[str, str | int | float] | None) -> dict[int, int]:
-        """Amounts by dimension. Raises QuantityError, with the resource's name in front, for a bad quantity."""
+        """Parse amounts by dimension. Raises QuantityError that starts with the resource name."""
         amounts: dict[int, int] = {}
         for name, text in (resources or {}).items():
             if is_schedulable_name(name) and not self._is_left_out(name):
@@ -89,12 +89,12 @@ class ResourceAxis:
             raise type(error)(f"{name}: {error}") from None
 
     def format(self, dimension: int, amount: int) -> str:
-        """The amount as Kubernetes would write it, such as `1500m`, `4Gi` or `8`."""
+        """Format an amount as Kubernetes does, such as `1500m`, `4Gi` or `8`."""
         name = self.names[dimension]
         return format_quantity(amount, milli=counts_in_milli(name), binary=is_bytes(name))
 
     def as_quantities(self, amounts: Sequence[int]) -> dict[str, str]:
-        """The non-zero amounts by name; unlimited ones are left out."""
+        """Return the non-zero amounts by name, without unlimited ones."""
         return {
             self.names[dimension]: self.format(dimension, amount)
             for dimension, amount in enumerate(amounts)
@@ -102,7 +102,7 @@ class ResourceAxis:
         }
 
     def describe(self, request: Iterable[tuple[int, int]]) -> str:
-        """A request in words, such as `cpu 2, memory 4Gi`; pods are left out, everybody asks for one."""
+        """Describe a request, such as `cpu 2, memory 4Gi`; pods are left out, as every request has one."""
         words = [f"{self.names[d]} {self.format(d, amount)}" for d, amount in request if d != PODS]
         return ", ".join(words) or "nothing"
 
@@ -112,7 +112,7 @@ def request_of(amounts: Mapping[int, int]) -> Request:
 
 
 def is_best_effort(request: Request) -> bool:
-    """Whether a request asks for nothing but its pod slot."""
+    """Report whether a request consists of its pod slot only."""
     return all(dimension == PODS for dimension, _ in request)
 
 
@@ -139,5 +139,5 @@ def subtract_amounts(total: Amounts, other: Sequence[int]) -> None:
 
 
 def exceeding(left: Sequence[int], right: Sequence[int]) -> Amounts:
-    """The part of `left` above `right`, never below zero."""
+    """Return the part of `left` above `right`, at least zero."""
     return [max(a - b, 0) for a, b in zip(left, right, strict=True)]

@@ -1,6 +1,6 @@
-"""Disruption budgets: how many pods of a set may be evicted, whoever asks for it.
+"""Disruption budgets: how many pods of a set may be evicted.
 
-A budget is spent once. What one claimant takes from it in a cycle is gone for the next one.
+A budget is spent once: what one preemptor uses in a cycle is not available to the next.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,34 +9,34 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Budgets:
-    """What is left of every budget, and which of them the eviction of a task is paid from."""
+    """The disruptions left of every budget, and the budgets that cover each task."""
 
     names: Sequence[str] = ()
     left: list[int] = field(default_factory=list)
-    #: By the uid of a task, the budgets that it counts for.
+    #: Budgets that cover a task, by task uid.
     of_task: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def may_spend(self, uids: Sequence[str]) -> bool:
-        """Whether all these tasks may go together."""
+        """Report whether all these tasks may be evicted together."""
         if not self.of_task:
             return True
         wanted: dict[int, int] = {}
         for uid in uids:
             budgets = self.of_task.get(uid, ())
             if len(budgets) > 1:
-                return False  # the API server evicts no pod that two budgets are about
+                return False  # the API server evicts no pod that two budgets cover
             for number in budgets:
                 wanted[number] = wanted.get(number, 0) + 1
         return all(self.left[number] >= amount for number, amount in wanted.items())
 
     def veto(self, uid: str) -> str:
-        """Why a task has to stay, in words."""
+        """Describe why a task may not be evicted."""
         about = self.of_task.get(uid, ())
         if len(about) > 1:
             return f"{len(about)} disruption budgets are about it ({', '.join(self.names[number] for number in about)})"
         return "; ".join(f"disruption budget {self.names[n]} allows {max(self.left[n], 0)} more" for n in about)
 
     def spend(self, uid: str, amount: int = 1) -> None:
-        """A task goes; or, with a negative amount, it stays after all."""
+        """Record the eviction of a task, or, with a negative amount, its cancellation."""
         for number in self.of_task.get(uid, ()):
             self.left[number] -= amount

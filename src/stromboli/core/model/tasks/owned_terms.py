@@ -1,8 +1,8 @@
-"""Which terms that placed pods carry are about a given class.
+"""Terms of placed pods that select a class.
 
-A pod with an anti-affinity keeps others away even when those say nothing themselves, so every class must be
-compared with every term that anybody carries. The index is kept by what the terms select: a class knows the
-terms it satisfies (`feeds`), and looks up who cares about those.
+A pod with an anti-affinity also keeps away pods that have no such term themselves, so every class must be compared with
+every term of every pod. The index is by what the terms select: a class has the terms it satisfies (`feeds`), and looks
+up the owners of those.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from stromboli.core.model.tasks.task_class import TaskClass
 
 
 class OwnedTerms:
-    """Terms that pods carry, by the number of the pod term they are about.
+    """Terms that pods own, by the number of the pod term they select.
 
-    The registry only grows, so the index reads on where it stopped. Whoever registers an owned term registers the
-    pod term it is about first.
+    The registry only grows, so the index continues where it stopped. An owned term is registered after the pod term it
+    selects.
     """
 
     __slots__ = ("_about", "_registry", "_seen")
@@ -26,7 +26,7 @@ class OwnedTerms:
         self._about: dict[int, list[tuple[int, Owned]]] = {}
 
     def about(self, task_class: TaskClass, registry: TermRegistry) -> list[tuple[int, Owned]]:
-        """The owned terms, with their numbers, that select members of the class."""
+        """Return the owned terms, with their numbers, that select members of the class."""
         self._read_on(registry)
         return [found for number in task_class.feeds for found in self._about.get(number, ())]
 

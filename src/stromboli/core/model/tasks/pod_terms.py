@@ -1,8 +1,8 @@
-"""Terms: what a rule about other pods counts, and the tallies that count it.
+"""Terms: what inter-pod rules count, and the tallies that count it.
 
-Affinity, anti-affinity and spreading ask how many pods of some kind stand on each node. Each such kind is a
-`PodTerm` with a number; the ledger keeps one column of counts per term that has any. A class knows the columns
-its members feed, so that placing a pod keeps every count true and undo restores it like any other row.
+Affinity, anti-affinity and topology spread need the number of selected pods on each node. Each selection is a `PodTerm`
+with a number; the ledger keeps one column of counts per term in use. A class has the columns that its members feed, so
+that placing a pod keeps every count valid and undo restores it like any other row.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from stromboli.core.model.tasks.selectors import LabelSelector
 
 @dataclass(frozen=True, slots=True)
 class PodTerm:
-    """Pods whose labels match, in these namespaces (None: in all of them)."""
+    """Pods whose labels match, in these namespaces (None: in all)."""
 
     selector: LabelSelector
     namespaces: frozenset[str] | None
@@ -24,7 +24,7 @@ class PodTerm:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Pods that themselves carry a term about others: (required) anti-affinity, or a weighted preference."""
+    """Pods that own a term about others: (required) anti-affinity, or a weighted preference."""
 
     term: PodTerm
     topology_key: str
@@ -36,7 +36,7 @@ Counted = PodTerm | Owned
 
 
 class TermRegistry:
-    """Numbers for everything that is counted per node. Grows only; a new term sets `generation` one higher."""
+    """Numbers of everything that is counted per node. It only grows; a new term increments `generation`."""
 
     def __init__(self) -> None:
         self.counted: list[Counted] = []
@@ -55,7 +55,7 @@ class TermRegistry:
         return self._numbers.get(counted)
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[int]:
-        """The numbers of the pod terms that a pod with these labels satisfies."""
+        """Return the numbers of the pod terms that a pod with these labels satisfies."""
         return [
             number
             for number, counted in enumerate(self.counted)

@@ -1,7 +1,7 @@
-"""Selectors over labels, as Kubernetes defines them, kept as plain comparable values.
+"""Label selectors as Kubernetes defines them, as plain comparable values.
 
-`LabelSelector` chooses pods by their labels (In, NotIn, Exists, DoesNotExist); `NodeTerm` chooses nodes by labels
-and fields (also Gt and Lt). Both are frozen and hashable, so that classes and terms can be interned.
+`LabelSelector` selects pods by labels (In, NotIn, Exists, DoesNotExist); `NodeTerm` selects nodes by labels and fields
+(also Gt and Lt). Both are frozen and hashable, so that classes and terms can be interned.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def holds(self, present: str | None) -> bool:
-        """Whether a label with this value (None when it is absent) satisfies the requirement."""
+        """Report whether a label with this value (None if absent) satisfies the requirement."""
         match self.operator:
             case "In":
                 return present is not None and present in self.values
@@ -38,7 +38,7 @@ class Requirement:
 
 
 def as_integer(text: str | None) -> int | None:
-    """The label as a 64-bit integer, or None: only such labels can be compared with Gt and Lt."""
+    """Parse a label as a 64-bit integer, or return None: only such labels can be compared with Gt and Lt."""
     if text is None or len(text) > 20 or not text.removeprefix("-").removeprefix("+").isdecimal():
         return None
     try:
@@ -50,7 +50,7 @@ def as_integer(text: str | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All requirements must hold. No requirement at all matches everything."""
+    """All requirements must hold. Without requirements it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -58,15 +58,15 @@ class LabelSelector:
         return all(requirement.holds(labels.get(requirement.key)) for requirement in self.requirements)
 
 
-#: Selects everything: what an empty selector means.
+#: Selects everything, as an empty selector does.
 EVERYTHING = LabelSelector()
-#: Selects nothing: what an absent selector means.
+#: Selects nothing, as an absent selector does.
 NOTHING = LabelSelector((Requirement("", "In", ()),))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """One term of a node affinity: all label expressions and all field expressions hold."""
+    """One term of a node affinity: all label expressions and all field expressions must hold."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()

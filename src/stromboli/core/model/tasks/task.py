@@ -1,4 +1,4 @@
-"""A task is one pod. Its facts stand here; what changes during a cycle (status, node) is a column of the ledger."""
+"""A task is one pod. Its constant facts are here; its status and node are columns of the ledger."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -8,7 +8,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 
 
 class TaskStatus(IntEnum):
-    """Where a task is in its life. The value is an index into counters and a code in the status column."""
+    """Lifecycle state of a task. The value is an index into counters and a code in the status column."""
 
     PENDING = 0
     ALLOCATED = 1
@@ -26,15 +26,15 @@ class TaskStatus(IntEnum):
         return self.name.capitalize()
 
 
-#: Hold a place on a node and count as allocated for their job and queue.
+#: Are placed on a node and count as allocated for their job and queue.
 ALLOCATED_STATUSES = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
-#: Take room on their node.
+#: Use resources of their node.
 OCCUPYING_STATUSES = (*ALLOCATED_STATUSES, TaskStatus.RELEASING, TaskStatus.UNKNOWN)
 FINISHED_STATUSES = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
 #: Have ended, or are about to.
 ENDING_STATUSES = (*FINISHED_STATUSES, TaskStatus.RELEASING)
 
-#: What a cycle may do to a task. Undo goes back by restoring what was saved, never by a transition of its own.
+#: Transitions that a cycle may make. Undo restores saved state and is not a transition.
 TRANSITIONS: dict[TaskStatus, tuple[TaskStatus, ...]] = {
     TaskStatus.PENDING: (TaskStatus.ALLOCATED, TaskStatus.PIPELINED),
     TaskStatus.PIPELINED: (TaskStatus.PENDING,),
@@ -46,7 +46,7 @@ TRANSITIONS: dict[TaskStatus, tuple[TaskStatus, ...]] = {
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """The facts of one pod that no cycle changes."""
+    """The facts of one pod that are constant during a cycle."""
 
     uid: str
     namespace: str
@@ -59,23 +59,23 @@ class Task:
     sub_job: str = ""
     nominated_node: str = ""
     gated: bool = False
-    #: Whether the last attempt to bind it failed a short while ago.
+    #: Whether it is in backoff after a failed bind.
     in_backoff: bool = False
     preemptable: bool = True
     never_preempts: bool = False
     priority_class: str = ""
-    #: When it got its node, as the cluster says; 0 while it has none, or when nobody knows.
+    #: When it was placed, according to the cluster; 0 without a node, or if unknown.
     placed_at: float = 0.0
-    #: The names of its claims that wait for a volume, in the order in which its class has them.
+    #: Names of its unbound PersistentVolumeClaims, in the order of its class.
     claims: tuple[str, ...] = ()
-    #: The claims for devices that it uses, and what it calls them, one by one.
+    #: Its ResourceClaims, and the pod's own names for them, in the same order.
     resource_claims: tuple[str, ...] = ()
     claim_names: tuple[str, ...] = ()
-    #: How long it says it will run, in seconds.
+    #: Declared run time, in seconds.
     run_time: float = inf
-    #: Members of a numbered set by their number, others by age; the uid settles the rest.
+    #: Members of an indexed set by index, others by age; ties by uid.
     order: tuple[int, int, float, str] = field(init=False)
-    #: Whether it is left alone for now, although it has no node.
+    #: Whether it is not scheduled for now, although it has no node.
     held_back: bool = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
-"""Task classes: tasks that no scheduling rule can tell apart.
+"""Task classes: tasks that no scheduling rule distinguishes.
 
-Every question about nodes is asked once per class, not once per task. Two tasks are of one class when they ask
-for the same resources and carry the same selectors, affinities, tolerations, ports, role and whatever else a
-rule may read; the cache interns classes, so identity is equality.
+Every query about nodes is evaluated once per class, not once per task. Two tasks share a class if they have the same
+requests and the same selectors, affinities, tolerations, ports, role and whatever else a rule may read; the cache
+interns classes, so identity is equality.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A port on the host. The address 0.0.0.0 stands for all addresses and collides with each of them."""
+    """A port on the host. The address 0.0.0.0 means all addresses and conflicts with each of them."""
 
     protocol: str
     port: int
@@ -40,7 +40,7 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerm:
-    """Pods chosen by `term`, in the same domain of `topology_key` or away from it."""
+    """Pods selected by `term`, in the same domain of `topology_key` or away from it."""
 
     term: PodTerm
     topology_key: str
@@ -60,10 +60,10 @@ class SpreadConstraint:
     matches_itself: bool = True
 
 
-#: Stands among the annotations that a plugin may read for the queue of the pod's job, whatever the pod itself says.
+#: Pseudo-annotation that a plugin may read: the queue of the pod's job, regardless of the pod's own annotation.
 QUEUE = "stromboli.dev/queue"
-#: Stands there for the most that the pod's containers may use: milli-cpu and bytes, as in `1500/2147483648`, with a
-#: dash where a container has no limit.
+#: Pseudo-annotation with the limits of the pod's containers: milli-cpu and bytes, as in `1500/2147483648`, with a dash
+#: if a container has no limit.
 LIMITS = "stromboli.dev/limits"
 
 
@@ -72,10 +72,10 @@ class TaskClass:
     number: int
     request: Request
     role: str = ""
-    #: (milli-cpu, bytes) as scorers see them: a pod without a request still costs something.
+    #: (milli-cpu, bytes) for scorers: a pod without a request counts with a default.
     scored_request: tuple[int, int] = (0, 0)
     node_selector: tuple[tuple[str, str], ...] = ()
-    #: Any of these must hold; None when there is no requirement, () when nothing can satisfy it.
+    #: Any of these must hold; None without a requirement, () if it cannot be satisfied.
     required_node_terms: tuple[NodeTerm, ...] | None = None
     preferred_node_terms: tuple[tuple[int, NodeTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
@@ -84,33 +84,31 @@ class TaskClass:
     container_count: int = 1
     affinity: tuple[AffinityTerm, ...] = ()
     anti_affinity: tuple[AffinityTerm, ...] = ()
-    #: (weight, term); a negative weight is a preference to stay away.
+    #: (weight, term); a negative weight is a preference for other domains.
     preferred_affinity: tuple[tuple[int, AffinityTerm], ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
-    #: Whether a member satisfies its own required affinity: the first of a set may then go anywhere.
+    #: Whether a member satisfies its own required affinity: the first of a set may then be placed anywhere.
     matches_own_affinity: bool = False
-    #: Columns of the ledger's tallies that a placed member raises by one.
+    #: Tallies of the ledger that a placed member increments.
     feeds: tuple[int, ...] = ()
-    #: What the claims of a member demand; None where it has none that matter.
+    #: Requirements of a member's PersistentVolumeClaims; None without relevant claims.
     volumes: VolumeNeeds | None = None
-    #: What its claims for devices demand; None where it has none.
+    #: Requirements of its ResourceClaims; None without claims.
     claims: ClaimNeeds | None = None
-    #: Labels and annotations that a plugin declared it reads.
+    #: Labels and annotations that a plugin declares to read.
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    #: What is asked of devices that pods share, where a plugin keeps their books.
+    #: Requests for shared devices, if a plugin accounts for them.
     devices: SharedDeviceRequests | None = None
-    #: The names of nodes that refused its members lately.
+    #: Names of nodes that recently rejected its members.
     avoided: tuple[str, ...] = ()
     best_effort: bool = field(init=False)
-    #: Whether scorers count the class as more than it asks for.
+    #: Whether scorers count the class with more than its request.
     is_scored_higher: bool = field(init=False)
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """The most cpu and memory that a pod may use; None for no limit. A plugin that asks declares that it reads
-        `LIMITS`.
-        """
+        """The cpu and memory limits of a pod; None for no limit. A plugin that reads them declares `LIMITS`."""
         cpu, memory = (None if text == "-" else int(text) for text in self.annotations[LIMITS].split("/"))
         return cpu, memory
 

@@ -1,7 +1,7 @@
-"""Hypernodes: parts of the network inside which nodes talk to each other fast, and parts of these.
+"""HyperNodes: nested parts of the network with fast connections between their nodes.
 
-A tree. The lower the tier, the closer its nodes lie together; the whole cluster stands above everything. Sums over the
-nodes of every domain are taken at once: the nodes of all domains stand in one long row, domain after domain.
+A tree: the lower the tier, the closer the nodes; the whole cluster is the root. Sums over the nodes of all domains are
+computed at once: the nodes of all domains are one long row, domain after domain.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,33 +13,33 @@ import numpy as np
 from stromboli.core.model.nodes.amounts import Amount
 from stromboli.core.model.nodes.table import Index, Mask
 
-#: The name of the domain that holds all nodes, as Volcano calls it.
+#: Volcano's name of the domain that holds all nodes.
 TOP = "<cluster-top-hypernode>"
-#: Begins the name of a network that is made of labels which a group names itself; names of objects have no colon.
+#: Prefix of the name of a network that is defined by node labels in the PodGroup; names of objects have no colon.
 BY_LABELS = "labels:"
 
 
 @dataclass(frozen=True, slots=True)
 class HyperNode:
-    """One domain, as its object describes it once members are known."""
+    """One domain, with its resolved members."""
 
     name: str
     tier: int
     tier_name: str = ""
-    #: The domain around it; empty for the cluster.
+    #: The enclosing domain; empty for the cluster.
     parent: str = ""
-    #: Rows of the nodes that it names itself.
+    #: Rows of the nodes that it lists itself.
     rows: tuple[int, ...] = ()
 
 
 class HyperNodeTree:
-    """The domains of a cluster, known by their places: those of low tiers first, the whole cluster last.
+    """The domains of a cluster, identified by index: low tiers first, the whole cluster last.
 
-    Whoever makes the tree sees to it that parents are of higher tiers than what is in them.
+    The caller ensures that parents are of higher tiers than their members.
     """
 
     def __init__(self, nodes: int, hyper_nodes: Iterable[HyperNode] = (), tier_names: Sequence[str] = ()) -> None:
-        """Tiers from 1 on may have names although no domain is there yet; the cluster stands above them."""
+        """Tiers from 1 on may have names before any domain exists; the cluster is above them."""
         ordered = sorted(hyper_nodes, key=lambda each: (each.tier, each.name))
         top = HyperNode(TOP, max((each.tier for each in ordered), default=len(tier_names)) + 1)
         self.nodes = nodes
@@ -50,7 +50,7 @@ class HyperNodeTree:
         self.tier_names: Mapping[str, int] = {name: tier for tier, name in enumerate(tier_names, 1)} | {
             each.tier_name: each.tier for each in ordered if each.tier_name
         }
-        #: For each domain itself and those around it, the nearest first.
+        #: For each domain, itself and its ancestors, nearest first.
         self.around: Sequence[Sequence[int]] = self._chains()
         self._parts: dict[int, list[int]] = {}
         for place, chain in enumerate(self.around[: self.top]):
@@ -59,13 +59,13 @@ class HyperNodeTree:
         self._members = np.concatenate(self._rows)
         self._ends = np.cumsum([0, *(len(rows) for rows in self._rows)])
         self._masks: dict[int, Mask] = {}
-        #: For each node the closest domain that it is in.
+        #: For each node, the lowest domain that contains it.
         self.lowest: Index = self._closest()
 
     def _chains(self) -> list[list[int]]:
         chains: list[list[int]] = [[]] * len(self.hyper_nodes)
         chains[self.top] = [self.top]
-        for place in range(self.top - 1, -1, -1):  # parents come later, so their chains are known
+        for place in range(self.top - 1, -1, -1):  # parents come later, so their chains are complete
             parent = self.index.get(self.hyper_nodes[place].parent, self.top)
             chains[place] = [place, *chains[parent]]
         return chains
@@ -85,8 +85,8 @@ class HyperNodeTree:
 
     @cached_property
     def domains_of(self) -> Sequence[Sequence[int]]:
-        """For each node all domains that it is in: its closest one and those around it, unless it is in two of which
-        neither is around the other.
+        """For each node, all domains that contain it: its lowest one and the ancestors, unless it is in two unrelated
+        domains.
         """
         chains = [self.around[place] for place in self.lowest.tolist()]
         if sum(len(chain) for chain in chains) == len(self._members):
@@ -98,18 +98,18 @@ class HyperNodeTree:
         return found
 
     def __bool__(self) -> bool:
-        """Whether anything is known beyond the cluster itself."""
+        """Report whether there is any domain besides the cluster."""
         return self.top > 0
 
     def name(self, place: int) -> str:
         return self.hyper_nodes[place].name
 
     def rows(self, place: int) -> Index:
-        """The nodes of a domain, those of the domains in it included."""
+        """Return the nodes of a domain, including those of nested domains."""
         return self._rows[place]
 
     def inside(self, place: int) -> Mask:
-        """The same as a mask over all nodes."""
+        """Return the nodes of a domain as a mask over all nodes."""
         known = self._masks.get(place)
         if known is None:
             known = self._masks[place] = np.zeros(self.nodes, dtype=np.bool_)
@@ -117,7 +117,7 @@ class HyperNodeTree:
         return known
 
     def at_tier(self, tier: int) -> Index:
-        """For each node the domain of this tier that it is in, -1 for none."""
+        """For each node, its domain of this tier; -1 for none."""
         found = np.full(self.nodes, -1, dtype=np.int64)
         for place in range(self.top - 1, -1, -1):
             if self.tiers[place] == tier:
@@ -125,24 +125,24 @@ class HyperNodeTree:
         return found
 
     def parts(self, place: int) -> Sequence[int]:
-        """The domains right below a domain."""
+        """Return the direct children of a domain."""
         return self._parts.get(place, ())
 
     def within(self, place: int) -> list[int]:
-        """The domain and those in it, low tiers first."""
+        """Return the domain and its descendants, low tiers first."""
         return [each for each, chain in enumerate(self.around) if place in chain]
 
     def common(self, places: Iterable[int]) -> int:
-        """The smallest domain around all of these: the cluster when there is nothing to be around."""
+        """Return the smallest domain that encloses all of these; the cluster if there are none."""
         chains = [self.around[place] for place in set(places)]
         return min(set(chains[0]).intersection(*chains[1:])) if chains else self.top
 
     def around_nodes(self, rows: Iterable[int]) -> int:
-        """The smallest domain that holds all of these nodes."""
+        """Return the smallest domain that contains all of these nodes."""
         return self.common(int(self.lowest[row]) for row in rows)
 
     def sums(self, amounts: Amount) -> Amount:
-        """What the nodes of each domain have together."""
+        """Sum amounts over the nodes of each domain."""
         running = np.concatenate(([0], amounts[self._members].cumsum()))
         sums: Amount = running[self._ends[1:]] - running[self._ends[:-1]]
         return sums

@@ -1,9 +1,8 @@
-"""Domains: the sets of nodes that share a value of a label, and the pods counted in them.
+"""Label domains: the sets of nodes that share a value of a label, and the pods counted in them.
 
-Rules about other pods do not ask about a node but about its zone, its rack, or whatever a topology key names.
-Counting is two steps over columns: sum a tally by domain, then read each node's domain. Nodes without the label
-are in no domain; they have a place of their own at the front where the count is always zero, so that no step
-needs a mask.
+Inter-pod rules are about the zone or rack of a node, or whatever a topology key names. Counting takes two steps over
+columns: sum a tally by domain, then read each node's domain. Nodes without the label are in no domain; they share index
+0, where the count is always zero, so that no step needs a mask.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ Tally = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelDomains:
-    """The domains of one label. Place 0 stands for "no domain", place 1 + code for the domain with that code."""
+    """The domains of one label. Index 0 means "no domain", index 1 + code the domain with that code."""
 
-    #: The place of every node.
+    #: Domain index of every node.
     places: Index
-    #: How many places there are.
+    #: Number of indices.
     size: int
 
     def totals(self, tally: Tally) -> Vector:
-        """A tally summed by place. Sums stay far below 2**53, so they are exact."""
+        """Sum a tally by domain index. Sums stay far below 2**53, so they are exact."""
         totals = np.bincount(self.places, weights=tally, minlength=self.size).astype(np.float64, copy=False)
         totals[0] = 0.0
         return totals
 
 
 def label_domains(nodes: NodeTable, label: str) -> LabelDomains:
-    """The domains of a label, made once per table."""
+    """Return the domains of a label, computed once per table."""
     known: LabelDomains = nodes.remember(("label domains", label), lambda table: _domains(table, label))
     return known
 
@@ -49,14 +48,14 @@ def _domains(nodes: NodeTable, label: str) -> LabelDomains:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DomainCount:
-    """Pods of one or more kinds, counted per domain of one label; each kind counts with its weight."""
+    """Pods of one or more terms, counted per domain of one label; each term counts with its weight."""
 
     domains: LabelDomains
     #: (number of the tally, weight).
     kinds: tuple[tuple[int, int], ...]
 
     def per_domain(self, ledger: Ledger) -> Vector | None:
-        """The count at every place of the domains; None when there are no such pods."""
+        """Return the count at every domain index; None if there are no such pods."""
         tally = self._tally(ledger)
         return None if tally is None else self.domains.totals(tally)
 
@@ -71,8 +70,9 @@ class DomainCount:
 
 
 def count_by_label(nodes: NodeTable, kinds: Iterable[tuple[str, int, int]]) -> tuple[DomainCount, ...]:
-    """One count per label for all kinds (label, number, weight) together: adding tallies is cheap, summing by domain
-    is not."""
+    """Combine terms (label, number, weight) into one count per label: adding tallies is cheap, summing by domain is
+    not.
+    """
     by_label: dict[str, list[tuple[int, int]]] = {}
     for label, number, weight in kinds:
         by_label.setdefault(label, []).append((number, weight))
@@ -80,7 +80,7 @@ def count_by_label(nodes: NodeTable, kinds: Iterable[tuple[str, int, int]]) -> t
 
 
 def domains_without(counts: Iterable[DomainCount], ledger: Ledger) -> Mask:
-    """Nodes with none of the counted pods in their domain; nodes in no domain are among them."""
+    """Return nodes with none of the counted pods in their domain, including nodes in no domain."""
     mask: Mask | None = None
     for count in counts:
         totals = count.per_domain(ledger)

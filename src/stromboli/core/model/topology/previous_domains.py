@@ -1,6 +1,6 @@
-"""Homes: the domains in which jobs and sub-jobs are, or were when something of them last had a node.
+"""Previous domains: the domains in which jobs and sub-jobs are, or were when one of their tasks last had a node.
 
-The last home of those that have no node is kept as long as its domain is there and its tier is allowed.
+The previous domain of a job without nodes is kept as long as the domain exists and its tier is allowed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stromboli.core.model.topology.hypernodes import HyperNodeTree
 
 
 class Wish(NamedTuple):
-    """A job or a sub-job that wants its tasks close together."""
+    """A job or a sub-job with a network topology constraint."""
 
     key: str
     topology: NetworkTopology
@@ -30,7 +30,7 @@ def wishes_of(job: Job) -> Iterator[Wish]:
 
 
 def why_lost(tree: HyperNodeTree, topology: NetworkTopology | None, name: str) -> str:
-    """Why a domain cannot be a home any more, in words; empty when it can."""
+    """Describe why a domain can no longer be the previous domain; empty if it can."""
     place = tree.index.get(name)
     if place is None:
         return "is not there any more"
@@ -44,8 +44,8 @@ def why_lost(tree: HyperNodeTree, topology: NetworkTopology | None, name: str) -
 
 
 def lost_domains(tree: HyperNodeTree, job: Job) -> dict[str, str]:
-    """By name, the domains that are homes of a job and its sub-jobs no more, and why. A sub-job without tasks has no
-    wish that could forbid anything.
+    """Return the previous domains of a job and its sub-jobs that are no longer valid, with the reason. A sub-job
+    without tasks has no constraint to violate.
     """
     wishes = {wish.key: wish.topology for wish in wishes_of(job)}
     found = ((name, why_lost(tree, wishes.get(key), name)) for key, name in job.spec.homes.items())

@@ -1,9 +1,8 @@
-"""Spreading: how many matching pods stand in each domain that a constraint compares.
+"""Topology spread: the number of matching pods in each domain that a constraint compares.
 
-A constraint compares only domains with at least one node that counts: it has the labels of all constraints that
-are looked at together, and satisfies what the constraint wants honoured (node affinity, taints). Only pods on
-such nodes are counted. All of this follows from the facts of nodes, so it is worked out once per class; per
-question only the tally has to be summed.
+A constraint compares only domains with at least one eligible node: it has the topology labels of all constraints
+evaluated together, and satisfies the inclusion policies (node affinity, taints). Only pods on such nodes are counted.
+All of this depends on nodes alone, so it is computed once per class; per query only the tally is summed.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from stromboli.core.model.topology.label_domains import LabelDomains, label_doma
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpreadDomains:
-    """One constraint of a class, ready to be counted."""
+    """One constraint of a class, ready for counting."""
 
     constraint: SpreadConstraint
-    #: Number of the tally; None when no pod can ever match.
+    #: Number of the tally; None if no pod can ever match.
     number: int | None
-    #: The domain of every node.
+    #: Domain of every node.
     domains: LabelDomains
-    #: The same, for nodes that count alone.
+    #: Domain of every eligible node.
     counting: LabelDomains
-    #: Places of the domains that are compared.
+    #: Indices of the domains that are compared.
     compared: Index
 
     def totals(self, ledger: Ledger) -> Vector:
-        """Matching pods at every place; 0 for domains that are not compared."""
+        """Count matching pods by domain index; 0 for domains that are not compared."""
         tally = None if self.number is None else ledger.tally(self.number)
         return np.zeros(self.counting.size) if tally is None else self.counting.totals(tally)
 
     def fewest(self, totals: Vector) -> float:
-        """The lowest number in a compared domain; 0 as long as there are fewer domains than wanted."""
+        """Return the lowest count in a compared domain; 0 while there are fewer domains than minDomains."""
         if len(self.compared) < max(1, self.constraint.min_domains):
             return 0.0
         return float(totals[self.compared].min())
@@ -49,9 +48,9 @@ class SpreadDomains:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpreadPlan:
-    """Constraints of a class that are looked at together."""
+    """Constraints of a class that are evaluated together."""
 
-    #: Nodes that have the labels of all of them.
+    #: Nodes that have the topology labels of all of them.
     labelled: Mask
     constraints: tuple[SpreadDomains, ...]
 
@@ -73,7 +72,7 @@ def _domains(task_class: TaskClass, constraint: SpreadConstraint, labelled: Mask
 
 
 def _honoured(nodes: NodeTable, task_class: TaskClass, constraint: SpreadConstraint) -> Mask:
-    """Nodes that the constraint's inclusion policies let count."""
+    """Return the nodes that the constraint's inclusion policies count."""
     mask = np.ones(len(nodes), dtype=np.bool_)
     if constraint.honor_node_affinity:
         mask &= chosen_nodes(nodes, task_class)

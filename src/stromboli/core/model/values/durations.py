@@ -5,12 +5,12 @@ import re
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|μs|ms|s|m|h)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-#: Longer than anybody waits, and short enough that a sum with a time is a time.
+#: An upper limit that keeps the sum with a timestamp a valid timestamp.
 _LONGEST = 100 * 365 * 24 * 3600.0
 
 
 def parse_duration(text: str) -> float:
-    """The seconds of a duration that is longer than nothing. Raises ValueError that says what to write."""
+    """Parse a duration above zero into seconds. Raises ValueError with the expected format."""
     parts = _PART.findall(text) if len(text) <= 64 else []
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f"{text[:64]!r} is not a duration; write one such as 90s, 30m or 1h30m")
@@ -21,5 +21,5 @@ def parse_duration(text: str) -> float:
 
 
 def duration_or_nothing(text: str) -> float:
-    """The same where nothing is an answer, too: `0` or `0s`."""
+    """Parse a duration that may be zero: `0` or `0s`."""
     return 0.0 if text in ("0", "0s") else parse_duration(text)

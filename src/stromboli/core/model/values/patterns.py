@@ -1,4 +1,4 @@
-"""Regular expressions that cannot run away: RE2's, whose time grows with the text alone, whoever wrote the pattern."""
+"""Regular expressions in linear time (RE2), safe for untrusted patterns."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from functools import lru_cache
 
 import re2  # type: ignore[import-untyped]
 
-#: Longer than any sensible pattern.
+#: Limit that no reasonable pattern reaches.
 MAX_PATTERN_LENGTH = 1024
 
 
 @lru_cache(maxsize=4096)
 def compiled(pattern: str) -> re2._Regexp:
-    """The pattern, ready for use. Raises ValueError with what is wrong with it, in words."""
+    """Compile a pattern. Raises ValueError that describes what is wrong with it."""
     if len(pattern) > MAX_PATTERN_LENGTH:
         raise ValueError(f"a pattern has at most {MAX_PATTERN_LENGTH} characters, not {len(pattern)}")
     options = re2.Options()

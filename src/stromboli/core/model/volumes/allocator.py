@@ -1,7 +1,7 @@
-"""The books of one cycle about volumes: what was given out to whom.
+"""Allocation of volumes in one cycle.
 
-A volume goes to one claim, and storage is not promised beyond what there is, within a pod, within a gang and between
-gangs. Whoever gives a place up gives back exactly what was taken for it.
+A volume goes to one claim, and storage is not allocated beyond its capacity, within a pod, within a gang and between
+gangs. Releasing a placement gives back exactly what was taken for it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from stromboli.core.model.volumes.volumes import NO_NEEDS, VolumeChoice, VolumeN
 
 @dataclass(slots=True)
 class VolumeState:
-    """What a snapshot says about volumes."""
+    """The volumes of a snapshot."""
 
     table: VolumeTable = field(default_factory=VolumeTable)
     use: VolumeUse = field(default_factory=VolumeUse)
-    #: The same once everybody who is being released is gone.
+    #: Usage once all releasing pods are gone.
     later_use: VolumeUse = field(default_factory=VolumeUse)
 
 
 @dataclass(frozen=True, slots=True)
 class VolumePolicy:
-    """What a cycle enforces, and how long a volume may take to get ready, in seconds."""
+    """What a cycle enforces, and how long a volume may take to become ready, in seconds."""
 
     binds: bool = False
     limits: bool = False
@@ -39,7 +39,7 @@ class VolumePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a claim got: a volume, or so much of a room, or neither where nobody counts; -1 stands for none."""
+    """What a claim got: a volume, or storage capacity, or neither if capacity is not tracked; -1 for none."""
 
     claim: WaitingClaim
     volume: int = -1
@@ -48,7 +48,7 @@ class Taken:
 
 @dataclass(slots=True)
 class _Shared:
-    """What the pods share that use one claim on one node."""
+    """State shared by the pods that use one claim on one node."""
 
     row: int
     taken: Taken
@@ -61,7 +61,7 @@ class VolumeAllocator:
         self.table = state.table
         self.use, self._later_use = state.use, state.later_use
         self.policy = VolumePolicy()
-        #: Which volumes are given out, and what is left of each room.
+        #: Which volumes are allocated, and what is left of each storage capacity.
         self._taken = np.zeros(len(self.table.volumes), dtype=np.bool_)
         self._left: Count = self.table.left.copy()
         self._of_task: dict[str, tuple[Taken, ...]] = {}
@@ -70,7 +70,7 @@ class VolumeAllocator:
     # -- where a pod may go -------------------------------------------------------------------------------------
 
     def satisfiable(self, needs: VolumeNeeds, *, later: bool = False) -> Mask:
-        """The nodes where every waiting claim of a pod gets a volume; now, or once those that are leaving are gone."""
+        """Return the nodes where every unbound claim of a pod gets a volume, now or once releasing pods are gone."""
         waiting = needs.waiting
         mask = np.full(len(self.nodes), not self.is_in_use(needs, later=later))
         for claim in waiting:
@@ -82,7 +82,7 @@ class VolumeAllocator:
         return mask
 
     def _surely(self, waiting: Sequence[WaitingClaim]) -> Mask:
-        """Where each claim gets something even if the others were served before it."""
+        """Return the nodes where each claim gets a volume even if the others are served first."""
         size = sum(claim.size for claim in waiting)
         mask = np.ones(len(self.nodes), dtype=np.bool_)
         for claim in waiting:
@@ -90,19 +90,19 @@ class VolumeAllocator:
         return mask
 
     def _is_satisfied(self, claim: WaitingClaim, volumes: int, size: int) -> Mask:
-        """Where so many volumes would do, or the claim could be made among claims of `size` in all."""
+        """Return the nodes with enough volumes, or where claims of `size` in total can be provisioned."""
         if claim.shared in self._shared:
             return self._only(self._shared[claim.shared].row)
         return (self.free(claim) >= volumes) | (self.provisionable(claim) & self.has_room(claim, size))
 
     def free(self, claim: WaitingClaim) -> Count:
-        """How many volumes that would do are left on each node."""
+        """Count free matching volumes per node."""
         suited = self.table.suited(claim)
         left = suited[~self._taken[suited]]
         return self._volumes().per_node(left) if len(left) else np.zeros(len(self.nodes), dtype=np.int64)
 
     def provisionable(self, claim: WaitingClaim) -> Mask:
-        """Where a volume could be made for the claim, were there storage enough."""
+        """Return the nodes where a volume could be provisioned for the claim, given enough storage."""
         if not claim.is_made or claim.promised:
             return np.zeros(len(self.nodes), dtype=np.bool_)
         if claim.node:
@@ -110,19 +110,21 @@ class VolumeAllocator:
         return reachable(self.nodes, claim.topologies)
 
     def has_room(self, claim: WaitingClaim, size: int) -> Mask:
-        """Where there is storage enough, as far as anybody counts it. What is being made has its storage already."""
+        """Return the nodes with enough storage, as far as it is tracked. A volume that is being provisioned has its
+        storage already.
+        """
         if not claim.checks_capacity or claim.node:
             return np.ones(len(self.nodes), dtype=np.bool_)
         roomy = self.table.roomy(claim, self._left, size)
         return self._rooms().per_node(roomy) > 0
 
     def is_in_use(self, needs: VolumeNeeds, *, later: bool = False) -> bool:
-        """Whether another pod has a claim that only one may use."""
+        """Report whether another pod has a claim that only one pod may use."""
         users = (self._later_use if later else self.use).users
         return any(users.get(claim) for claim in needs.exclusive)
 
     def within_limits(self, needs: VolumeNeeds, *, later: bool = False) -> Mask:
-        """The nodes that may have as many more volumes as the pod would bring; it is welcome where it brings none."""
+        """Return the nodes that can attach the additional volumes of the pod; all nodes if it adds none."""
         mask, use = np.ones(len(self.nodes), dtype=np.bool_), self._later_use if later else self.use
         for driver in {attachment.driver for attachment in needs.attachments}:
             more = use.more(needs, driver)
@@ -144,7 +146,7 @@ class VolumeAllocator:
     # -- choosing -----------------------------------------------------------------------------------------------
 
     def _choose(self, needs: VolumeNeeds, row: int) -> tuple[Taken, ...] | None:
-        """What every waiting claim of a pod gets on a node, or None; nothing is given out yet."""
+        """Choose volumes for every unbound claim of a pod on a node, without allocating them; None if impossible."""
         chosen: list[Taken] = []
         for claim in needs.waiting:
             taken = self._choose_one(claim, row, chosen)
@@ -180,12 +182,12 @@ class VolumeAllocator:
     # -- giving out ---------------------------------------------------------------------------------------------
 
     def count(self, needs: VolumeNeeds, row: int, sign: int) -> None:
-        """A pod comes to a node to stay there, or is to leave it."""
+        """Count the volumes of a pod that is placed on a node, or leaves it."""
         self.use.add(needs, row, sign)
         self._later_use.add(needs, row, sign)
 
     def take(self, task: Task, row: int, *, later: bool = False) -> bool:
-        """Give a task what it needs on a node, now or later. False, and nothing is taken, when it is not to be had."""
+        """Allocate the volumes of a task on a node, now or later; on failure allocate nothing and return False."""
         needs = task.task_class.volumes or NO_NEEDS
         if self.policy.limits and needs.attachments and not self.within_limits(needs, later=later)[row]:
             return False
@@ -200,7 +202,7 @@ class VolumeAllocator:
         return True
 
     def give_back(self, task: Task, row: int) -> None:
-        """A task has no place any more."""
+        """Release the volumes of a task."""
         needs = task.task_class.volumes or NO_NEEDS
         self.count(needs, row, -1)
         for taken in self._of_task.pop(task.uid, ()):
@@ -212,11 +214,11 @@ class VolumeAllocator:
             self._enter(taken, given=False)
 
     def kept(self, task: Task) -> tuple[Taken, ...]:
-        """What a task has got, to be handed to `restore`."""
+        """Return the volumes of a task, for `restore`."""
         return self._of_task.get(task.uid, ())
 
     def restore(self, task: Task, row: int, kept: tuple[Taken, ...]) -> None:
-        """A task has its place again, and exactly what it had there."""
+        """Restore a placement with exactly the volumes it had."""
         needs = task.task_class.volumes or NO_NEEDS
         self.count(needs, row, 1)
         self._give(task, row, kept)
@@ -241,7 +243,7 @@ class VolumeAllocator:
             self._left[taken.room] += -taken.claim.size if given else taken.claim.size
 
     def order_of(self, task: Task) -> VolumeOrder | None:
-        """What must be made ready before the task is bound."""
+        """Return what must be ready before the task is bound."""
         taken = self._of_task.get(task.uid)
         if not taken:
             return None
@@ -255,7 +257,7 @@ class VolumeAllocator:
     # -- proofs -------------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> bytes:
-        """Everything that changes, for the proof that an undo restored it."""
+        """Return all mutable state, to prove that an undo restored it."""
         given = sorted((uid, [(t.volume, t.room) for t in taken]) for uid, taken in self._of_task.items())
         shared = sorted((name, one.row, one.pods) for name, one in self._shared.items())
         uses = self.use.named(self.nodes), self._later_use.named(self.nodes)

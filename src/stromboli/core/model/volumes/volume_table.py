@@ -1,8 +1,8 @@
-"""The volumes and the storage that a cycle may give out, as columns over the nodes.
+"""Volumes and storage available to a cycle, as columns over the nodes.
 
-Volumes are numbered by size, so that the first that will do is the smallest. Many of them are reached from the same
-nodes (all of a zone, all of one machine), so nodes are found per *place*, a set of nodes that several share: counting
-the free volumes of every node costs as much as there are pairs of place and node, and not of volume and node.
+Volumes are sorted by size, so that the first match is the smallest. Many are reached from the same nodes (all of a
+zone, all of one machine), so nodes are stored per *place*, a set of nodes that several volumes share: counting the free
+volumes of every node costs as many steps as there are pairs of place and node, not of volume and node.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Count = NDArray[np.int64]
 
 
 def reachable(nodes: NodeTable, terms: Terms) -> Mask:
-    """The nodes for which any of the terms holds; found out once per table."""
+    """Return the nodes that satisfy any of the terms, computed once per table."""
     if terms is None:
         return np.ones(len(nodes), dtype=np.bool_)
     known: Mask = nodes.remember(("volume terms", terms), lambda table: _reachable(table, terms))
@@ -35,7 +35,7 @@ def _reachable(nodes: NodeTable, terms: Sequence[object]) -> Mask:
 
 
 class Places:
-    """Where each of some things is to be had: pairs of place and node, and the place of each thing."""
+    """Where each item is available: pairs of place and node, and the place of each item."""
 
     def __init__(self, terms: Sequence[Terms], nodes: NodeTable) -> None:
         numbers: dict[Terms, int] = {}
@@ -47,12 +47,12 @@ class Places:
         self._size = len(nodes)
 
     def per_node(self, things: Index) -> Count:
-        """How many of these things each node has."""
+        """Count these items per node."""
         at_place = np.bincount(self.of[things], minlength=self.count)
         return np.bincount(self._nodes, weights=at_place[self._owners], minlength=self._size).astype(np.int64)
 
     def at(self, row: int, things: Index) -> Index:
-        """Those of the things that the node has."""
+        """Return the items that are available on the node."""
         here = np.zeros(self.count, dtype=np.bool_)
         here[self._owners[self._nodes == row]] = True
         return things[here[self.of[things]]]
@@ -60,11 +60,11 @@ class Places:
 
 @dataclass(slots=True, eq=False)
 class VolumeTable:
-    """What there is to give out. It never changes; what a cycle takes of it is in its books."""
+    """The volumes of a cluster. Immutable; allocations of a cycle are kept by the allocator."""
 
     volumes: tuple[FreeVolume, ...] = ()
     rooms: tuple[StorageCapacity, ...] = ()
-    #: By driver and node, how many volumes may be attached.
+    #: Attachable volumes by driver and node.
     limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     left: Count = field(init=False)
     _largest: Count = field(init=False)
@@ -79,14 +79,14 @@ class VolumeTable:
         self._largest = np.array([room.largest for room in self.rooms], dtype=np.int64)
 
     def suited(self, claim: WaitingClaim) -> Index:
-        """The volumes that a claim can do with, the best first."""
+        """Return the volumes that match a claim, best first."""
         if claim not in self._suited:
             found = [place for place, volume in enumerate(self.volumes) if volume.suits(claim)]
             self._suited[claim] = np.array(found, dtype=np.int64)
         return self._suited[claim]
 
     def roomy(self, claim: WaitingClaim, left: Count, size: int) -> Index:
-        """The rooms that can hold the claim, and `size` in all."""
+        """Return the storage capacities that can hold the claim, and `size` in total."""
         rooms = self._rooms_of.get(claim.storage_class)
         if rooms is None:
             own = [place for place, room in enumerate(self.rooms) if room.storage_class == claim.storage_class]
@@ -94,7 +94,7 @@ class VolumeTable:
         return rooms[(left[rooms] >= size) & (self._largest[rooms] >= claim.size)]
 
     def places(self, nodes: NodeTable) -> tuple[Places, Places]:
-        """Of the volumes and of the rooms."""
+        """Return the places of the volumes and of the storage capacities."""
         if self._grounds is None or self._grounds[0] is not nodes:
             of_volumes = Places([volume.terms for volume in self.volumes], nodes)
             of_rooms = Places([room.terms for room in self.rooms], nodes)
@@ -102,7 +102,7 @@ class VolumeTable:
         return self._grounds[1], self._grounds[2]
 
     def limit(self, driver: str, nodes: NodeTable) -> Count:
-        """How many volumes of a driver every node may have."""
+        """Return how many volumes of a driver every node can attach."""
         self.places(nodes)
         column = self._limit_columns.get(driver)
         if column is None:

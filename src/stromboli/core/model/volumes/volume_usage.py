@@ -1,7 +1,7 @@
-"""Which volumes stand on which nodes, and who has the claims that only one pod may use.
+"""Volumes in use on nodes, and users of the claims that only one pod may use.
 
-A volume that several pods of a node share is attached once. Amounts are whole numbers, so what is added and taken away
-again leaves no trace; snapshots share what does not change.
+A volume that several pods of a node share is attached once. Amounts are integers, so adding and removing leaves no
+trace; snapshots share what does not change.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Column = NDArray[np.int64]
 @dataclass(slots=True)
 class VolumeUse:
     nodes: int = 0
-    #: By driver, the volumes attached to each node. Columns are replaced and never edited.
+    #: Attached volumes per node, by driver. Columns are replaced and never edited.
     attached: dict[str, Column] = field(default_factory=dict)
-    #: By volume, how many pods use it on which node; replaced and never edited, too.
+    #: Number of pods per node, by volume; replaced and never edited.
     holders: dict[Attachment, dict[int, int]] = field(default_factory=dict)
-    #: By claim that only one pod may use, how many do.
+    #: Number of users, by claim that only one pod may use.
     users: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> VolumeUse:
         return VolumeUse(self.nodes, dict(self.attached), dict(self.holders), dict(self.users))
 
     def add(self, needs: VolumeNeeds, row: int, sign: int) -> None:
-        """A pod comes to a node, or leaves it."""
+        """Add a pod to a node, or remove it."""
         for attachment in needs.attachments:
             if not attachment.handle or self._hold(attachment, row, sign):
                 self._attach(attachment.driver, row, sign)
@@ -39,7 +39,7 @@ class VolumeUse:
             _count(self.users, claim, sign)
 
     def _hold(self, attachment: Attachment, row: int, sign: int) -> bool:
-        """Whether the node has the volume now and had it not before, or the other way round."""
+        """Report whether the node has the volume now and did not before, or the reverse."""
         known = self.holders.get(attachment, {})
         before = known.get(row, 0)
         changed = {**known, row: before + sign}
@@ -61,12 +61,12 @@ class VolumeUse:
             self.attached.pop(driver, None)
 
     def count(self, driver: str) -> Column:
-        """The volumes of a driver on each node."""
+        """Return the volumes of a driver on each node."""
         known = self.attached.get(driver)
         return np.zeros(self.nodes, dtype=np.int64) if known is None else known
 
     def more(self, needs: VolumeNeeds, driver: str) -> Column:
-        """How many volumes of a driver a pod would add to each node."""
+        """Return how many volumes of a driver a pod would add to each node."""
         own = [attachment for attachment in needs.attachments if attachment.driver == driver]
         column = np.full(self.nodes, len(own), dtype=np.int64)
         for attachment in own:
@@ -75,7 +75,7 @@ class VolumeUse:
         return column
 
     def named(self, nodes: NodeTable) -> dict[str, object]:
-        """What is in use, by names: for comparisons and proofs."""
+        """Return the usage by names, for comparisons and proofs."""
         names = nodes.names
         return {
             "attached": {

@@ -1,8 +1,8 @@
-"""Volumes, as far as they say where a pod may run.
+"""Volumes, as far as they restrict the nodes of a pod.
 
-A claim that has its volume ties the pod to the nodes that reach it. A claim that waits for its first pod gets a volume
-where that pod goes: one that is there already, or one that is made there. Claims that no rule can tell apart are equal
-here, whatever their names: pods that differ in nothing else are of one class.
+A bound claim ties the pod to the nodes that reach its volume. An unbound claim with WaitForFirstConsumer gets a volume
+on the node of its first pod: an existing one, or one that is provisioned there. Claims that no rule distinguishes are
+equal here, regardless of their names: pods that differ in nothing else share a class.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.selectors import LabelSelector, NodeTerm
 
-#: Any of these must hold for a node; None when every node will do.
+#: Any of these must match a node; None for every node.
 Terms = tuple[NodeTerm, ...] | None
 
 NO_LIMIT = 2**62
 
-#: The labels by which nodes and volumes say where they are, each with the name it had of old.
+#: Topology labels of nodes and volumes, each with its deprecated name.
 ZONE_LABELS = {
     "topology.kubernetes.io/zone": "failure-domain.beta.kubernetes.io/zone",
     "topology.kubernetes.io/region": "failure-domain.beta.kubernetes.io/region",
@@ -25,10 +25,10 @@ ZONE_LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class BoundVolume:
-    """The volume of a claim that has one."""
+    """The volume of a bound claim."""
 
     terms: Terms = None
-    #: By label, the values that a node may have: what the labels of the volume say about zones and regions.
+    #: Allowed values by label: the zones and regions of the volume's labels.
     zones: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
@@ -41,22 +41,22 @@ class WaitingClaim:
     access_modes: tuple[str, ...] = ()
     volume_mode: str = "Filesystem"
     selector: LabelSelector | None = None
-    #: Whether volumes of the class are made on demand, and on which nodes.
+    #: Whether volumes of the class are provisioned dynamically, and on which nodes.
     is_made: bool = False
     topologies: Terms = None
-    #: Whether the driver says how much there is to be had where.
+    #: Whether the driver reports CSIStorageCapacity.
     checks_capacity: bool = False
-    #: The node that was chosen before; the volume is being made there.
+    #: The node that was selected before; the volume is being provisioned there.
     node: str = ""
-    #: The volume that is promised to it: no other will do.
+    #: The volume that is pre-bound to it; no other matches.
     promised: str = ""
-    #: The claim by name, if several pods use it: they share what the first of them gets.
+    #: The claim by name, if several pods use it: they share the volume that the first of them gets.
     shared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A volume that counts against the limit of its driver. Without a handle it is one of its own for every pod."""
+    """A volume that counts against the limit of its driver. Without a handle it is separate for every pod."""
 
     driver: str
     handle: str = ""
@@ -64,15 +64,15 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class VolumeNeeds:
-    """What the claims of a pod demand of its node."""
+    """What the claims of a pod require of its node."""
 
-    #: Why the pod can be placed nowhere, if that is so.
+    #: Why the pod cannot be placed anywhere, if so.
     fault: Reason | None = None
     bound: tuple[BoundVolume, ...] = ()
-    #: The smallest first: small claims should not take large volumes.
+    #: Smallest first: small claims should not take large volumes.
     waiting: tuple[WaitingClaim, ...] = ()
     attachments: tuple[Attachment, ...] = ()
-    #: Claims that only one pod may use, where several want to.
+    #: Claims that only one pod may use, if several request them.
     exclusive: tuple[str, ...] = ()
 
 
@@ -81,7 +81,7 @@ NO_NEEDS = VolumeNeeds()
 
 @dataclass(frozen=True, slots=True)
 class VolumeChoice:
-    """What was chosen for a claim: a volume that is there, or, without a name, one that is to be made."""
+    """The volume chosen for a claim: an existing one, or, without a name, one that is to be provisioned."""
 
     claim: str
     volume: str = ""
@@ -89,7 +89,7 @@ class VolumeChoice:
 
 @dataclass(frozen=True, slots=True)
 class VolumeOrder:
-    """What must be made ready before a pod is bound, and how long that may take, in seconds."""
+    """The volumes that must be ready before a pod is bound, and how long that may take, in seconds."""
 
     choices: tuple[VolumeChoice, ...] = ()
     patience: float = 600.0
@@ -97,7 +97,7 @@ class VolumeOrder:
 
 @dataclass(frozen=True, slots=True)
 class FreeVolume:
-    """A volume that no claim has. One that is promised is for that claim alone."""
+    """A volume without a claim. A pre-bound one is for its claim only."""
 
     name: str
     storage_class: str
@@ -124,7 +124,7 @@ class FreeVolume:
 
 @dataclass(frozen=True, slots=True)
 class StorageCapacity:
-    """How much of a storage class can still be had on some nodes, and how large one volume may be."""
+    """Storage left of a storage class on some nodes, and the maximum size of one volume."""
 
     name: str
     storage_class: str

@@ -13,9 +13,10 @@ from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
 from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.volumes.volumes import VolumeChoice
-from stromboli.core.session.session import Bind, Session
+from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import KubeObject
 from stromboli.kube.objects.storage import ClaimReference, PersistentVolume, PersistentVolumeClaim
 from tests.testing.cases.case import configuration, flattened, objects
@@ -56,7 +57,7 @@ def cluster_of(entries: Iterable[KubeObject]) -> Cluster:
     return cluster
 
 
-def decisions_for(cluster: Cluster) -> list[Bind]:
+def decisions_for(cluster: Cluster) -> list[Placement]:
     """The binds that a cycle would decide."""
     session = Session(cluster.snapshot(), PROGRAM)
     session.run()
@@ -117,9 +118,9 @@ def test_pods_with_equal_claims_share_a_class() -> None:
 TWO_JOBS = [NODES, STORAGE, claim("x"), claim("y"), volume("v", on="b"), job("x", "first"), job("y", "second")]
 
 
-def assume(cluster: Cluster, bind: Bind) -> None:
+def assume(cluster: Cluster, bind: Placement) -> None:
     assert bind.volumes is not None
-    cluster.assume(bind.task.uid, bind.node, volumes=bind.volumes.choices)
+    cluster.assume(bind.uid, bind.node, volumes=bind.volumes.choices)
 
 
 def test_assumed_volume_is_not_free() -> None:
@@ -130,10 +131,10 @@ def test_assumed_volume_is_not_free() -> None:
     assume(cluster, bind)
     assert decisions_for(cluster) == []
     assert audit(cluster) == []
-    cluster.forget(bind.task.uid)
-    assert [again.task.key for again in decisions_for(cluster)] == [bind.task.key]
-    cluster.remove(cluster.pod(bind.task.uid))
-    assert [other.task.key for other in decisions_for(cluster)] == ["default/second-task-0"]
+    cluster.forget(bind.uid)
+    assert [again.key for again in decisions_for(cluster)] == [bind.key]
+    cluster.remove(cluster.pod(bind.uid))
+    assert [other.key for other in decisions_for(cluster)] == ["default/second-task-0"]
 
 
 def test_assumed_storage_is_not_available() -> None:
@@ -142,7 +143,7 @@ def test_assumed_storage_is_not_available() -> None:
     [bind] = decisions_for(cluster)
     assume(cluster, bind)
     assert decisions_for(cluster) == []
-    cluster.forget(bind.task.uid)
+    cluster.forget(bind.uid)
     assert len(decisions_for(cluster)) == 1
 
 
@@ -159,7 +160,7 @@ def test_choice_counts_until_the_claim_is_bound() -> None:
     cluster = cluster_of(decoded(TWO_JOBS))
     [bind] = decisions_for(cluster)
     assume(cluster, bind)
-    bound = cluster.pod(bind.task.uid)
+    bound = cluster.pod(bind.uid)
     cluster.apply(msgspec.structs.replace(bound, spec=msgspec.structs.replace(bound.spec, node_name=bind.node)))
     assert decisions_for(cluster) == []
     held, free = cluster.volumes.claim("default/x"), cluster.volumes.volume("v")
