@@ -24,7 +24,7 @@ async def test_missing_required_kind_is_reported_everywhere(caplog: pytest.LogCa
         world.faults.add(REQUIRED, Answer(404, "NotFound"), times=None)
         await world.start(metrics=metrics)
         await world.until_true(lambda: "cannot follow podgroups" in caplog.text, "the log says it")
-        assert "is the definition of this kind installed?" in caplog.text
+        assert "is the CRD of this kind installed?" in caplog.text
         assert "podgroups.scheduling.volcano.sh: 404" in (world.scheduler.feed.problem() or "")
         assert 'stromboli_watch_up{resource="podgroups.scheduling.volcano.sh"} 0.0' in metrics.render()[0].decode()
         assert 'stromboli_api_requests_total{code="404",method="GET"}' in metrics.render()[0].decode()
@@ -40,7 +40,7 @@ async def test_binder_reports_missing_kind(caplog: pytest.LogCaptureFixture) -> 
         binder = Binder(world.client, ())
         running = asyncio.ensure_future(binder.run())
         await world.until_true(lambda: "cannot follow bindrequests.scheduling" in caplog.text, "the log says it")
-        assert "is the definition of this kind installed?" in (binder.watches.problem() or "")
+        assert "is the CRD of this kind installed?" in (binder.watches.problem() or "")
         world.faults.clear()
         await world.until_true(lambda: binder.watches.problem() is None, "it can be followed again")
         binder.stop()

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from stromboli.binding.direct.workers import BindWorkers
-from stromboli.binding.retry import RetryPolicy
 from stromboli.controllers.wiring import Controllers
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.configuration import parse_configuration
@@ -36,6 +35,7 @@ from stromboli.kube.objects.catalogue import EVENTS, NODES, POD_GROUPS, PODS, QU
 from stromboli.kube.objects.event import KubeEvent
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
+from stromboli.kube.work.retry import RetryPolicy
 from stromboli.local.api_server.faults import Faults
 from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.controllers import FakeControllers
@@ -54,7 +54,7 @@ DEADLINE = 30.0
 QUICK = Options(period=0.05, debounce=0.005, flush=0.5, heal=60.0, status_refresh=0.1, grace=2.0, audit=0.1)
 #: How long a gang may stay half-bound in stories about just that.
 SOON = 0.25
-IMPATIENT = RetryPolicy(attempts=3, shortest=0.01, longest=0.05)
+IMPATIENT = RetryPolicy(attempts=3, min_delay=0.01, max_delay=0.05)
 #: Jobs by priority, gangs whole, every rule of nodes; queues share as they like.
 SIMPLE = configuration("priority", "gang", "predicates", "nodeorder")
 KUBECTL = Path(__file__).parents[2] / ".venv/bin/kubectl"
@@ -297,10 +297,10 @@ def unschedulable(group: PodGroup | None) -> str:
 def hurry(scheduler: Scheduler) -> None:
     """The pauses of production are too long for a story."""
     if isinstance(scheduler.binders, BindWorkers):
-        scheduler.binders._binding._patience = IMPATIENT
-    scheduler.evictors._evictor._patience = IMPATIENT
-    scheduler.writer._patience = IMPATIENT
-    scheduler.resync._patience = IMPATIENT
+        scheduler.binders._binding._retry = IMPATIENT
+    scheduler.evictors._evictor._retry = IMPATIENT
+    scheduler.writer._retry = IMPATIENT
+    scheduler.resync._retry = IMPATIENT
 
 
 def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> Policy:

@@ -11,8 +11,8 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncIterator
 
-from stromboli.binding.retry import is_retryable
 from stromboli.kube.client.api_errors import RequestFailed
+from stromboli.kube.work.retry import is_retryable
 
 
 class ConcurrencyLimiter:

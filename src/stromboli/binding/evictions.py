@@ -11,13 +11,12 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from stromboli.binding.draining import drained
 from stromboli.binding.orders import DONE, EvictOrder, Outcome, Result
-from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.work.workers import run_workers
+from stromboli.kube.work.retry import RetryPolicy, is_retryable
+from stromboli.kube.work.work_queue import drained, run_workers
 
 #: What the server says of a budget that is used up.
 _BUDGET = "disruption budget"
@@ -33,13 +32,13 @@ class Evictor:
         client: Client,
         *,
         delete: bool = False,
-        patience: RetryPolicy | None = None,
+        retry: RetryPolicy | None = None,
         is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client = client
         self._is_leader = is_leader
         self._delete = delete
-        self._patience = patience or RetryPolicy(attempts=4, shortest=0.5, longest=10.0)
+        self._retry = retry or RetryPolicy(attempts=4, min_delay=0.5, max_delay=10.0)
 
     async def evict(self, order: EvictOrder) -> Result:
         attempt, began = 0, time.monotonic()
@@ -50,7 +49,7 @@ class Evictor:
                 final = await self._judge(order, error)
                 if final is not None:
                     return final
-                if not await self._patience.wait(attempt, error, began) or not self._is_leader():
+                if not await self._retry.wait(attempt, error, began) or not self._is_leader():
                     return await self._give_up(order, error)
                 attempt += 1
             else:

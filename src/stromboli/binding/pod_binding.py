@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from stromboli.binding.concurrency import ConcurrencyLimiter
 from stromboli.binding.orders import DONE, FOUND, BindOrder, Outcome, Result
-from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.binding.steps.step import BindStep, Preparation, StepFailed
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.work.retry import RetryPolicy, is_retryable
 
 
 class PodBinder:
@@ -25,7 +25,7 @@ class PodBinder:
         self,
         client: Client,
         steps: Sequence[BindStep] = (),
-        patience: RetryPolicy | None = None,
+        retry: RetryPolicy | None = None,
         is_leader: Callable[[], bool] = lambda: True,
         at_a_time: int = 32,
     ) -> None:
@@ -34,7 +34,7 @@ class PodBinder:
         self.limiter = ConcurrencyLimiter(at_a_time)
         self._is_leader = is_leader
         self._steps = steps
-        self._patience = patience or RetryPolicy()
+        self._retry = retry or RetryPolicy()
 
     async def bind(self, order: BindOrder) -> Result:
         preparation = Preparation(self._steps, order)
@@ -70,7 +70,7 @@ class PodBinder:
                     return await self._read_back(order, error)
                 if not is_retryable(error):
                     return Result(Outcome.IMPOSSIBLE, str(error))
-                if not await self._patience.wait(attempt, error, began) or not self._is_leader():
+                if not await self._retry.wait(attempt, error, began) or not self._is_leader():
                     return Result(Outcome.UNKNOWN, str(error))
                 attempt += 1
             else:

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stromboli import kube
-from stromboli.binding.draining import drained
-from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.work.workers import run_workers
+from stromboli.kube.work.retry import RetryPolicy
+from stromboli.kube.work.work_queue import drained, run_workers
 
 #: Called with the current pod, or None if the pod with this uid does not exist.
 PodLookupCallback = Callable[[kube.Pod | None], None]
@@ -29,10 +28,10 @@ class _Question:
 class Resync:
     """Reads pods with retries and growing pauses until each outcome is known. Counts the reads."""
 
-    def __init__(self, client: Client, *, workers: int = 4, patience: RetryPolicy | None = None) -> None:
+    def __init__(self, client: Client, *, workers: int = 4, retry: RetryPolicy | None = None) -> None:
         self._client = client
         self._workers = workers
-        self._patience = patience or RetryPolicy(shortest=0.2, longest=30.0)
+        self._retry = retry or RetryPolicy(min_delay=0.2, max_delay=30.0)
         self._questions: asyncio.Queue[_Question] = asyncio.Queue()
         #: Callbacks by uid.
         self._open: dict[str, list[PodLookupCallback]] = {}
@@ -76,6 +75,6 @@ class Resync:
             learned(found)
 
     def _retry_later(self, question: _Question, error: RequestFailed) -> None:
-        pause = self._patience.pause(min(question.attempt, 8), error)
+        pause = self._retry.delay(min(question.attempt, 8), error)
         question.attempt += 1
         asyncio.get_running_loop().call_later(pause, self._questions.put_nowait, question)

@@ -13,10 +13,10 @@ class CycleTrigger:
     was asked for, it is silent until that is over: nobody should spend all of the time deciding.
     """
 
-    def __init__(self, clock: Callable[[], float], *, debounce: float, patience: float = 0.25) -> None:
+    def __init__(self, clock: Callable[[], float], *, debounce: float, max_wait: float = 0.25) -> None:
         self._clock = clock
         self._debounce = debounce
-        self._patience = max(patience, debounce)
+        self._max_wait = max(max_wait, debounce)
         self._rung = asyncio.Event()
         self._first = 0.0
         self._last = 0.0
@@ -24,7 +24,7 @@ class CycleTrigger:
 
     def rest(self, seconds: float) -> None:
         """Stay silent for so long from now, but never longer than anybody has patience."""
-        self._silent_until = self._clock() + min(seconds, self._patience)
+        self._silent_until = self._clock() + min(seconds, self._max_wait)
 
     def ring(self) -> None:
         now = self._clock()
@@ -46,5 +46,5 @@ class CycleTrigger:
         return True
 
     def _pause(self) -> float:
-        due = min(self._last + self._debounce, self._first + self._patience)
+        due = min(self._last + self._debounce, self._first + self._max_wait)
         return max(due, self._silent_until) - self._clock()

@@ -16,12 +16,12 @@ import aiohttp
 import msgspec
 import pytest
 
-from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.client.config.credentials import TokenFile
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from stromboli.kube.watch import reflector
+from stromboli.kube.work.retry import RetryPolicy
 from stromboli.scheduler import bind_tracker
 from testbed.fault_proxy import BINDINGS, EVICTIONS
 from testbed.plane import ControlPlane
@@ -56,7 +56,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever failed is tried again soon: the pauses of production are too long for a story."""
     monkeypatch.setattr(bind_tracker, "MIN_REST", 0.05)
     monkeypatch.setattr(bind_tracker, "MAX_REST", 0.2)
-    monkeypatch.setattr(reflector, "Backoff", partial(Backoff, shortest=0.02, longest=0.1))
+    monkeypatch.setattr(reflector, "RETRY", RetryPolicy(min_delay=0.02, max_delay=0.1))
 
 
 # -- 5.1 answers --------------------------------------------------------------------------------------------------

@@ -1,12 +1,11 @@
 """Whatever failed is tried again soon: the pauses of production are too long for a story."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import pytest
 
-from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.watch import reflector
+from stromboli.kube.work.retry import RetryPolicy
 from stromboli.scheduler import bind_tracker
 from tests.testing.planes import SERVER
 from tests.testing.stage import TEST_SERVERS
@@ -25,4 +24,4 @@ def theatre(request: pytest.FixtureRequest) -> Iterator[None]:
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bind_tracker, "MIN_REST", 0.05)
     monkeypatch.setattr(bind_tracker, "MAX_REST", 0.2)
-    monkeypatch.setattr(reflector, "Backoff", partial(Backoff, shortest=0.02, longest=0.1))
+    monkeypatch.setattr(reflector, "RETRY", RetryPolicy(min_delay=0.02, max_delay=0.1))

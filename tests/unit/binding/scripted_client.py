@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from stromboli.binding.orders import BindOrder, Commit, EvictOrder, Result
-from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, Unreachable
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.work.retry import RetryPolicy
 
-IMPATIENT = RetryPolicy(attempts=3, shortest=0.0, longest=0.0)
+IMPATIENT = RetryPolicy(attempts=3, min_delay=0.0, max_delay=0.0)
 ORDER = BindOrder("uid-1", "default", "pod", "node-a", {"key": "value"})
 VICTIM = EvictOrder("uid-1", "default", "pod", "default/job", "preempt")
 

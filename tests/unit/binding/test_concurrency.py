@@ -9,8 +9,8 @@ import pytest
 from stromboli.binding.concurrency import ConcurrencyLimiter
 from stromboli.binding.orders import DONE, BindOrder
 from stromboli.binding.pod_binding import PodBinder
-from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable
+from stromboli.kube.work.retry import RetryPolicy
 
 BUSY = ApiError(429, "TooManyRequests", "busy")
 
@@ -99,8 +99,8 @@ class OverloadedClient:
 
 async def test_limiter_adapts_to_an_overloaded_server() -> None:
     server = OverloadedClient()
-    patience = RetryPolicy(attempts=50, shortest=0.001, longest=0.01)
-    binding = PodBinder(server, patience=patience, at_a_time=64)  # type: ignore[arg-type]
+    retry = RetryPolicy(attempts=50, min_delay=0.001, max_delay=0.01)
+    binding = PodBinder(server, retry=retry, at_a_time=64)  # type: ignore[arg-type]
     orders = [BindOrder(f"uid-{place}", "default", f"pod-{place}", "node") for place in range(300)]
     results = await asyncio.gather(*(binding.bind(order) for order in orders))
     assert results == [DONE] * 300

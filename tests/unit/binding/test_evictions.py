@@ -55,7 +55,7 @@ async def test_an_answer_means(
     answers: list[Any], pod: Any, outcome: Outcome, words: str, times: int, verb: str
 ) -> None:
     client = Scripted(**{verb: [*answers], "get": [pod]})
-    evictor = Evictor(client, delete=verb == "delete", patience=IMPATIENT)  # type: ignore[arg-type]
+    evictor = Evictor(client, delete=verb == "delete", retry=IMPATIENT)  # type: ignore[arg-type]
     result = await evictor.evict(VICTIM)
     assert (result.outcome, client.asked.count(verb)) == (outcome, times)
     assert words in result.problem

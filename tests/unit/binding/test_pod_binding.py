@@ -54,7 +54,7 @@ ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
 @pytest.mark.parametrize(("binds", "pod", "outcome", "words", "times"), ANSWERS.values(), ids=ANSWERS)
 async def test_an_answer_means(binds: list[Any], pod: Any, outcome: Outcome, words: str, times: int) -> None:
     client = Scripted(bind=[*binds], get=[pod])
-    result = await PodBinder(client, patience=IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(client, retry=IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
     assert (result.outcome, client.asked.count("bind")) == (outcome, times)
     assert words in result.problem
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.work.retry import RetryPolicy
 from stromboli.scheduler.resync import Resync
 from tests.testing.kube.waiting import running, until
 from tests.unit.binding.scripted_client import BROKEN, LOST, MISSING, Scripted, found
 
-IMPATIENT = RetryPolicy(shortest=0.0, longest=0.0)
+IMPATIENT = RetryPolicy(min_delay=0.0, max_delay=0.0)
 THERE = found("node-a")
 
 #: Answers of the server, and the result.
@@ -30,7 +30,7 @@ ANSWERS: dict[str, tuple[list[Any], Pod | None]] = {
 @pytest.mark.parametrize(("answers", "expected"), ANSWERS.values(), ids=ANSWERS)
 async def test_lookup_retries_until_the_outcome_is_known(answers: list[Any], expected: Pod | None) -> None:
     client, learned = Scripted(get=[*answers]), list[Pod | None]()
-    resync = Resync(client, patience=IMPATIENT)  # type: ignore[arg-type]
+    resync = Resync(client, retry=IMPATIENT)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", learned.append)
     async with running(resync.run()):
         await until(lambda: learned)
@@ -39,7 +39,7 @@ async def test_lookup_retries_until_the_outcome_is_known(answers: list[Any], exp
 
 async def test_one_lookup_serves_all_callbacks() -> None:
     client, story = Scripted(get=[THERE]), list[str]()
-    resync = Resync(client, patience=IMPATIENT)  # type: ignore[arg-type]
+    resync = Resync(client, retry=IMPATIENT)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", lambda pod: story.append("the bind"))
     resync.ask("default", "pod", "uid-1", lambda pod: story.append("the eviction"))
     assert resync.waiting == 1
@@ -57,7 +57,7 @@ async def test_callback_added_during_the_lookup_is_called() -> None:
             await go.wait()
             return THERE
 
-    resync = Resync(Slow(), patience=IMPATIENT)  # type: ignore[arg-type]
+    resync = Resync(Slow(), retry=IMPATIENT)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", lambda pod: story.append("the bind"))
     async with running(resync.run()):
         await until(lambda: story)
@@ -68,7 +68,7 @@ async def test_callback_added_during_the_lookup_is_called() -> None:
 
 
 async def test_settle_returns_open_lookups_after_the_timeout() -> None:
-    resync = Resync(Scripted(get=[LOST]), patience=IMPATIENT)  # type: ignore[arg-type]
+    resync = Resync(Scripted(get=[LOST]), retry=IMPATIENT)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", lambda pod: None)
     resync.ask("default", "other", "uid-2", lambda pod: None)
     async with running(resync.run()):

@@ -44,7 +44,7 @@ async def test_a_ring_is_heard_after_a_moment_of_silence(clock: Clock) -> None:
 
 
 async def test_rings_in_a_row_are_one_and_cannot_put_it_off_for_ever(clock: Clock) -> None:
-    alarm = CycleTrigger(clock, debounce=0.02, patience=0.25)
+    alarm = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
 
     def ring_again() -> None:
         alarm.ring()
@@ -76,7 +76,7 @@ async def test_who_is_cancelled_while_it_rings_is_cancelled() -> None:
 
 
 async def test_after_a_long_cycle_it_is_silent_for_a_while_but_not_for_long(clock: Clock) -> None:
-    alarm = CycleTrigger(clock, debounce=0.02, patience=0.25)
+    alarm = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
     alarm.rest(0.1)
     alarm.ring()
     assert await alarm.wait(1.0) is True

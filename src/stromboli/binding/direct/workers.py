@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from stromboli.binding.direct.preparation import CommitPreparation, CommitStep
-from stromboli.binding.draining import drained
 from stromboli.binding.orders import BindOrder, Commit, Outcome, Result
 from stromboli.binding.pod_binding import PodBinder
-from stromboli.kube.work.workers import run_workers
+from stromboli.kube.work.work_queue import drained, run_workers
 
 
 class BindObserver(Protocol):

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 
-from stromboli.binding.draining import drained
 from stromboli.binding.evictions import Evictor
 from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
 from stromboli.binding.pod_binding import PodBinder
@@ -29,7 +28,6 @@ from stromboli.binding.requests.reconciler import GangReconciler
 from stromboli.binding.requests.reports import Reports
 from stromboli.binding.requests.rollback import GangRollback
 from stromboli.binding.requests.status import RequestStatuses
-from stromboli.binding.retry import RetryPolicy
 from stromboli.binding.steps.node_lock import NodeLock
 from stromboli.cluster.ingest.ingest import Quarantined
 from stromboli.cluster.state.nodes_and_queues import NodeEntry
@@ -38,14 +36,15 @@ from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.kube.work.retry import RetryPolicy
+from stromboli.kube.work.work_queue import WorkQueue, drained
 
 #: Who says so, in events.
 NAME = "stromboli-binder"
 #: How often gauges are set and the loop shows that it turns, in seconds.
 LOOK_AROUND = 1.0
 #: A request is tried a few times at once; a server that stays busy is left to the next pass.
-BIND_RETRIES = RetryPolicy(attempts=3, shortest=0.1, longest=1.0, limit=10.0)
+BIND_RETRIES = RetryPolicy(attempts=3, min_delay=0.1, max_delay=1.0, limit=10.0)
 EVICT_RETRIES = RetryPolicy(attempts=1)
 
 log = logging.getLogger("stromboli.binding")
@@ -84,7 +83,7 @@ class Binder:
         )
         self._parallel_binds = ParallelBinds(binding, self._obstacle, per_node=options.binds_per_node)
         unwinding = GangRollback(
-            Evictor(client, patience=EVICT_RETRIES, is_leader=is_leader), preparations, self.sight,
+            Evictor(client, retry=EVICT_RETRIES, is_leader=is_leader), preparations, self.sight,
             lambda request, member: announcer.evicted(request, member, request.status.reason),
             self.metrics.eviction_finished,
         )  # fmt: skip

@@ -12,15 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from stromboli.binding.draining import drained
-from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.events.series import shortened
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.work.workers import run_workers
+from stromboli.kube.work.retry import RetryPolicy, is_retryable
+from stromboli.kube.work.work_queue import drained, run_workers
 
 POD_BOUND = "PodBound"
 BOUND, BINDING_ERROR = "Bound", "BindingError"
@@ -44,14 +43,14 @@ class PodConditions:
         find: Callable[[str], Pod | None],
         *,
         workers: int = 8,
-        patience: RetryPolicy | None = None,
+        retry: RetryPolicy | None = None,
         yields: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._find = find
         self._workers = max(workers, 1)
-        self._patience = patience or RetryPolicy(attempts=4, shortest=0.2, longest=5.0)
+        self._retry = retry or RetryPolicy(attempts=4, min_delay=0.2, max_delay=5.0)
         self._yields = yields
         self._clock = clock
         self._wishes: OrderedDict[str, _DesiredCondition] = OrderedDict()
@@ -136,7 +135,7 @@ class PodConditions:
                     PODS, wish.name, body, namespace=wish.namespace, subresource="status", kind=PatchKind.STRATEGIC
                 )
             except RequestFailed as error:
-                if not is_retryable(error) or not await self._patience.wait(attempt, error):
+                if not is_retryable(error) or not await self._retry.wait(attempt, error):
                     self.failed += 1
                     return
                 attempt += 1

@@ -1,4 +1,4 @@
-"""Events of the same kind about the same object, told as one: the first time, the last time, and how often."""
+"""Equal events about the same object as one series: the first time, the last time, and the count."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ELLIPSIS = "…"
 Identity: TypeAlias = tuple[str, str, str, str, str]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Series:
-    """What happened once or more, and how much of it the server has been told."""
+    """An event that occurred once or more, and how much of that is written."""
 
     regarding: ObjectReference
     type: str
@@ -32,16 +32,15 @@ class Series:
     count: int = 1
     first: str = field(default_factory=timestamps.now)
     last: str = ""
-    #: How many the server knows of; 0 until the event exists.
-    told: int = 0
+    #: The count that is written; 0 until the event exists.
+    written: int = 0
     written_at: float = 0.0
     observed_at: float = 0.0
-    waits: bool = False
     attempts: int = 0
 
     @property
     def namespace(self) -> str:
-        """What happens to objects of the whole cluster is told in the default namespace."""
+        """Events about cluster-scoped objects go to the default namespace."""
         return self.regarding.namespace or "default"
 
     def again(self, now: float) -> None:
@@ -50,13 +49,13 @@ class Series:
         self.observed_at = now
 
     def set_name(self, stamp: int) -> None:
-        """The name of what it is about, as far as there is room; no part of a name ends with a dot or a hyphen."""
+        """Name the event for its object, shortened to fit; no part of a name ends with a dot or a hyphen."""
         ending = f".{stamp:x}"
         beginning = (self.regarding.name or "unnamed")[: MAX_NAME_LENGTH - len(ending)].rstrip("-.")
         self.name = beginning + ending
 
     def body(self, controller: str, instance: str) -> dict[str, Any]:
-        """The event as it is created."""
+        """Return the event as it is created."""
         event: dict[str, Any] = {
             "metadata": {"name": self.name, "namespace": self.namespace},
             "eventTime": self.first,
@@ -73,18 +72,18 @@ class Series:
         return event | self.progress()
 
     def progress(self) -> dict[str, Any]:
-        """What changes when it happens again. What happened once is no series."""
+        """Return the patch for a repeated event; an event that occurred once has no series."""
         return {"series": {"count": self.count, "lastObservedTime": self.last}} if self.count > 1 else {}
 
 
 def subject(regarding: ObjectReference) -> str:
-    """The object itself: by its uid, or as well as it is known."""
+    """Identify the object: by its uid, else by kind, namespace and name."""
     return regarding.uid or f"{regarding.kind}/{regarding.namespace}/{regarding.name}"
 
 
-def shortened(note: str, longest: int = MAX_NOTE_BYTES) -> str:
-    """At most so many bytes, by default as many as an event may hold, and no half characters."""
+def shortened(note: str, max_bytes: int = MAX_NOTE_BYTES) -> str:
+    """Cut a text to so many bytes, by default the maximum of an event's note, between characters."""
     content = note.encode("utf-8", "replace")
-    if len(content) <= longest:
+    if len(content) <= max_bytes:
         return content.decode()
-    return content[: longest - len(_ELLIPSIS.encode())].decode("utf-8", "ignore") + _ELLIPSIS
+    return content[: max_bytes - len(_ELLIPSIS.encode())].decode("utf-8", "ignore") + _ELLIPSIS

@@ -1,19 +1,20 @@
-"""What to do when a list or a watch fails: how long to wait, whether to begin anew, and what to tell people.
+"""What to do after a list or a watch failed: the delay, whether to list again, and the problem to report.
 
-One failure after a quiet time is the ordinary end of a connection, and is answered at once. From the second in a row
-on, waits grow. What people must put right (a missing permission, a kind that is not installed) is said at once.
+A single failure of a stable stream is the ordinary end of a connection and is retried at once. From the second failure
+in a row on, delays grow. Problems that need intervention (a missing permission, a missing CRD) are reported at once.
 """
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable
-from stromboli.kube.client.backoff import Backoff
+from stromboli.kube.work.retry import RetryPolicy
 
 STABLE_SECONDS = 1.0
-"""A stream that lived this long was a success; what ends it is not one more failure in a row."""
+"""The failure of a stream that lived this long does not count as one more in a row."""
 MAX_WAITS = 3
 MAX_CUT_LISTS = 2
 _TOO_LARGE = "Too large resource version"
@@ -21,7 +22,7 @@ _BUSY = (429, 503, 504)
 
 
 class Stage(Enum):
-    """How far it had come."""
+    """What the reflector was doing when the failure occurred."""
 
     LISTING = auto()
     OPENING_STREAMED_LIST = auto()
@@ -30,88 +31,90 @@ class Stage(Enum):
 
 
 class StaleListError(RequestFailed):
-    """The server answered with a list from before something that we already know."""
+    """The server returned a list that is older than an object that is already known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WatchRecovery:
     """What to do next."""
 
     delay: float = 0.0
-    #: What we know cannot be taken up again: begin with a list.
+    #: The watch cannot be resumed: list again.
     relist: bool = False
-    #: The server cannot send a list as a stream: ask for pages.
+    #: The server cannot stream lists: list in pages.
     plain: bool = False
-    #: The server does not have the kind, and that is all right.
+    #: The server does not serve the kind, and the kind is optional.
     absent: bool = False
-    #: There is nothing to wait for: what is known is all that can be known.
+    #: Nothing more can be learned: treat the kind as synced.
     enough: bool = False
     problem: str = ""
 
 
-class Setbacks:
-    """Judges failures by themselves and by how many came before."""
+class WatchFailures:
+    """Decides on the recovery from a failure by its error and by the failures before it."""
 
-    def __init__(self, backoff: Backoff, *, optional: bool, probe_seconds: float) -> None:
-        self._backoff = backoff
+    def __init__(self, retry: RetryPolicy, *, optional: bool, probe_seconds: float) -> None:
+        self._retry = retry
         self._optional = optional
         self._probe_seconds = probe_seconds
         self._in_a_row = 0
         self._cut_lists = 0
 
-    def ended(self, lived: float) -> float:
-        """A watch ended as watches do: how long to wait before the next."""
-        self._count(lived)
-        return self._delay()
+    def ended(self, live_seconds: float) -> float:
+        """Return the delay after a watch that ended without an error."""
+        self._count(live_seconds)
+        return self._lenient_delay()
 
-    def judge(self, error: RequestFailed, stage: Stage, lived: float) -> Verdict:
-        self._count(lived)
+    def recover(self, error: RequestFailed, stage: Stage, live_seconds: float) -> WatchRecovery:
+        self._count(live_seconds)
         if isinstance(error, ApiError):
-            return self._judge_refusal(error, stage)
+            return self._recover_from_rejection(error, stage)
         if isinstance(error, Unreachable) and error.sent:
-            return self._judge_cut(error, stage)
-        return Verdict(self._backoff.next(), problem=str(error))
+            return self._recover_from_cut(error, stage)
+        return WatchRecovery(self._delay(), problem=str(error))
 
-    def _judge_refusal(self, error: ApiError, stage: Stage) -> Verdict:
+    def _recover_from_rejection(self, error: ApiError, stage: Stage) -> WatchRecovery:
         if _cannot_stream(error, stage):
-            return Verdict(relist=True, plain=True)
+            return WatchRecovery(relist=True, plain=True)
         if error.is_expired:
-            return Verdict(self._delay(), relist=True)
+            return WatchRecovery(self._lenient_delay(), relist=True)
         if error.is_missing and self._optional:
-            return self._judge_absence(error)
+            return self._recover_from_absence()
         if error.is_denied:
-            return Verdict(self._backoff.next(), problem=str(error), enough=self._optional)
+            return WatchRecovery(self._delay(), problem=str(error), enough=self._optional)
         if error.is_missing:
-            return Verdict(self._backoff.next(), problem=f"{error}; is the definition of this kind installed?")
+            return WatchRecovery(self._delay(), problem=f"{error}; is the CRD of this kind installed?")
         lost = _TOO_LARGE in error.message and self._in_a_row >= MAX_WAITS
-        return Verdict(self._backoff.next(error.retry_after), relist=lost, problem=str(error))
+        return WatchRecovery(self._delay(error), relist=lost, problem=str(error))
 
-    def _judge_cut(self, error: Unreachable, stage: Stage) -> Verdict:
-        """A stream that broke off, or fell silent. A list that never ends may be one that the server does not mean."""
+    def _recover_from_cut(self, error: Unreachable, stage: Stage) -> WatchRecovery:
+        """A stream broke or fell silent. After several unfinished streamed lists, switch to pages."""
         self._cut_lists += stage is Stage.STREAMING_LIST
         plain = self._cut_lists >= MAX_CUT_LISTS
-        return Verdict(self._delay(), plain=plain, problem=str(error) if self._in_a_row > 1 else "")
+        return WatchRecovery(self._lenient_delay(), plain=plain, problem=str(error) if self._in_a_row > 1 else "")
 
-    def _judge_absence(self, error: ApiError) -> Verdict:
-        """Once may be an accident of a server that is starting; twice is an answer."""
+    def _recover_from_absence(self) -> WatchRecovery:
+        """The first 404 may come from a server that is starting; the second one counts."""
         if self._in_a_row < 2:
-            return Verdict(self._delay(), relist=True)
-        return Verdict(self._backoff.chance.uniform(0.8, 1.2) * self._probe_seconds, relist=True, absent=True)
+            return WatchRecovery(self._lenient_delay(), relist=True)
+        jitter = random.uniform(0.8, 1.2)  # noqa: S311
+        return WatchRecovery(jitter * self._probe_seconds, relist=True, absent=True)
 
-    def _count(self, lived: float) -> None:
-        if lived >= STABLE_SECONDS:
+    def _count(self, live_seconds: float) -> None:
+        if live_seconds >= STABLE_SECONDS:
             self._in_a_row = 0
-            self._backoff.reset()
         self._in_a_row += 1
 
-    def _delay(self) -> float:
-        """At once the first time, then ever later."""
-        delay = self._backoff.next()
-        return 0.0 if self._in_a_row == 1 else delay
+    def _delay(self, error: ApiError | None = None) -> float:
+        return self._retry.delay(self._in_a_row, error)
+
+    def _lenient_delay(self) -> float:
+        """No delay after the first failure, growing delays afterwards."""
+        return 0.0 if self._in_a_row == 1 else self._delay()
 
 
 def _cannot_stream(error: ApiError, stage: Stage) -> bool:
-    """Old servers refuse the request; those whose storage cannot do it accept, and then say so inside the stream."""
+    """Old servers reject the request; those whose storage cannot stream accept it and fail inside the stream."""
     if stage is Stage.OPENING_STREAMED_LIST:
         return error.is_invalid
     return stage is Stage.STREAMING_LIST and not error.is_expired and error.status not in _BUSY

@@ -54,7 +54,7 @@ class VersionedSink(Protocol):
         ...
 
 
-class Mirror(Generic[T]):
+class WatchStore(Generic[T]):
     """The last version of every object that a sink was told of."""
 
     def __init__(self, resource: Resource[T], sink: Sink[T]) -> None:

@@ -1,41 +1,52 @@
-"""Writes statuses: the latest wish per object, a bounded number at a time, and never over something newer.
+"""Writes statuses: the latest desired status per object and topic, a bounded number at a time, never over newer data.
 
-A wish says what an object should say; the patch is made from it when its turn comes, against the object as it is
-known then. So ten wishes about one object are one write, and a wish that has come true meanwhile is none.
+A DesiredStatus makes its patch when its turn comes, against the object as it is known then. So ten updates of one
+object are one write, and a status that the object already has is not written.
 
-What is told gives way to what is done: while `yields` says so, only urgent wishes are written, and those that have
-waited long enough.
+Status writes yield to binds: while `yields` returns True, only urgent statuses are written, and those that have waited
+long enough.
 """
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from stromboli.binding.draining import drained
-from stromboli.binding.retry import RetryPolicy, is_retryable
-from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client, PatchKind
+from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
-from stromboli.kube.work.workers import run_workers
+from stromboli.kube.work.retry import RetryPolicy, is_retryable
+from stromboli.kube.work.work_queue import WorkQueue
 
-#: Which object, and what about it.
-Place = tuple[str, str, str]
-#: How long a wish gives way to others, in seconds, and how often those who wait look again.
-LONGEST_YIELD, LOOK_AGAIN = 5.0, 0.1
+#: The plural name of the resource, and the key of the object.
+Target = tuple[str, str]
+#: How long a status yields to binds, in seconds.
+MAX_YIELD = 5.0
 #: Makes the patch for an object as it is now; None when there is nothing to write.
 MakePatch = Callable[[Any], dict[str, Any] | None]
 
+RETRY = RetryPolicy(attempts=6, min_delay=0.2, max_delay=15.0)
+
+
+class ObjectStore(Protocol):
+    """Objects as last seen; the answers to writes are added."""
+
+    def get(self, kind: type[Any], key: str) -> TopLevel | None: ...
+
+    def apply(self, entry: Any) -> object: ...
+
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is to be written about an object, on one topic. `done` is told when it is written, needless, or given up;
-    `failed` when it was given up and ought to be wished again. An urgent wish is one that somebody waits for.
+class DesiredStatus:
+    """What an object's status should be, on one topic.
+
+    `done` is called when it is written, unnecessary, or given up; `failed` when it was given up and should be desired
+    again. An urgent status does not yield to binds.
     """
 
     resource: Resource[Any]
@@ -50,146 +61,150 @@ class Wish:
 
 
 class StatusWriter:
-    """Counts what it did: written, conflicts, failed. `problem` is told of writes that were given up."""
+    """Counts written statuses, conflicts and failures. `problem` is called with writes that were given up."""
 
     def __init__(
         self,
         client: Client,
-        mirror: Mirror,
+        store: ObjectStore,
         is_leader: Callable[[], bool],
         problem: Callable[[str, str], None],
         *,
         workers: int = 8,
-        patience: RetryPolicy | None = None,
+        retry: RetryPolicy = RETRY,
         yields: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
-        self._mirror = mirror
+        self._store = store
         self._is_leader = is_leader
         self._problem = problem
-        self._workers = max(workers, 1)
-        self._patience = patience or RetryPolicy(attempts=6, shortest=0.2, longest=15.0)
+        self._retry = retry
         self._yields = yields
         self._clock = clock
-        #: With when the first wish about it was made that is not written yet.
-        self._wishes: OrderedDict[Place, tuple[Wish, float]] = OrderedDict()
-        #: The objects that are being written.
-        self._under_way: set[tuple[str, str]] = set()
-        self._work = asyncio.Event()
+        #: By object and topic, with the time of the first update that is not written yet.
+        self._desired: dict[Target, dict[str, tuple[DesiredStatus, float]]] = {}
+        self._attempts: Counter[Target] = Counter()
+        self._queue: WorkQueue[Target] = WorkQueue(self._write, name="status", workers=workers, select=self._select)
         self.written = 0
         self.conflicts = 0
         self.failed = 0
 
     @property
     def waiting(self) -> int:
-        return len(self._wishes) + len(self._under_way)
+        """The number of objects with unwritten statuses."""
+        return self._queue.pending
 
-    def want(self, wish: Wish) -> None:
-        """Wish something; it takes the place of an earlier wish on the same topic."""
-        place = wish.resource.name, wish.key, wish.topic
-        earlier = self._wishes.get(place)
-        self._wishes[place] = wish, earlier[1] if earlier else self._clock()
-        self._work.set()
+    def want(self, desired: DesiredStatus) -> None:
+        """Write a status; it replaces an unwritten one on the same topic."""
+        target = desired.resource.name, desired.key
+        topics = self._desired.setdefault(target, {})
+        earlier = topics.get(desired.topic)
+        topics[desired.topic] = desired, earlier[1] if earlier else self._clock()
+        if not self._queue.is_delayed(target) and not self._queue.is_busy(target):
+            self._queue.add(target)
 
     def withdraw(self, resource: Resource[Any], key: str, topic: str = "status") -> None:
-        """What was wished before is not wished any more, unless it is being written already."""
-        withdrawn = self._wishes.pop((resource.name, key, topic), None)
+        """Drop an unwritten status, unless it is being written."""
+        target = resource.name, key
+        withdrawn = self._desired.get(target, {}).pop(topic, None)
         if withdrawn is not None:
+            if not self._desired[target] and not self._queue.is_busy(target):
+                self._forget(target)
             withdrawn[0].done(False)
 
     async def run(self) -> None:
         """Write until cancelled."""
-        await run_workers(self._workers, self._worker)
+        await self._queue.run()
 
     async def flush(self, timeout: float) -> int:
-        """Wait until nothing is left to write, or time is up; answers how much is left."""
-        return await drained(lambda: self.waiting, timeout)
+        """Wait until nothing is left to write, or until the timeout; return how many objects are left."""
+        return await self._queue.drain(timeout)
 
-    async def _worker(self) -> None:
-        while True:
-            place = self._next()
-            if place is None:
-                await self._wait_for_work()
-                continue
-            wish, _ = self._wishes.pop(place)
-            self._under_way.add(place[:2])
-            try:
-                await self._write(wish)
-            finally:
-                self._under_way.discard(place[:2])
-                self._work.set()
+    def _forget(self, target: Target) -> None:
+        self._desired.pop(target, None)
+        self._attempts.pop(target, None)
+        self._queue.discard(target)
 
-    async def _wait_for_work(self) -> None:
-        self._work.clear()
-        try:
-            async with asyncio.timeout(LOOK_AGAIN if self._wishes else None):
-                await self._work.wait()
-        except TimeoutError:
-            return
-
-    def _next(self) -> Place | None:
-        """The oldest wish whose turn it is, about an object that nobody is writing just now."""
-        latest = self._clock() - LONGEST_YIELD if self._yields() else float("inf")
-        for place, (wish, since) in self._wishes.items():
-            if place[:2] not in self._under_way and (wish.urgent or since <= latest):
-                return place
+    def _select(self, waiting: Iterable[Target]) -> Target | None:
+        if not self._yields():
+            return next(iter(waiting))
+        latest = self._clock() - MAX_YIELD
+        for target in waiting:
+            if any(desired.urgent or since <= latest for desired, since in self._desired[target].values()):
+                return target
         return None
 
-    async def _write(self, wish: Wish) -> None:
-        attempt = 0
-        while self._is_leader():
-            try:
-                wish.done(await self._attempt(wish))
-            except RequestFailed as error:
-                if isinstance(error, ApiError) and error.is_missing:
-                    break
-                if isinstance(error, ApiError) and error.is_conflict:
-                    self.conflicts += 1
-                    await self._read_again(wish)
-                elif not is_retryable(error):
-                    self._give_up(wish, error)
-                    break
-                if not await self._patience.wait(attempt, error):
-                    self._give_up(wish, error)
-                    break
-                attempt += 1
-            except Exception as error:
-                self._give_up(wish, error)
-                break
-            else:
-                return
-        wish.done(False)
+    async def _write(self, target: Target) -> float | None:
+        """Write the oldest topic of an object; return when to continue, or None if nothing is left."""
+        topics = self._desired[target]
+        topic = next(iter(topics))
+        desired, since = topics.pop(topic)
+        delay = await self._attempt(target, desired)
+        topics = self._desired.setdefault(target, {})
+        if delay is not None:
+            topics.setdefault(topic, (desired, since))
+        if topics:
+            return delay or 0.0
+        del self._desired[target]
+        return None
 
-    async def _attempt(self, wish: Wish) -> bool:
-        """One attempt; whether there was something to write."""
-        entry = self._mirror.get(wish.resource.type, wish.key)
-        patch = None if entry is None else wish.make(entry)
+    async def _attempt(self, target: Target, desired: DesiredStatus) -> float | None:
+        """Write one status; return the delay before the next attempt, or None when there is none."""
+        try:
+            desired.done(self._is_leader() and await self._patch(desired))
+        except RequestFailed as error:
+            if (delay := await self._retry_delay(target, desired, error)) is not None:
+                return delay
+        except Exception as error:
+            self._give_up(desired, error)
+        self._attempts.pop(target, None)
+        return None
+
+    async def _patch(self, desired: DesiredStatus) -> bool:
+        """Patch the object; return whether there was something to write."""
+        entry = self._store.get(desired.resource.type, desired.key)
+        patch = None if entry is None else desired.make(entry)
         if entry is None or patch is None:
             return False
         answer = await self._client.patch(
-            wish.resource,
+            desired.resource,
             entry.metadata.name,
             patch,
             namespace=entry.metadata.namespace,
-            subresource=wish.subresource,
-            kind=wish.kind,
+            subresource=desired.subresource,
+            kind=desired.kind,
         )
-        self._mirror.apply(answer)
+        self._store.apply(answer)
         self.written += 1
         return True
 
-    async def _read_again(self, wish: Wish) -> None:
-        """Somebody else wrote: what we know is old, so read the object before the next attempt."""
-        entry = self._mirror.get(wish.resource.type, wish.key)
-        if entry is not None:
-            try:
-                name, namespace = entry.metadata.name, entry.metadata.namespace
-                self._mirror.apply(await self._client.get(wish.resource, name, namespace=namespace))
-            except RequestFailed:
-                return  # the next attempt finds out
+    async def _retry_delay(self, target: Target, desired: DesiredStatus, error: RequestFailed) -> float | None:
+        """Return the delay before the next attempt, or None when the status is given up or its object is gone."""
+        if isinstance(error, ApiError) and error.is_missing:
+            desired.done(False)
+            return None
+        is_conflict = isinstance(error, ApiError) and error.is_conflict
+        self.conflicts += is_conflict
+        attempt = self._attempts[target]
+        if not (is_conflict or is_retryable(error)) or attempt + 1 >= self._retry.attempts:
+            self._give_up(desired, error)
+            return None
+        self._attempts[target] += 1
+        if is_conflict:
+            await self._refresh(desired)
+        return self._retry.delay(attempt, error)
 
-    def _give_up(self, wish: Wish, error: Exception) -> None:
+    async def _refresh(self, desired: DesiredStatus) -> None:
+        """Read an object that another client has changed; an error here shows in the next attempt."""
+        entry = self._store.get(desired.resource.type, desired.key)
+        if entry is not None:
+            with contextlib.suppress(RequestFailed):
+                name, namespace = entry.metadata.name, entry.metadata.namespace
+                self._store.apply(await self._client.get(desired.resource, name, namespace=namespace))
+
+    def _give_up(self, desired: DesiredStatus, error: Exception) -> None:
         self.failed += 1
-        wish.failed()
-        self._problem(f"{wish.resource.kind} {wish.key}", f"status could not be written: {error}")
+        desired.failed()
+        self._problem(f"{desired.resource.kind} {desired.key}", str(error))
+        desired.done(False)

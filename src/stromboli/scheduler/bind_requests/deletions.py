@@ -11,16 +11,16 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from stromboli.binding.retry import RetryPolicy
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
-from stromboli.kube.work.workers import run_workers
+from stromboli.kube.work.retry import RetryPolicy
+from stromboli.kube.work.work_queue import run_workers
 
 log = logging.getLogger("stromboli.requests")
 
-_PAUSE = RetryPolicy(shortest=0.2, longest=30.0)
+_PAUSE = RetryPolicy(min_delay=0.2, max_delay=30.0)
 _MAX_GROWTH = 8
 
 
@@ -91,7 +91,7 @@ class RequestDeletions:
                     return
                 if not attempt:
                     log.warning("BindRequest %s cannot be deleted, which is tried again: %s", request.key, error)
-                await asyncio.sleep(_PAUSE.pause(min(attempt, _MAX_GROWTH), error))
+                await asyncio.sleep(_PAUSE.delay(min(attempt, _MAX_GROWTH), error))
                 attempt += 1
             else:
                 return

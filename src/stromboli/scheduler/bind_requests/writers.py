@@ -14,20 +14,19 @@ from collections.abc import Callable, Sequence
 
 from stromboli.binding.concurrency import ConcurrencyLimiter
 from stromboli.binding.direct.workers import BindObserver
-from stromboli.binding.draining import drained
 from stromboli.binding.orders import BindOrder, Commit, Outcome, Result
-from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
-from stromboli.kube.work.workers import run_workers
+from stromboli.kube.work.retry import RetryPolicy, is_retryable
+from stromboli.kube.work.work_queue import drained, run_workers
 from stromboli.scheduler.bind_requests.builder import BindRequestBuilder
 
 #: So many names that others have are passed over for one request.
 MAX_NAMES = 100
-_PAUSE = RetryPolicy(shortest=0.1, longest=5.0)
+_PAUSE = RetryPolicy(min_delay=0.1, max_delay=5.0)
 
 
 class _Attempt(enum.Enum):
@@ -178,7 +177,7 @@ class BindRequestWriters:
                     raise
                 if self._stopping or not self._ledger.is_leader():
                     return _Attempt.DROPPED, None
-                await asyncio.sleep(_PAUSE.pause(min(attempt, 8), error))
+                await asyncio.sleep(_PAUSE.delay(min(attempt, 8), error))
                 attempt += 1
 
     async def _read_back(self, request: BindRequest) -> BindRequest | None:

@@ -26,7 +26,7 @@ from stromboli.core.topology.previous_domains import current_domains, previous_d
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.events.series import shortened
 from stromboli.kube.objects.catalogue import PODS, QUEUES
-from stromboli.kube.work.status_writer import StatusWriter, Wish
+from stromboli.kube.work.status_writer import DesiredStatus, StatusWriter
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.group_targets import place_of
 from stromboli.scheduler.reporting.patches import (
@@ -163,7 +163,7 @@ class StatusReporter:
             return
         self._cluster.set_phase(key, wanted.phase, hold=True)
         self._writer.want(
-            Wish(
+            DesiredStatus(
                 place.resource,
                 place.key,
                 lambda entry: place.status(entry, wanted, _now()),
@@ -211,7 +211,9 @@ class StatusReporter:
                 condition = eviction_condition(kind, victims)
                 place = place_of(self._cluster.groups[key])
                 make = partial(place.condition, wanted=condition, now=_now())
-                wish = Wish(place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource)
+                wish = DesiredStatus(
+                    place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource
+                )
                 self._writer.want(wish)
 
     def report_stuck_bind(self, key: str, message: str, *, has_begun: bool) -> None:
@@ -225,14 +227,18 @@ class StatusReporter:
         place = place_of(group)
         make = partial(place.condition, wanted=GroupCondition(BIND_STUCK, reason, message, ""), now=_now())
         self._writer.want(
-            Wish(place.resource, place.key, make, topic=BIND_STUCK, kind=place.kind, subresource=place.subresource)
+            DesiredStatus(
+                place.resource, place.key, make, topic=BIND_STUCK, kind=place.kind, subresource=place.subresource
+            )
         )
         tell(group, message)
 
     def report_victim(self, order: EvictOrder) -> None:
         """Say on a victim that is on its way out why it goes, and for whom."""
         make = partial(_victim_patch, order)
-        self._writer.want(Wish(PODS, order.key, make, topic=EVICTED, kind=PatchKind.STRATEGIC, subresource="status"))
+        self._writer.want(
+            DesiredStatus(PODS, order.key, make, topic=EVICTED, kind=PatchKind.STRATEGIC, subresource="status")
+        )
 
     def _report_staleness(self, key: str, message: str) -> None:
         """Say on a group since when it has had too few members, so that it is known also after a restart."""
@@ -240,7 +246,9 @@ class StatusReporter:
         if group is not None and bool(message) != bool(stale_since(group)):
             place = place_of(group)
             make = partial(place.staleness, message=message, now=_now())
-            wish = Wish(place.resource, place.key, make, topic=STALE, kind=place.kind, subresource=place.subresource)
+            wish = DesiredStatus(
+                place.resource, place.key, make, topic=STALE, kind=place.kind, subresource=place.subresource
+            )
             self._writer.want(wish)
 
     # -- pods ---------------------------------------------------------------------------------------------------
@@ -266,7 +274,7 @@ class StatusReporter:
 
     def _want_pod_status(self, pod: kube.Pod, waits: PendingPodStatus) -> None:
         self._writer.want(
-            Wish(
+            DesiredStatus(
                 PODS,
                 pod.key,
                 partial(_pending_pod_patch, pod.metadata.uid, waits),
@@ -298,7 +306,7 @@ class StatusReporter:
             if queue is not None and queue_patch(queue, allocated) is not None:
                 make = partial(queue_patch, allocated=allocated)
                 forget = partial(self._queues.pop, name, None)
-                self._writer.want(Wish(QUEUES, name, make, subresource="status", failed=forget))
+                self._writer.want(DesiredStatus(QUEUES, name, make, subresource="status", failed=forget))
 
 
 def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:

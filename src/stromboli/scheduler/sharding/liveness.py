@@ -44,8 +44,8 @@ class ShardLiveness:
     shard counts as dead; 0 for ever.
     """
 
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, takeover: float) -> None:
+        self._takeover = takeover
         self._lives: dict[str, _ShardLease] = {}
 
     def saw(self, shard: str, lease: Lease | None, now: float) -> None:
@@ -87,7 +87,7 @@ class ShardLiveness:
         return {
             shard
             for shard, life in self._lives.items()
-            if self._patience and life.expired_since is not None and now - life.expired_since >= self._patience
+            if self._takeover and life.expired_since is not None and now - life.expired_since >= self._takeover
         }
 
     def sharing(self, names: Collection[str]) -> dict[str, list[str]]:

@@ -65,7 +65,7 @@ def commit(names: str, minimum: int | None = None, bound: int = 0) -> Commit:
 
 @asynccontextmanager
 async def working(client: Scripted, books: Books, step: Slow, workers: int = 1) -> AsyncIterator[BindWorkers]:
-    binding = PodBinder(client, patience=IMPATIENT)  # type: ignore[arg-type]
+    binding = PodBinder(client, retry=IMPATIENT)  # type: ignore[arg-type]
     crew = BindWorkers(binding, books, workers=workers, early=[step])
     task = asyncio.create_task(crew.run())
     try:

@@ -32,7 +32,7 @@ async def working(binding: object, books: Books, workers: int = 1, batch: int = 
 
 
 def binding(client: Scripted) -> PodBinder:
-    return PodBinder(client, patience=IMPATIENT)  # type: ignore[arg-type]
+    return PodBinder(client, retry=IMPATIENT)  # type: ignore[arg-type]
 
 
 #: The commit, who has an obstacle, and who is bound.

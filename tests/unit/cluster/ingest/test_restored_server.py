@@ -10,10 +10,10 @@ import pytest
 from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.watch.reflector import Reflector
+from stromboli.kube.work.retry import RetryPolicy
 from tests.testing.kube.http_server import LittleServer
 from tests.testing.kube.waiting import running, until
 
@@ -24,7 +24,9 @@ OURS = {"schedulerName": "stromboli"}
 async def watched(server: LittleServer) -> AsyncIterator[Mirror]:
     mirror = Mirror(Cluster())
     async with server, Client(server.connection, timeout=30) as client:
-        reflector = Reflector(client, PODS, mirror, backoff=Backoff(0.001, 0.01), stale_list_seconds=0.05)
+        reflector = Reflector(
+            client, PODS, mirror, retry=RetryPolicy(min_delay=0.001, max_delay=0.01), stale_list_seconds=0.05
+        )
         async with running(reflector.run()):
             await until(reflector.synced.is_set)
             yield mirror

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from stromboli.kube.client.api_errors import ApiError
-from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.election.elector import LeaderElector
@@ -16,6 +15,7 @@ from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.catalogue import EVENTS, LEASES, NODES, PODS
 from stromboli.kube.objects.event import ObjectReference
 from stromboli.kube.watch.reflector import Reflector
+from stromboli.kube.work.retry import RetryPolicy
 from stromboli.local.api_server.faults import (
     Answer,
     CutConnection,
@@ -50,7 +50,7 @@ def pod(name: str) -> dict[str, Any]:
 
 async def test_a_pod_lives_and_dies_before_our_eyes(server: ApiServer, client: Client) -> None:
     await client.create(NODES, {"metadata": {"name": "n1"}})
-    reflector = Reflector(client, PODS, sink := Notebook(), backoff=Backoff(0.01, 0.05))
+    reflector = Reflector(client, PODS, sink := Notebook(), retry=RetryPolicy(min_delay=0.01, max_delay=0.05))
     async with running(reflector.run()):
         await asyncio.wait_for(reflector.synced.wait(), 30)
         created = await client.create(PODS, pod("a"))
@@ -88,7 +88,9 @@ WATCH_FAULTS = [
 @pytest.mark.parametrize("fault", WATCH_FAULTS, ids=lambda fault: type(fault).__name__)
 async def test_no_fault_of_a_watch_hides_the_truth(fault: Any, server: ApiServer, client: Client) -> None:
     injected = server.faults.add(Match(verb="watch", plural="pods"), fault)
-    reflector = Reflector(client, PODS, sink := Notebook(), idle_seconds=0.3, backoff=Backoff(0.01, 0.05))
+    reflector = Reflector(
+        client, PODS, sink := Notebook(), idle_seconds=0.3, retry=RetryPolicy(min_delay=0.01, max_delay=0.05)
+    )
     async with running(reflector.run()):
         for name in "abcdef":
             created = await client.create(PODS, pod(name))

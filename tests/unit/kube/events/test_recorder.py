@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.kube.client.client import Client
-from stromboli.kube.events.recorder import BURST_PER_OBJECT, MAX_ATTEMPTS, EventRecorder
+from stromboli.kube.events.recorder import BURST_PER_OBJECT, RETRY, EventRecorder
 from stromboli.kube.events.series import MAX_NAME_LENGTH, shortened
 from stromboli.kube.objects.event import ObjectReference
 from tests.testing.kube import responses
@@ -178,8 +179,8 @@ async def test_too_much_at_once_forgets_the_oldest(desk: Desk) -> None:
 
 
 async def test_trouble_is_tried_again_and_then_given_up(desk: Desk) -> None:
-    desk.recorder._backoff.shortest = desk.recorder._backoff.longest = 0.0
-    rule = desk.server.play(responses.answer(503), times=MAX_ATTEMPTS - 1)
+    desk.recorder._retry = replace(RETRY, min_delay=0.0, max_delay=0.0)
+    rule = desk.server.play(responses.answer(503), times=RETRY.attempts - 1)
     desk.record()
     async with running(desk.recorder.run()):
         await until(lambda: desk.events)

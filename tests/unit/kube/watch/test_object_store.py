@@ -10,7 +10,7 @@ from stromboli.kube.client.decoding import Unreadable
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.watch.object_store import MAX_TOMBSTONES, Mirror
+from stromboli.kube.watch.object_store import MAX_TOMBSTONES, WatchStore
 from tests.testing.kube.sinks import Notebook
 
 
@@ -35,7 +35,7 @@ class Story:
         return self.title
 
 
-def tell(mirror: Mirror[Pod], word: str) -> None:
+def tell(mirror: WatchStore[Pod], word: str) -> None:
     uid = "v" if "'" in word else "u"
     kind, name, version = word[0], word[1], word[2:].strip("'")
     if kind == "?":
@@ -75,14 +75,14 @@ STORIES = [
 def test_what_is_heard(story: Story) -> None:
     sink = Notebook()
     sink.stumbles = set(story.stumbles)
-    mirror = Mirror(PODS, sink)
+    mirror = WatchStore(PODS, sink)
     for word in story.happens.split():
         tell(mirror, word)
     assert sink.story == story.heard
 
 
 def test_a_list_is_stale_before_anything_that_is_known() -> None:
-    mirror = Mirror(PODS, Notebook())
+    mirror = WatchStore(PODS, Notebook())
     mirror.apply(pod("a", 7))
     assert mirror.is_stale("6")
     assert not mirror.is_stale("7")
@@ -95,7 +95,7 @@ def test_a_list_is_stale_before_anything_that_is_known() -> None:
 
 def test_what_a_list_lacks_is_gone_for_its_time() -> None:
     sink = Notebook()
-    mirror = Mirror(PODS, sink)
+    mirror = WatchStore(PODS, sink)
     mirror.apply(pod("a", 1))
     mirror.apply(pod("b", 2))
     for entry in mirror.missing({"d/b"}):
@@ -109,7 +109,7 @@ def test_the_last_that_was_seen_is_told_when_it_is_gone() -> None:
     removed: list[Pod] = []
     sink = Notebook()
     sink.remove = removed.append  # type: ignore[assignment,method-assign]
-    mirror = Mirror(PODS, sink)
+    mirror = WatchStore(PODS, sink)
     entry = pod("a", 1)
     entry.spec.node_name = "n1"
     mirror.apply(entry)
@@ -120,7 +120,7 @@ def test_the_last_that_was_seen_is_told_when_it_is_gone() -> None:
 
 
 def test_the_dead_are_not_remembered_for_ever() -> None:
-    mirror = Mirror(PODS, Notebook())
+    mirror = WatchStore(PODS, Notebook())
     for number in range(MAX_TOMBSTONES + 10):
         mirror.remove(Pod(metadata=ObjectMeta(f"p{number}", resource_version=str(number))))
     assert len(mirror._tombstones) == MAX_TOMBSTONES
@@ -133,7 +133,7 @@ def test_a_sink_that_cannot_even_hear_of_trouble_hurts_nobody() -> None:
 
     sink = Deaf()
     sink.stumbles = {"a"}
-    mirror = Mirror(PODS, sink)
+    mirror = WatchStore(PODS, sink)
     mirror.apply(pod("a", 1))
     mirror.apply(pod("b", 2))
     assert list(sink.entries) == ["d/b"]
@@ -147,7 +147,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12)
 def test_echoes_and_old_news_change_nothing(events: list[tuple[str, bool]], data: st.DataObject) -> None:
     """After every event any earlier ones may be told again; the end is the same."""
     plain, echoed = Notebook(), Notebook()
-    first, second = Mirror(PODS, plain), Mirror(PODS, echoed)
+    first, second = WatchStore(PODS, plain), WatchStore(PODS, echoed)
     words: list[str] = []
     for version, (name, deleted) in enumerate(events, start=1):
         words.append(f"{'-' if deleted else '+'}{name}{version}")

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.reflector import Reflector
+from stromboli.kube.work.retry import RetryPolicy
 from tests.testing.kube import responses
 from tests.testing.kube.http_server import INITIAL_EVENTS_END, LittleServer, bookmark, event, pod, refusal
 from tests.testing.kube.sinks import Notebook
@@ -42,7 +42,7 @@ async def scene(server: LittleServer, **options: Any) -> AsyncIterator[Scene]:
     """Everything is set up; `begin` starts the reflector."""
     async with server, Client(server.connection, timeout=30) as client:
         sink = Notebook()
-        options = {"backoff": Backoff(0.001, 0.01), **options}
+        options = {"retry": RetryPolicy(min_delay=0.001, max_delay=0.01), **options}
         yield Scene(server, client, Reflector(client, PODS, sink, **options), sink)
 
 
@@ -318,7 +318,7 @@ async def test_a_required_kind_that_is_not_installed_is_a_problem() -> None:
     async with scene(server) as s, running(s.reflector.run()):
         await until(lambda: len(server.requests) > 3)
         assert s.reflector.problem == (
-            "404 NotFound: the server could not find the requested resource; is the definition of this kind installed?"
+            "404 NotFound: the server could not find the requested resource; is the CRD of this kind installed?"
         )
         assert not s.reflector.synced.is_set()
 

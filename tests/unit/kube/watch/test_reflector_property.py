@@ -5,10 +5,10 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.watch.reflector import Reflector
+from stromboli.kube.work.retry import RetryPolicy
 from tests.testing.kube import responses
 from tests.testing.kube.http_server import LittleServer
 from tests.testing.kube.sinks import Notebook
@@ -38,7 +38,7 @@ def play(server: LittleServer, step: tuple[str, ...]) -> None:
 async def live_through(steps: list[tuple[str, ...]], streams_lists: bool, echoes: bool) -> None:
     async with LittleServer(streams_lists, echoes=echoes) as server, Client(server.connection, timeout=30) as client:
         sink = Notebook()
-        reflector = Reflector(client, PODS, sink, page_size=2, backoff=Backoff(0.0005, 0.002))
+        reflector = Reflector(client, PODS, sink, page_size=2, retry=RetryPolicy(min_delay=0.0005, max_delay=0.002))
         async with running(reflector.run()):
             for step in steps:
                 if step == ("pause",):

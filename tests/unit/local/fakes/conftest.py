@@ -5,15 +5,16 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from stromboli.kube.client.backoff import Backoff
 from stromboli.kube.client.client import Client
+from stromboli.kube.watch import reflector
+from stromboli.kube.work.retry import RetryPolicy
 from stromboli.local.api_server.server import ApiServer
 
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pauses of production are too long for a story."""
-    monkeypatch.setattr(Backoff, "next", lambda self, asked=None: 0.02)
+    """Production retry delays are too long for tests."""
+    monkeypatch.setattr(reflector, "RETRY", RetryPolicy(min_delay=0.02, max_delay=0.02))
 
 
 @pytest_asyncio.fixture

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from stromboli.binding.orders import BindOrder, ClaimWrite
-from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.binding.steps.step import Sight, StepFailed
 from stromboli.cluster.objects.claims.claim_needs import MAX_USERS
 from stromboli.cluster.objects.nodes import node_facts
@@ -26,6 +25,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION, ClaimConsumer, ResourceClaim
 from stromboli.kube.objects.cluster import KubeNode
+from stromboli.kube.work.retry import RetryPolicy, is_retryable
 
 
 class ClaimStep:
@@ -33,10 +33,10 @@ class ClaimStep:
 
     name = "dynamic resources"
 
-    def __init__(self, client: Client, sight: Sight, patience: RetryPolicy | None = None) -> None:
+    def __init__(self, client: Client, sight: Sight, retry: RetryPolicy | None = None) -> None:
         self._client = client
         self._view = sight
-        self._patience = patience or RetryPolicy()
+        self._retry = retry or RetryPolicy()
 
     def applies_to(self, order: BindOrder) -> bool:
         return bool(order.claims)
@@ -44,11 +44,11 @@ class ClaimStep:
     async def prepare(self, order: BindOrder) -> None:
         """Raises StepFailed; what was written by then is for `undo` to take back."""
         for write in order.claims:
-            await _ClaimWriter(self._client, self._view, self._patience, order, write).give()
+            await _ClaimWriter(self._client, self._view, self._retry, order, write).give()
 
     async def undo(self, order: BindOrder) -> None:
         for write in reversed(order.claims):
-            await _ClaimWriter(self._client, self._view, self._patience, order, write).take_back()
+            await _ClaimWriter(self._client, self._view, self._retry, order, write).take_back()
 
     def done(self, order: BindOrder) -> None:
         """Nothing is remembered: all that matters stands on the claims."""
@@ -57,12 +57,10 @@ class ClaimStep:
 class _ClaimWriter:
     """One claim of one pod: looked at and written, again when somebody else was faster or the server was busy."""
 
-    def __init__(
-        self, client: Client, sight: Sight, patience: RetryPolicy, order: BindOrder, write: ClaimWrite
-    ) -> None:
+    def __init__(self, client: Client, sight: Sight, retry: RetryPolicy, order: BindOrder, write: ClaimWrite) -> None:
         self._client = client
         self._view = sight
-        self._patience = patience
+        self._retry = retry
         self._order = order
         self._write = write
         self._namespace, _, self._name = write.key.partition("/")
@@ -93,7 +91,7 @@ class _ClaimWriter:
                     return
                 has_conflict = isinstance(error, ApiError) and error.is_conflict
                 can_wait = has_conflict or is_retryable(error)
-                if not can_wait or not await self._patience.wait(attempt, error, began):
+                if not can_wait or not await self._retry.wait(attempt, error, began):
                     raise
                 attempt, known = attempt + 1, None
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 
 from stromboli.binding.orders import BindOrder
-from stromboli.binding.retry import RetryPolicy
 from stromboli.binding.steps.step import Sight, StepFailed
 from stromboli.binding.steps.volumes.writes import ClaimWrites, is_for
 from stromboli.cluster.objects.nodes import node_facts
@@ -24,6 +23,7 @@ from stromboli.core.model.volumes.volumes import VolumeChoice
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
+from stromboli.kube.work.retry import RetryPolicy
 
 #: How often what the watches reported is looked at, in seconds.
 PAUSE = 0.05
@@ -41,12 +41,12 @@ class VolumeStep:
         client: Client,
         sight: Sight,
         obstacle: Callable[[BindOrder], str] = lambda order: "",
-        patience: RetryPolicy | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
         self._view = sight
         #: What has come in the way of a bind since it was decided.
         self._obstacle = obstacle
-        self._writes = ClaimWrites(client, sight.apply, patience)
+        self._writes = ClaimWrites(client, sight.apply, retry)
         #: By claim, the pods for which it is being made ready.
         self._users_of_claim: dict[str, set[str]] = {}
 

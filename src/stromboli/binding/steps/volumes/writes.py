@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from stromboli.binding.retry import RetryPolicy, is_retryable
 from stromboli.binding.steps.step import StepFailed
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
@@ -24,6 +23,7 @@ from stromboli.kube.objects.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
 )
+from stromboli.kube.work.retry import RetryPolicy, is_retryable
 
 T = TypeVar("T", bound=TopLevel)
 #: What to change about an object as it is now; None for nothing. Raises StepFailed when it cannot be done.
@@ -39,10 +39,10 @@ def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 class ClaimWrites:
     """The patches, each tried again over the newest version when somebody else was faster."""
 
-    def __init__(self, client: Client, saw: Callable[[TopLevel], None], patience: RetryPolicy | None = None) -> None:
+    def __init__(self, client: Client, saw: Callable[[TopLevel], None], retry: RetryPolicy | None = None) -> None:
         self._client = client
         self._saw = saw
-        self._patience = patience or RetryPolicy()
+        self._retry = retry or RetryPolicy()
 
     async def promise(self, volume: str, claim: PersistentVolumeClaim) -> None:
         """Keep the volume for the claim. Raises StepFailed when somebody else has it."""
@@ -129,6 +129,6 @@ class ClaimWrites:
                 if missing:
                     raise StepFailed(f"{resource.kind} {name} is gone") from None
                 has_conflict = isinstance(error, ApiError) and error.is_conflict
-                if not (has_conflict or is_retryable(error)) or not await self._patience.wait(attempt, error, began):
+                if not (has_conflict or is_retryable(error)) or not await self._retry.wait(attempt, error, began):
                     raise
                 attempt += 1
